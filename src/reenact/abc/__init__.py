@@ -1,0 +1,1 @@
+"""Every contract a third party may implement: sources of time and entropy, sessions, stores, redactors."""

@@ -1,0 +1,34 @@
+"""What stands at the one write gate: it sees every record before the first byte reaches a disk."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from reenact.facts.call import Call
+from reenact.facts.record import Record
+
+
+class Redactor(Protocol):
+    """Cleans the records of one run, in order, in the writer thread."""
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Named, versioned rules in force; kept with the run."""
+        ...
+
+    def clean(self, record: Record) -> tuple[Record, ...]:
+        """The records to store in place of this one, labelled with their fidelity.
+
+        May hold back the undecided tail of a stream (bounded) and give it out with a later record of the same
+        event. Never raises: what cannot be cleaned is withheld.
+        """
+        ...
+
+    def flush(self) -> tuple[Record, ...]:
+        """Whatever is still held back, when the run closes."""
+        ...
+
+    def call(self, call: Call) -> Call:
+        """The same cleaning for a live call of a replay, so that both sides of a comparison went through one
+        rule. Credentials become a constant of their class, so that a placeholder equals the original."""
+        ...

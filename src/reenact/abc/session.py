@@ -1,0 +1,177 @@
+"""What a seam and a session say to each other.
+
+A seam describes a crossing as a ``Call`` and asks its session for a ``Crossing``. Three answers exist, and a seam
+treats them alike in every session:
+
+- ``Live``: perform it, and say what came back. (Recording; a fork past its cut.)
+- ``Frozen``: do not perform it; here is what came back then. (Replay.)
+- ``Rerun``: run the body, it is the agent's own code, and say what came back: it is noted when recording, and
+  compared when replaying. (Steps, tools of effect *none*, ``--through``.)
+
+Whatever is handed to the agent takes its *turn* at the gate first. A turn is waited for with ``turn.wait()`` in
+synchronous code and ``await turn`` in asynchronous code; it is the only thing that has two colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Literal, Protocol, TypeVar
+
+from reenact.facts.call import Call, End, Failure, Json, Stream, Value
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Turn(Protocol[T_co]):
+    """A place in the run's order, to be waited for exactly once."""
+
+    def wait(self) -> T_co:
+        """Block the calling thread until it is our turn, and give what the turn hands over."""
+        ...
+
+    def __await__(self) -> Generator[Any, Any, T_co]:
+        """The same for a coroutine."""
+        ...
+
+
+class Live(Protocol):
+    """A call to perform. Notes never raise and never block beyond the gate's bound."""
+
+    mode: Literal["live"]
+    event: int
+
+    def ready(self) -> Turn[None]:
+        """Wait until the call may be performed: at once for reads; for writes, once the intent is durable."""
+        ...
+
+    def enter(self) -> AbstractContextManager[None]:
+        """The scope of the call. For a transport (``kind`` http) nothing below it is recorded or ordered; for a
+        tool, model, retriever or step, what happens inside is recorded as its children."""
+        ...
+
+    def settle(self, outcome: Value | Failure) -> Turn[None]:
+        """Note a value or an exception; wait for the turn, then hand it to the agent."""
+        ...
+
+    def head(self, head: Mapping[str, Json]) -> Turn[None]:
+        """Note the head of a stream (``facts.call.Stream.head``)."""
+        ...
+
+    def segment(self, data: bytes) -> Turn[None]:
+        """Note bytes of the stream, exactly as the transport gave them."""
+        ...
+
+    def end(self, end: End) -> Turn[None]:
+        """Note the end of the stream that the agent is about to see (``eof`` or ``error``)."""
+        ...
+
+    def dropped(self, end: End) -> None:
+        """Note an end that the agent itself made (``closed`` early, ``cancelled``): no turn is taken.
+
+        Without effect after another end; may be called from a finaliser."""
+        ...
+
+
+class Frozen(Protocol):
+    """A call that has been answered in the recording."""
+
+    mode: Literal["frozen"]
+    event: int
+
+    @property
+    def form(self) -> Literal["value", "failure", "stream", "open"]:
+        """What the recording holds. ``open``: it never got an answer (cancelled, or the process died)."""
+        ...
+
+    def outcome(self) -> Turn[Value | Failure]:
+        """The value or exception. An ``open`` call is never handed anything: the turn lasts until it is
+        cancelled, or until the replay ends there."""
+        ...
+
+    def head(self) -> Turn[Stream]:
+        """The head of a stream. (A call that failed before its head is a ``failure``: use ``outcome``.)"""
+        ...
+
+    def part(self) -> Turn[bytes | End]:
+        """The next segment, or how the stream ended.
+
+        Where the recorded reader stopped early, reading further is a divergence and raises. Where the recorded
+        reader was cancelled, the turn lasts until it is cancelled."""
+        ...
+
+    def dropped(self) -> None:
+        """The agent reads no further. Without effect after the end."""
+        ...
+
+
+class Rerun(Protocol):
+    """A call whose body is the agent's own code and runs again."""
+
+    mode: Literal["rerun"]
+    event: int
+
+    def enter(self) -> AbstractContextManager[None]:
+        """The scope of the call, as in ``Live``."""
+        ...
+
+    def settle(self, outcome: Value | Failure) -> Turn[None]:
+        """Say what the body returned or raised; a difference from the recording is a divergence."""
+        ...
+
+
+Crossing = Live | Frozen | Rerun
+
+
+class Standing(Protocol):
+    """Who is calling, as a session sees it."""
+
+    path: str
+    """Path of the lane."""
+
+    position: int
+    """How many calls this lane has issued before."""
+
+    parent: int | None
+    """Event the lane is inside, if any."""
+
+
+class Session(Protocol):
+    """A pure decider: it answers each crossing of one run (and of its child runs) and notes what came of it."""
+
+    def decide(self, lane: Any, call: Call) -> Crossing:
+        """Answer one crossing of ``lane`` (a ``seams.lanes.Lane``). May raise the private halt of a replay."""
+        ...
+
+    def ambient(self, lane: Any, source: str, fresh: Any) -> Any:
+        """Answer one ambient read of ``source``.
+
+        ``fresh`` is what the real source said; a recording keeps it and returns it, a replay returns the
+        recorded one, or extrapolates. See ``seams.ambient`` for the sources and their encodings."""
+        ...
+
+    def virtual(self, source: str, fresh: Any) -> Any:
+        """What an unrecorded reader of a clock (``wall``, ``mono``, ``perf``) sees: ``fresh`` while recording, the
+        time of the last delivery in a replay."""
+        ...
+
+    def fault(self, error: Exception) -> bool:
+        """A seam failed by itself. True: the seam must raise it (a replay cannot go on); False: the recording has
+        been marked degraded and the seam must let the agent's call through as if nobody listened."""
+        ...
+
+    def note(self, lane: Any, key: str, value: Json) -> None:
+        """Keep evidence on the event the lane is inside, or on the run."""
+        ...
+
+    def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
+        """Keep the state of a step at its start (``in``) or end (``out``)."""
+        ...
+
+    def printed(self, stream: int, data: bytes) -> None:
+        """Keep what the agent wrote to standard output (1) or error (2)."""
+        ...
+
+    def gap(self, what: str, place: str) -> None:
+        """Name something that escapes."""
+        ...

@@ -1,0 +1,188 @@
+"""What a store is: an append-only log of records for each run, and the reading views over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from reenact.facts.checkpoint import Checkpoint
+from reenact.facts.event import Event, LaneFact, Payload
+from reenact.facts.order import Delivery
+from reenact.facts.record import Record
+from reenact.facts.run import Run
+
+
+class Log(Protocol):
+    """The write side of one run. Used by one thread only: the recording's writer."""
+
+    def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
+        """Append records in one transaction; on return they survive the death of the process.
+
+        Args:
+            records: Already cleaned by the privacy gate; in the order they happened.
+            durable: Also survive a power loss (used for the intents of writes).
+
+        Raises:
+            StoreError: nothing of this batch was kept.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release what the log holds. The run's status is whatever ``RunClosed`` said."""
+        ...
+
+
+class Recording(Protocol):
+    """The read side of one run: opened in constant time, everything else fetched when asked for."""
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+        ...
+
+    def event(self, number: int) -> Event:
+        """One event.
+
+        Raises:
+            EventNotFound: there is none of that number in this run.
+        """
+        ...
+
+    def events(
+        self,
+        *,
+        lane: str | None = None,
+        after: int = -1,
+        kinds: Iterable[str] = (),
+        name: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Event]:
+        """Events in order of number, fetched in pages; ``after`` excludes itself. ``lane``: exactly that lane."""
+        ...
+
+    def count(self) -> int:
+        """Number of events, without reading them."""
+        ...
+
+    def body(self, payload: Payload | None) -> bytes:
+        """Exact bytes, checked against their digest (``b""`` for None).
+
+        Raises:
+            BlobMissing, BlobCorrupt: the bytes are gone or are not what was stored.
+        """
+        ...
+
+    def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
+        """Segments of a stream: (delivery number, microseconds since the run began, bytes). Pages; never the
+        whole stream in memory. The segments are checked against the stream's digest at the end."""
+        ...
+
+    def lanes(self) -> Iterator[LaneFact]:
+        """All lanes in order of creation."""
+        ...
+
+    def lane(self, path: str) -> LaneFact | None:
+        """One lane by its path."""
+        ...
+
+    def deliveries(self, start: int = 0) -> Iterator[Delivery]:
+        """The run's order, from a number on, fetched in pages."""
+        ...
+
+    def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
+        """Packed ambient reads of one lane since one position: source to bytes (continued records joined)."""
+        ...
+
+    def printed(self, stream: int) -> Iterator[bytes]:
+        """What the agent wrote to standard output (1) or error (2)."""
+        ...
+
+    def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
+        """Encoded state of a step's start (``in``) or end (``out``); None where none was kept."""
+        ...
+
+    def notes(self, event: int | None) -> Mapping[str, Any]:
+        """Evidence on an event, or on the run."""
+        ...
+
+    def gaps(self) -> Iterator[tuple[str, str, int]]:
+        """What escaped: (what, place, count)."""
+        ...
+
+
+class Store(Protocol):
+    """Runs at rest.
+
+    ``with open_store(url) as store:`` closes it at the end.
+    """
+
+    url: str
+
+    def runs(self, **filters: Any) -> Iterator[Run]:
+        """Runs, newest first.
+
+        Filters (all optional): ``agent``, ``user``, ``tenant``, ``session``, ``status``, ``failed`` (bool), ``tag``
+        (mapping of labels that must agree), ``since_us``, ``text`` (full text over messages and tool data),
+        ``limit``, ``parent``. Child runs are included.
+
+        Raises:
+            UsageError: a filter of another name.
+        """
+        ...
+
+    def run(self, ref: str) -> Run:
+        """The run of a reference: a unique prefix of its id or tail, ``@``, ``@~2``, ``@failed``.
+
+        Raises:
+            RunNotFound: none, or several (``candidates``).
+            UsageError: a reference of a kind that is not available yet.
+        """
+        ...
+
+    def open(self, run: Run | str) -> Recording:
+        """Open one run for reading."""
+        ...
+
+    def events(self, run: Run | str) -> Iterator[Event]:
+        """All events of a run, in order."""
+        ...
+
+    def event(self, ref: str) -> Event:
+        """The event of a reference: ``RUN:12`` or ``RUN:search_docs#2``.
+
+        Raises:
+            RunNotFound, EventNotFound: see the message.
+        """
+        ...
+
+    def payload(self, digest: str) -> bytes:
+        """Bytes by digest, checked.
+
+        Raises:
+            BlobMissing, BlobCorrupt: the bytes are gone or are not what was stored.
+        """
+        ...
+
+    def checkpoint(self, run: Run | str, at: int | str) -> Checkpoint:
+        """What the agent held at an event (a number, or ``name#n``)."""
+        ...
+
+    def delete(self, run: Run | str) -> None:
+        """Forget a run and its payloads that no other run uses. Child runs in its log go with it."""
+        ...
+
+    def begin(self, run: Run) -> Log:
+        """Start writing a run."""
+        ...
+
+    def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
+        """Set a person's verdict or labels on a finished run."""
+        ...
+
+    def close(self) -> None:
+        """Release the store."""
+        ...
+
+    def __enter__(self) -> Store: ...
+
+    def __exit__(self, *exc: object) -> None: ...

@@ -1,0 +1,202 @@
+"""Every error a caller of this library can meet, and what each one means.
+
+::
+
+    ReenactError
+    ├─ UsageError                     the caller asked for something impossible
+    ├─ StoreError
+    │  ├─ RunNotFound, EventNotFound  (also LookupError)
+    │  ├─ BlobMissing, BlobCorrupt    a payload is gone, or is not what was stored
+    │  ├─ StoreBusy                   somebody else holds the store
+    │  └─ FormatTooNew                written by a newer version
+    ├─ RecordingError
+    ├─ ReplayError
+    │  ├─ Divergence                  the first crossing that does not match the recording
+    │  ├─ UnreplayableRun             something a replay needs was never captured
+    │  ├─ EffectRefused               a write, or a contact with the world, that is not allowed
+    │  └─ EffectInDoubt               a write that began and whose end nobody saw
+    ├─ ForkError
+    ├─ GoldenMismatch                 (also AssertionError)
+    ├─ PrivacyError
+    │  ├─ VaultLocked
+    │  └─ RedactionLeak
+    └─ InteropError
+
+Every message says what happened, the likely cause, and one command to run next; the same facts stand in
+attributes. ``exit_code`` is what the command line ends with.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class Halt(BaseException):
+    """Stops the agent inside a replay. Private: not an ``Exception``, so that no retry loop swallows it.
+
+    The session keeps the first divergence and raises it publicly when it ends, whatever the agent caught.
+    """
+
+
+class ReenactError(Exception):
+    """The root of every error of this library.
+
+    Args:
+        message: What happened.
+        cause: The likely cause, in words; empty when nothing useful is known.
+        next_command: One command that helps; empty when there is none.
+        **facts: The data behind the words; each becomes an attribute.
+    """
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, message: str, *, cause: str = "", next_command: str = "", **facts: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.cause = cause
+        self.next_command = next_command
+        self.facts = dict(facts)
+        for name, value in facts.items():
+            setattr(self, name, value)
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.cause:
+            lines.append(f"  likely cause: {self.cause}")
+        if self.next_command:
+            lines.append(f"  next: {self.next_command}")
+        return "\n".join(lines)
+
+
+class UsageError(ReenactError):
+    """The caller asked for something impossible: a bad option, an unknown name, a feature not there yet."""
+
+
+class StoreError(ReenactError):
+    """The store cannot be read or written."""
+
+    exit_code = 4
+
+
+class RunNotFound(StoreError, LookupError):
+    """No run, or more than one, answers to the reference."""
+
+    exit_code = 2
+
+
+class EventNotFound(StoreError, LookupError):
+    """The run has no such event."""
+
+    exit_code = 2
+
+
+class BlobMissing(StoreError):
+    """A payload that the log names is not in the store (``digest``)."""
+
+
+class BlobCorrupt(StoreError):
+    """A payload is not what was stored (``digest`` expected, ``found``)."""
+
+
+class StoreBusy(StoreError):
+    """Another process holds the store longer than this one was willing to wait."""
+
+
+class FormatTooNew(StoreError):
+    """The store was written by a newer version (``written``, ``readable``)."""
+
+
+class RecordingError(ReenactError):
+    """A recording could not be started. A fault *during* a recording never raises: it degrades the run."""
+
+
+class ReplayError(ReenactError):
+    """A run cannot be replayed, or its replay ended otherwise than the recording."""
+
+    exit_code = 3
+
+
+class Divergence(ReplayError):
+    """The first crossing of a replay that does not match the recording.
+
+    Attributes:
+        event: Number of the nearest recorded event, or None when there is none.
+        source: ``file:line`` of the agent's code that made the crossing.
+        recorded: What the recording holds there, as JSON-able data.
+        now: What the agent asks now, as JSON-able data.
+        path: The first differing path, as a JSON pointer with dots.
+        reason: One word for programs: ``changed``, ``added``, ``missing``, ``ambiguous``, ``order``, ``result``, ``end``.
+    """
+
+    exit_code = 1
+    event: int | None
+    source: str | None
+    recorded: Any
+    now: Any
+    path: str
+    reason: str
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        event: int | None = None,
+        source: str | None = None,
+        recorded: Any = None,
+        now: Any = None,
+        path: str = "",
+        reason: str = "changed",
+        cause: str = "",
+        next_command: str = "",
+    ) -> None:
+        super().__init__(
+            message,
+            cause=cause,
+            next_command=next_command,
+            event=event,
+            source=source,
+            recorded=recorded,
+            now=now,
+            path=path,
+            reason=reason,
+        )
+
+
+class UnreplayableRun(ReplayError):
+    """The run lacks something that a replay needs (``missing``), or its code must not run here."""
+
+
+class EffectRefused(ReplayError):
+    """A replay or fork tried to touch the world where that is not allowed."""
+
+    exit_code = 5
+
+
+class EffectInDoubt(ReplayError):
+    """A write began and nobody saw how it ended; a person must say whether it happened."""
+
+
+class ForkError(ReenactError):
+    """A fork was asked for at a place, or with a change, that cannot be."""
+
+
+class GoldenMismatch(ReenactError, AssertionError):
+    """A golden trace did not hold."""
+
+    exit_code = 1
+
+
+class PrivacyError(ReenactError):
+    """What must not be stored could not be kept out, or what is sealed could not be opened."""
+
+
+class VaultLocked(PrivacyError):
+    """The vault's key is not at hand."""
+
+
+class RedactionLeak(PrivacyError):
+    """A known secret was found in bytes about to leave the gate."""
+
+
+class InteropError(ReenactError):
+    """A file of another tool cannot be read or written."""

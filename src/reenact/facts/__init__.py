@@ -1,0 +1,1 @@
+"""Frozen values that the whole house speaks in: no IO, no clock, no randomness."""

@@ -1,0 +1,81 @@
+"""Event: the smallest recorded fact, as it is read back from a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reenact.facts.call import Call, Fidelity, Json, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """Where exact bytes lie: ``digest`` is their keyed hash, ``size`` their length."""
+
+    digest: str
+    size: int
+    media: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One recorded crossing.
+
+    Attributes:
+        run: Id of the run.
+        number: Number in its run, from 0, in order of issue.
+        lane: Path of the lane that issued it.
+        position: How many calls that lane had issued before.
+        parent: Number of the call it happened inside, if any.
+        call: What was asked. ``call.body`` is empty here; the bytes are at ``request``.
+        request: Where the request's body lies.
+        outcome: What came back; None while open. A ``Value``'s body is empty here; the bytes are at ``answer``.
+        answer: Where the value, or all segments of the stream, lie; None when there is none.
+        issued_us, first_us, ended_us: Microseconds since the run began; None for what did not happen.
+        delivery: Number of the delivery that handed the value or head over.
+        key: The call's key, an index only.
+        fidelity: How exact the stored bytes are; ``fidelity_note`` says which rules touched them.
+        attributes: Evidence: what ``note`` added, recognised model readings, capture remarks.
+    """
+
+    run: str
+    number: int
+    lane: str
+    position: int
+    parent: int | None
+    call: Call
+    request: Payload | None = None
+    outcome: Outcome | None = None
+    answer: Payload | None = None
+    issued_us: int = 0
+    first_us: int | None = None
+    ended_us: int | None = None
+    delivery: int | None = None
+    key: str = ""
+    fidelity: Fidelity = Fidelity.EXACT
+    fidelity_note: str = ""
+    attributes: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """Sort of crossing, as a word."""
+        return self.call.kind.value
+
+    @property
+    def name(self) -> str:
+        """What was called."""
+        return self.call.name
+
+    def __repr__(self) -> str:
+        state = type(self.outcome).__name__.lower() if self.outcome is not None else "open"
+        return f"<Event {self.run}:{self.number} {self.kind} {self.name} {state}>"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneFact:
+    """One sequential strand of the agent, or a scope inside one, as recorded."""
+
+    number: int
+    path: str
+    parent: int | None
+    scope: bool = False

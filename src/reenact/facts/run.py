@@ -1,0 +1,120 @@
+"""Run: the identity, lineage, status and totals of one execution of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from reenact.facts.call import Fidelity, Json
+
+
+class Status(StrEnum):
+    """How a run stands. ``INTERRUPTED`` is never written: it is what a dead recorder leaves."""
+
+    RECORDING = "recording"
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How to start the run again.
+
+    Attributes:
+        kind: ``command`` (a command line), ``callable`` (``module:function`` with recorded arguments) or
+            ``block`` (a ``with record():`` block, which nothing can call again by itself).
+        argv: The command line, program first; for a callable, the command that started its process.
+        target: ``module:qualname`` of the callable; empty otherwise.
+        file: File that defines the callable or was run as a script.
+        cwd: Working directory.
+        python: Path of the interpreter.
+        hash_seed: ``PYTHONHASHSEED`` in force; empty when the interpreter chose a secret one.
+        project: Root of the project the code came from: law 5 lets a replay execute only what lies inside it.
+    """
+
+    kind: str
+    argv: tuple[str, ...] = ()
+    target: str = ""
+    file: str = ""
+    cwd: str = ""
+    python: str = ""
+    hash_seed: str = ""
+    project: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a run added up to. Tokens are what providers reported; 0 where none did."""
+
+    events: int = 0
+    models: int = 0
+    tools: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    bytes: int = 0
+    deliveries: int = 0
+    unproven: int = 0
+    redacted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of an agent.
+
+    Attributes:
+        id: Sortable identity (see ``facts.ids``).
+        agent: Name of the agent; ``version`` its version (``agent="name@version"``).
+        status: How it stands; ``interrupted_at`` is the last event of a run whose process died.
+        entry: How to start it again.
+        started_us, ended_us: Wall clock, microseconds since the epoch; None while it runs.
+        origin_us: Our own monotonic clock at the start, to which ``Delivery.at_us`` is relative.
+        parent: Id of the run it was forked or replayed from, or that was recording when it began; ``relation``
+            says which (``child``, ``fork``, ``replay``, ``resume``); ``fork_event`` is the branching event.
+        lane: Lane of the parent's log that holds this run's events; empty when it has a log of its own.
+        tags: Free labels; ``flag`` a person's verdict with its text; both may be set later.
+        files: Declared files and their content digests at the end.
+        exit_status: Exit status of the process, negative for a signal; None for a run inside a process.
+        result: Digest of the encoded return value, or empty.
+        stdout, stderr: Keyed digests of everything the agent printed.
+        environment: Python version, platform, hash seed, argv and the rest of the kit's cheap facts.
+        capture: What the recording was asked to do (``order``, redaction rules and their versions …).
+        degraded: Why the recording is incomplete, if it is.
+    """
+
+    id: str
+    agent: str = ""
+    version: str = ""
+    status: Status = Status.RECORDING
+    entry: Entry = field(default_factory=lambda: Entry("block"))
+    user: str | None = None
+    tenant: str | None = None
+    session: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    flag: str | None = None
+    flagged: bool = False
+    started_us: int = 0
+    ended_us: int | None = None
+    origin_us: int = 0
+    parent: str | None = None
+    relation: str = ""
+    fork_event: int | None = None
+    lane: str = ""
+    retention: str = ""
+    totals: Totals = field(default_factory=Totals)
+    fidelity: Fidelity = Fidelity.EXACT
+    interrupted_at: int | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    exit_status: int | None = None
+    result: str = ""
+    error: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    environment: Mapping[str, Json] = field(default_factory=dict)
+    capture: Mapping[str, Json] = field(default_factory=dict)
+    degraded: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id} {self.agent or '-'} {self.status.value} events={self.totals.events}>"

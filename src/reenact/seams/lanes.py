@@ -1,0 +1,222 @@
+"""Who is calling: lanes, the sequential strands of an agent, and the scopes inside them.
+
+A lane belongs to the executing unit (a task, a thread, a job in a pool). The unit outranks any context variable,
+because frameworks copy contexts freely; a copied context only tells who the parent was. A lane's path is given at
+creation: ``root/search#2`` is the second child of that name that *root* started, ``root>fetch#1`` the scope of its
+first call of ``fetch``. Paths are the same in a recording and its replay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from reenact.facts.order import Tag
+
+if TYPE_CHECKING:
+    from reenact.abc.session import Session
+
+_get_running_loop = asyncio._get_running_loop
+_current_task = asyncio.current_task
+
+
+class Lane:
+    """One sequential strand, or a scope inside one.
+
+    Attributes:
+        path: Stable address.
+        session: Who answers its crossings.
+        gate: Who hands out its turns.
+        parent: Event this lane is inside, or None.
+        position: How many calls it has issued.
+        below: True below a transport: nothing here is recorded, ordered or numbered.
+        number: Number in the log, given by the session when first needed; -1 before.
+        ended: Whether its unit has finished.
+        data: Whatever the session wants to keep with the lane.
+    """
+
+    __slots__ = ("_children", "_n", "below", "data", "ended", "gate", "number", "origin", "parent", "path", "position", "session")
+
+    def __init__(
+        self,
+        path: str,
+        session: Session,
+        gate: Any,
+        *,
+        parent: int | None = None,
+        below: bool = False,
+        origin: Lane | None = None,
+    ) -> None:
+        self.path = path
+        self.session = session
+        self.gate = gate
+        self.parent = parent
+        self.position = 0
+        self.below = below
+        self.number = -1
+        self.ended = False
+        self.origin = origin
+        self.data: Any = None
+        self._children: dict[str, int] = {}
+        self._n = 0
+
+    def _ordinal(self, name: str) -> int:
+        count = self._children.get(name, 0) + 1
+        self._children[name] = count
+        return count
+
+    def child(self, name: str) -> Lane:
+        """A new strand started by this one: a task, a thread, a job."""
+        path = f"{self.path}/{name}#{self._ordinal('/' + name)}"
+        return Lane(path, self.session, self.gate, parent=self.parent, origin=self)
+
+    def scope(self, name: str, event: int, *, path: str = "") -> Lane:
+        """The inside of a call of this lane. A replay passes the recorded ``path``."""
+        ordinal = self._ordinal(">" + name)
+        return Lane(path or f"{self.path}>{name}#{ordinal}", self.session, self.gate, parent=event, origin=self)
+
+    def issued(self) -> int:
+        """Count one call of this lane; gives the position it was issued at."""
+        position = self.position
+        self.position = position + 1
+        self._n = 0
+        return position
+
+    def tag(self, kind: str) -> Tag:
+        """The identity of the next timer, wake-up, callback or join of this lane."""
+        self._n += 1
+        return Tag(kind, self.path, self.position, self._n)
+
+    def __repr__(self) -> str:
+        return f"<Lane {self.path} at {self.position}{' below' if self.below else ''}>"
+
+
+class Cell:
+    """Where an executing unit keeps its current lane."""
+
+    __slots__ = ("lane",)
+
+    def __init__(self, lane: Lane | None) -> None:
+        self.lane = lane
+
+
+class _Thread(threading.local):
+    cell: Cell | None = None
+
+
+_thread = _Thread()
+_context: ContextVar[Lane | None] = ContextVar("reenact_lane", default=None)
+_sessions = 0
+
+
+def current() -> Lane | None:
+    """The lane of the unit that is executing now; None when nobody listens to it. About 0.1 µs when idle."""
+    if not _sessions:
+        return None
+    loop = _get_running_loop()
+    if loop is not None:
+        task = _current_task(loop)
+        if task is None:
+            return _context.get()
+        cell = getattr(task, "_reenact_cell", None)
+        if cell is not None:
+            return cell.lane  # type: ignore[no-any-return]
+        return unseen(task)
+    cell = _thread.cell
+    return cell.lane if cell is not None else _fallback
+
+
+def listening() -> Lane | None:
+    """The current lane if its crossings are to be answered; None when idle or below a transport."""
+    if not _sessions:
+        return None
+    lane = current()
+    return None if lane is None or lane.below else lane
+
+
+_fallback: Lane | None = None
+
+
+def unseen(task: Any) -> Lane | None:
+    """The lane of a task that nobody saw start: unowned when its context says that a session is near."""
+    near = _context.get()
+    if near is None:
+        return _fallback
+    if near.below:
+        return near
+    lane = Lane(near.path.split("/", 1)[0] + "/~unowned", near.session, near.gate)
+    task._reenact_cell = Cell(lane)
+    near.session.gap("unowned task", getattr(task.get_coro(), "__qualname__", "task"))
+    return lane
+
+
+def adopt_task(task: Any, lane: Lane | None) -> None:
+    """Give a task its lane."""
+    task._reenact_cell = Cell(lane)
+
+
+def adopt_thread(lane: Lane | None) -> Cell | None:
+    """Give the calling thread its lane; returns what it had, for ``restore_thread``."""
+    before = _thread.cell
+    _thread.cell = Cell(lane)
+    return before
+
+
+def restore_thread(before: Cell | None) -> None:
+    """Undo ``adopt_thread``."""
+    _thread.cell = before
+
+
+def _cell() -> Cell | None:
+    loop = _get_running_loop()
+    if loop is not None:
+        task = _current_task(loop)
+        if task is None:
+            return None
+        cell: Cell | None = getattr(task, "_reenact_cell", None)
+        if cell is None:
+            cell = task._reenact_cell = Cell(None)  # type: ignore[attr-defined]
+        return cell
+    if _thread.cell is None:
+        _thread.cell = Cell(None)
+    return _thread.cell
+
+
+@contextmanager
+def inside(lane: Lane | None) -> Iterator[None]:
+    """Run the block in ``lane``: the unit's cell and the context both say so, and are put back afterwards."""
+    cell = _cell()
+    before = cell.lane if cell is not None else None
+    if cell is not None:
+        cell.lane = lane
+    token = _context.set(lane)
+    try:
+        yield
+    finally:
+        if cell is not None:
+            cell.lane = before
+        try:
+            _context.reset(token)
+        except ValueError:  # the block was left in another context (a generator finalised elsewhere)
+            _context.set(before)
+
+
+def session_began(fallback: Lane | None = None) -> None:
+    """Somebody listens from now on. ``fallback`` is the lane of threads that nobody saw start (a recorded
+    process has one; a recorded block has none, because a session belongs to a context, never to the process)."""
+    global _sessions, _fallback
+    _sessions += 1
+    if fallback is not None:
+        _fallback = fallback
+
+
+def session_ended(fallback: Lane | None = None) -> None:
+    """The counterpart of ``session_began``."""
+    global _sessions, _fallback
+    _sessions -= 1
+    if fallback is not None and _fallback is fallback:
+        _fallback = None

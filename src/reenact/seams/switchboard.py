@@ -1,0 +1,128 @@
+"""The switchboard: it connects a crossing to whatever session listens to the calling lane.
+
+``begin`` is the door for every seam; ``cross`` and ``across`` are the whole crossing for calls that return a value,
+in its two colours. A fault of a seam costs a recording, never the agent's call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from reenact.abc.session import Crossing
+from reenact.facts.call import Call, End, EndKind, Failure, Value
+from reenact.seams.lanes import Lane, listening
+
+T = TypeVar("T")
+
+__all__ = ["across", "begin", "cross", "listening"]
+
+
+def begin(lane: Lane, describe: Callable[[], Call]) -> Crossing | None:
+    """Ask the lane's session to answer one crossing.
+
+    Args:
+        lane: From ``listening()``.
+        describe: Makes the ``Call``; a fault in it is the recorder's, not the agent's.
+
+    Returns:
+        The crossing; None when the recorder cannot take it, and the call must go through untouched.
+
+    Raises:
+        Halt: The replay has diverged.
+    """
+    try:
+        return lane.session.decide(lane, describe())
+    except Exception as error:
+        if lane.session.fault(error):
+            raise
+        return None
+
+
+def cross(
+    lane: Lane,
+    describe: Callable[[], Call],
+    perform: Callable[[], T],
+    seal: Callable[[T | None, BaseException | None], Value | Failure],
+    reveal: Callable[[Value | Failure], T],
+) -> T:
+    """One synchronous crossing that returns a value.
+
+    Args:
+        lane: From ``listening()``.
+        describe: Makes the call.
+        perform: Does it.
+        seal: Turns what came back (value or exception) into an outcome. Its faults are the recorder's.
+        reveal: Turns a recorded outcome back into a value, or raises the recorded exception.
+    """
+    crossing = begin(lane, describe)
+    if crossing is None:
+        return perform()
+    if crossing.mode == "frozen":
+        return reveal(crossing.outcome().wait())
+    if crossing.mode == "live":
+        crossing.ready().wait()
+    try:
+        with crossing.enter():
+            result = perform()
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        if crossing.mode == "live":
+            crossing.dropped(End(EndKind.CANCELLED))
+        raise
+    except Exception as error:
+        outcome = _sealed(lane, seal, None, error)
+        if outcome is not None:
+            crossing.settle(outcome).wait()
+        raise
+    outcome = _sealed(lane, seal, result, None)
+    if outcome is not None:
+        crossing.settle(outcome).wait()
+    return result
+
+
+async def across(
+    lane: Lane,
+    describe: Callable[[], Call],
+    perform: Callable[[], Awaitable[T]],
+    seal: Callable[[T | None, BaseException | None], Value | Failure],
+    reveal: Callable[[Value | Failure], T],
+) -> T:
+    """``cross`` for coroutines. A cancelled call stays open: the agent itself ended it."""
+    crossing = begin(lane, describe)
+    if crossing is None:
+        return await perform()
+    if crossing.mode == "frozen":
+        return reveal(await crossing.outcome())
+    if crossing.mode == "live":
+        await crossing.ready()
+    try:
+        with crossing.enter():
+            result = await perform()
+    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        if crossing.mode == "live":
+            crossing.dropped(End(EndKind.CANCELLED))
+        raise
+    except Exception as error:
+        outcome = _sealed(lane, seal, None, error)
+        if outcome is not None:
+            await crossing.settle(outcome)
+        raise
+    outcome = _sealed(lane, seal, result, None)
+    if outcome is not None:
+        await crossing.settle(outcome)
+    return result
+
+
+def _sealed(
+    lane: Lane,
+    seal: Callable[[T | None, BaseException | None], Value | Failure],
+    result: T | None,
+    error: BaseException | None,
+) -> Value | Failure | None:
+    try:
+        return seal(result, error)
+    except Exception as fault:
+        if lane.session.fault(fault):
+            raise
+        return None
