@@ -1,0 +1,61 @@
+# Everything here works in a fresh clone with an empty home directory: each goal first makes .venv from the pinned and
+# hashed files in requirements/, or finds that it is up to date. All paths are relative, so the clone may lie anywhere.
+
+PYTHON ?= $(shell sh scripts/find-python.sh)
+PYTEST_ARGS ?=
+RUN := .venv/bin/python
+
+.PHONY: help demo test across sweep bench lint docs-check docs locks clean
+
+help:
+	@echo "make demo        record two failing agents, take the network away, re-enact both failures"
+	@echo "make test        the whole suite here, then its portable part on every other Python that is found"
+	@echo "make lint        ruff, mypy --strict, and the import contract"
+	@echo "make docs-check  the documents' examples run, the reference pages are current"
+	@echo "make bench       what it costs, side by side with its neighbours, as ratios"
+	@echo "make sweep       the suite with every example of every sweep (long)"
+	@echo "make locks       compile requirements/*.in to pinned and hashed files"
+
+demo:
+	@"$(PYTHON)" scripts/venv.py .venv demo
+	@$(RUN) -m reenact demo
+
+test:
+	@"$(PYTHON)" scripts/venv.py .venv test
+	$(RUN) -m pytest $(PYTEST_ARGS)
+	@$(RUN) scripts/across.py
+
+across:
+	@"$(PYTHON)" scripts/venv.py .venv test
+	@$(RUN) scripts/across.py
+
+sweep:
+	@"$(PYTHON)" scripts/venv.py .venv test
+	REENACT_SWEEP=1 $(RUN) -m pytest $(PYTEST_ARGS)
+
+bench:
+	@"$(PYTHON)" scripts/venv.py .venv test
+	@$(RUN) -m bench $(BENCH_ARGS)
+
+lint:
+	@"$(PYTHON)" scripts/venv.py .venv test lint
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	.venv/bin/lint-imports --no-logo
+
+docs-check:
+	@"$(PYTHON)" scripts/venv.py .venv test
+	$(RUN) scripts/reference.py --check
+	$(RUN) -m pytest -q tests/project/test_docs.py
+
+docs:
+	@"$(PYTHON)" scripts/venv.py .venv test
+	$(RUN) scripts/reference.py
+
+locks:
+	@"$(PYTHON)" scripts/venv.py .venv locks
+	$(RUN) scripts/locks.py
+
+clean:
+	rm -rf .venv .venv-3.* .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

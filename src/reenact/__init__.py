@@ -1,0 +1,92 @@
+"""Record one run of any Python agent byte for byte, and replay it offline and exactly.
+
+These names are the whole public door; each is loaded when it is first used, so that ``import reenact`` costs one
+module of ours and none of the dependencies. Other audiences have doors of their own: ``reenact.abc`` for those who
+implement a contract, ``reenact.errors`` for the whole exception tree, ``reenact.testing`` for authors of tests.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reenact.abc.store import Store
+    from reenact.errors import Divergence, ReenactError
+    from reenact.facts.call import Effect
+    from reenact.facts.checkpoint import Checkpoint
+    from reenact.facts.event import Event
+    from reenact.facts.policy import Policy
+    from reenact.facts.run import Run
+    from reenact.recording.api import current_run, record
+    from reenact.replaying.api import replay
+    from reenact.seams.models import model, retriever
+    from reenact.seams.steps import note, step
+    from reenact.seams.tools import tool
+    from reenact.store import open_store
+    from reenact.timetravel.comparing import Comparison, compare
+    from reenact.timetravel.forking import Change, fork, resume
+
+__all__ = [
+    "Change",
+    "Checkpoint",
+    "Comparison",
+    "Divergence",
+    "Effect",
+    "Event",
+    "Policy",
+    "ReenactError",
+    "Run",
+    "Store",
+    "compare",
+    "current_run",
+    "fork",
+    "model",
+    "note",
+    "open_store",
+    "record",
+    "replay",
+    "resume",
+    "retriever",
+    "step",
+    "tool",
+]
+
+_HOMES = {
+    "Change": "timetravel.forking",
+    "Checkpoint": "facts.checkpoint",
+    "Comparison": "timetravel.comparing",
+    "Divergence": "errors",
+    "Effect": "facts.call",
+    "Event": "facts.event",
+    "Policy": "facts.policy",
+    "ReenactError": "errors",
+    "Run": "facts.run",
+    "Store": "abc.store",
+    "compare": "timetravel.comparing",
+    "current_run": "recording.api",
+    "fork": "timetravel.forking",
+    "model": "seams.models",
+    "note": "seams.steps",
+    "open_store": "store",
+    "record": "recording.api",
+    "replay": "replaying.api",
+    "resume": "timetravel.forking",
+    "retriever": "seams.models",
+    "step": "seams.steps",
+    "tool": "seams.tools",
+}
+"""Where each public name lives; ``tests/project/test_surface.py`` compares it with what type checkers see."""
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
