@@ -1,0 +1,1 @@
+"""Clients of the public interface: what people and other programs touch."""

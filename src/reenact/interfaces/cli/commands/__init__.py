@@ -1,0 +1,1 @@
+"""The commands; each module defines one click command named ``command``, and is imported when it is invoked."""

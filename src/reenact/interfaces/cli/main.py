@@ -1,0 +1,131 @@
+"""The command ``reenact``: a group that imports a command's module only when that command is invoked."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from reenact.errors import UsageError
+from reenact.interfaces.cli.failures import report
+from reenact.interfaces.cli.shell import Command, Shell, common_options
+from reenact.interfaces.cli.table import BY_NAME, COMMANDS, Entry
+
+_ABOUT = """Record one run of any Python agent byte for byte, and replay it offline and exactly.
+
+A run is named by a prefix of its id (7f3c), @ (the last), @~2 (two before), @failed (the last failed). An event is
+RUN:12 or RUN:search_docs#2, a field RUN:12.response.body, a stretch RUN:4..9.
+
+Exit codes: 0 same or fine, 1 different, 2 usage, 3 not replayable, 4 store damaged, 5 contact with the world
+refused."""
+
+_FIRST_STEPS = (
+    "reenact record -- python agent.py",
+    "reenact show @",
+    "reenact replay @",
+)
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands from a table and loads one when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names of the table, in its order."""
+        return [entry.name for entry in COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name: its module's, or one that says that it is not there yet."""
+        entry = BY_NAME.get(cmd_name)
+        if entry is None:
+            return None
+        if not entry.available:
+            return planned(entry)
+        loaded = importlib.import_module(entry.module).command
+        assert isinstance(loaded, click.Command)
+        return loaded
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands from the table, section by section."""
+        width = max(len(entry.name) for entry in COMMANDS)
+        for section in dict.fromkeys(entry.section for entry in COMMANDS):
+            rows = [
+                (entry.name.ljust(width), entry.summary + ("" if entry.available else "  (not available yet)"))
+                for entry in COMMANDS
+                if entry.section == section
+            ]
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the first steps."""
+        with formatter.section("First steps"):
+            for text in _FIRST_STEPS:
+                formatter.write(f"  {text}\n")
+
+    def main(self, args: Sequence[str] | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
+        """Run one command line and leave with its exit code; no traceback reaches a person unasked."""
+        extra.pop("standalone_mode", None)
+        extra.setdefault("prog_name", "reenact")
+        try:
+            code = super().main(args, standalone_mode=False, obj=Shell(), **extra)
+            sys.stdout.flush()
+        except (Exception, KeyboardInterrupt) as error:
+            code = report(error)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def planned(entry: Entry) -> click.Command:
+    """A command of the contract that this version does not have: it says so, and how to see it."""
+
+    def refuse(words: tuple[str, ...]) -> None:
+        raise UsageError(
+            f"`reenact {entry.name}` is not available yet in this version",
+            cause=f"this version has {', '.join(entry.name for entry in COMMANDS if entry.available)}",
+            next_command="reenact --help",
+        )
+
+    return Command(
+        entry.name,
+        callback=refuse,
+        params=[click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)],
+        help=f"Not available yet. Planned: {entry.about}",
+        short_help=entry.summary,
+        context_settings={"ignore_unknown_options": True},
+        options_metavar="…",
+        example="reenact --help",
+    )
+
+
+def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from importlib.metadata import version  # imported here: it costs 20 ms, and --help has 80
+
+        click.echo(f"reenact {version('reenact')}")
+        ctx.exit()
+
+
+cli = LazyGroup(
+    "reenact",
+    help=_ABOUT,
+    params=[
+        *common_options(),
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
+            help="Show the version.",
+        ),
+    ],
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def main() -> NoReturn:
+    """Run the command line of this process."""
+    cli.main()

@@ -1,0 +1,149 @@
+"""The shell: the options in force for one command, and the two voices it speaks with.
+
+Data goes to standard output, talk to standard error. Whatever is printed for a person passes ``safe`` first when it
+comes from a recording: recorded text must not be able to steer the terminal that shows it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import IO, Any
+
+import click
+
+from reenact.facts.call import Json
+
+
+@dataclass(slots=True)
+class Shell:
+    """Options every command takes, and how a command speaks.
+
+    Attributes:
+        store_url: ``--store``; None where the settings decide.
+        json: Print JSON Lines.
+        pager: Long answers may go through a pager, on a terminal.
+    """
+
+    store_url: str | None = None
+    json: bool = False
+    pager: bool = True
+
+    def data(self, text: str) -> None:
+        """Print one line of data."""
+        click.echo(text, color=_colour())
+
+    def line(self, value: Json) -> None:
+        """Print one JSON line."""
+        sys.stdout.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str) + "\n")
+
+    def raw(self, data: bytes) -> None:
+        """Print exact bytes."""
+        binary_stdout().write(data)
+
+    def lines(self, texts: Iterable[str]) -> None:
+        """Print lines of data, through a pager when they are longer than the terminal is high."""
+        if not (self.pager and sys.stdout.isatty() and sys.stdin.isatty()):
+            for text in texts:
+                self.data(text)
+            return
+        rest: Iterator[str] = iter(texts)
+        head = list(islice(rest, max(shutil.get_terminal_size().lines - 3, 5)))
+        more = list(islice(rest, 1))
+        if not more:
+            for text in head:
+                self.data(text)
+            return
+        os.environ.setdefault("LESS", "FRX")
+        click.echo_via_pager((text + "\n" for text in chain(head, more, rest)), color=_colour())
+
+    def talk(self, text: str = "") -> None:
+        """Say something to the person; never data."""
+        click.echo(text, err=True, color=_colour())
+
+    def next(self, command: str) -> None:
+        """End an answer with the next useful command; silent where a program reads."""
+        if not self.json:
+            self.talk(f"next: {command}")
+
+
+def binary_stdout() -> IO[bytes]:
+    """Standard output for exact bytes."""
+    sys.stdout.flush()
+    return sys.stdout.buffer
+
+
+def _colour() -> bool | None:
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def paint(text: str, **style: Any) -> str:
+    """Text with a style; click drops it again where the stream is no terminal."""
+    return click.style(text, **style)
+
+
+def current(ctx: click.Context) -> Shell:
+    """The shell of a running command."""
+    return ctx.ensure_object(Shell)
+
+
+def _set(field: str, wanted: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def note(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
+        if value:
+            setattr(current(ctx), field, wanted(value))
+
+    return note
+
+
+def common_options() -> list[click.Parameter]:
+    """Fresh copies of the options that may stand before or after every command."""
+    return [
+        click.Option(
+            ["--store"],
+            metavar="URL",
+            expose_value=False,
+            callback=_set("store_url", str),
+            help="Where the runs are: a directory, sqlite:///PATH, memory:. Default: .reenact/, found upwards.",
+        ),
+        click.Option(
+            ["--json"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set("json", bool),
+            help="Print JSON Lines.",
+        ),
+        click.Option(
+            ["--no-pager"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set("pager", lambda _: False),
+            help="Never use a pager.",
+        ),
+    ]
+
+
+class Command(click.Command):
+    """A command that also takes the common options, and ends its help with an example.
+
+    Args:
+        example: Command lines shown at the end of the help, without the prompt.
+        *args, **kwargs: As for ``click.Command``.
+    """
+
+    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+        kwargs["params"] = [*(kwargs.get("params") or ()), *common_options()]
+        super().__init__(*args, **kwargs)
+        self.example = example
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the example."""
+        if self.example:
+            with formatter.section("Example"):
+                for text in self.example.strip().splitlines():
+                    formatter.write(f"{'':{formatter.current_indent}}{text.strip()}\n")
+        super().format_epilog(ctx, formatter)

@@ -1,0 +1,181 @@
+"""The table of commands: what the group's help shows without importing any of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """One command.
+
+    Attributes:
+        name: What is typed.
+        section: Heading it stands under in ``reenact --help``.
+        summary: One line for the group's help.
+        about: For a command that is not available yet, what it will do and how; empty otherwise (the module of a
+            command that exists explains itself).
+    """
+
+    name: str
+    section: str
+    summary: str
+    about: str = ""
+
+    @property
+    def available(self) -> bool:
+        """Whether the command exists in this version."""
+        return not self.about
+
+    @property
+    def module(self) -> str:
+        """Module that defines the command."""
+        return f"reenact.interfaces.cli.commands.{self.name}"
+
+
+_RECORD = "Record and look"
+_REPLAY = "Replay and change"
+_TEST = "Keep as tests"
+_SHARE = "Share"
+_STORE = "The store"
+_PROJECT = "Project"
+
+COMMANDS: tuple[Entry, ...] = (
+    Entry("record", _RECORD, "run any Python program recorded"),
+    Entry("ls", _RECORD, "list runs, newest first"),
+    Entry("show", _RECORD, "a run as a story, or one event in detail"),
+    Entry("cat", _RECORD, "exact bytes of an event, or one field of it"),
+    Entry("flag", _RECORD, "mark a run with a person's verdict"),
+    Entry("tag", _RECORD, "label a run"),
+    Entry(
+        "timeline",
+        _RECORD,
+        "what was true when, and who made it so",
+        "timeline REF [--at EVENT] [--changed EVENT] [--last-set PATH] [--watch EXPR]: what was true when in a run, "
+        "and which event made it so.",
+    ),
+    Entry(
+        "view",
+        _RECORD,
+        "the web page on loopback",
+        "view [REF]: the web page of a store or run, on loopback, with a token.",
+    ),
+    Entry("replay", _REPLAY, "re-execute a run's code, the world frozen"),
+    Entry(
+        "resume",
+        _REPLAY,
+        "continue an interrupted or failed run",
+        "resume REF[:STEP] [--settle done|retry]: continue an interrupted or failed run from its head, or from a step "
+        "as a child run.",
+    ),
+    Entry(
+        "fork",
+        _REPLAY,
+        "run on from an event with one thing changed",
+        "fork REF:EVENT with --set PATH=JSON, --result EVENT=JSON|@FILE, --error EVENT=TYPE:TEXT, --input JSON, "
+        "--prompt @FILE, --model NAME, --param k=v, --flag k=v, --at-time ISO, --rev GITREV; "
+        "--live reads|all|model|none, --allow-write TOOL, --dry-run: a new run that shares a frozen prefix with its "
+        "parent.",
+    ),
+    Entry(
+        "diff",
+        _REPLAY,
+        "where two runs part, and how they differ",
+        "diff A B [C…] [--stat] [--state] [--text] [--json]: first difference, aligned events, state, answer, tools, "
+        "tokens, cost and time of runs.",
+    ),
+    Entry(
+        "resend",
+        _REPLAY,
+        "send one model call again",
+        "resend REF:EVENT: one recorded model call sent again.",
+    ),
+    Entry(
+        "golden",
+        _TEST,
+        "turn runs into regression tests",
+        "golden add REF --as NAME [--about TEXT] [--expected TEXT] [--expect EXPR]… [--fixed FORK] "
+        "[--on-miss fail|live-read|scripted] [--answer CALL=@FILE], golden ls, golden run [NAME]…, golden rm NAME: "
+        "runs kept as regression tests in tests/goldens.",
+    ),
+    Entry(
+        "experiment",
+        _TEST,
+        "every row on every candidate",
+        "experiment DATASET --candidate NAME:k=v,… [--repeat N] [--threshold EXPR] [--on ray://…]: every row on every "
+        "candidate, row by row; DATASET is goldens, or --where EXPR, or --session S.",
+    ),
+    Entry(
+        "kit",
+        _TEST,
+        "what a replay needs, present and missing",
+        "kit REF [--json]: the replay kit in three buckets, present, missing and how to capture, with a verdict.",
+    ),
+    Entry(
+        "triage",
+        _TEST,
+        "failures and cold cases by what they share",
+        "triage [--since 7d]: failures and cold cases grouped by what they share, a representative of each, counted.",
+    ),
+    Entry(
+        "pack",
+        _SHARE,
+        "one run as one file, redacted",
+        "pack REF -o FILE.reenact: one run as one file, redacted; prints what was removed.",
+    ),
+    Entry("unpack", _SHARE, "a packed run into the store", "unpack FILE: a packed run into the store."),
+    Entry(
+        "import",
+        _SHARE,
+        "traces of other tools into the store",
+        "import FORMAT FILE: runs from the open formats of other tools.",
+    ),
+    Entry(
+        "export",
+        _SHARE,
+        "a run in an open format",
+        "export FORMAT REF: a run in an open format of another tool.",
+    ),
+    Entry("serve", _SHARE, "the OTLP receiver", "serve: a receiver of OpenTelemetry traces."),
+    Entry("push", _SHARE, "runs to another store", "push URL: runs of this store to another one."),
+    Entry("pull", _SHARE, "runs from another store", "pull URL: runs of another store into this one."),
+    Entry("textconv", _SHARE, "a packed run as text, for git diff", "textconv FILE: a bundle as text, for git diff."),
+    Entry(
+        "vault",
+        _STORE,
+        "sealed originals: unlock, check, rotate keys",
+        "vault unlock|check|rotate: the encrypted store of what redaction removed.",
+    ),
+    Entry(
+        "redact",
+        _STORE,
+        "remove personal data from what is stored",
+        "redact REF: personal data out of what is stored already.",
+    ),
+    Entry("erase", _STORE, "forget one user", "erase --user U: forget one user by deleting one key."),
+    Entry("gc", _STORE, "forget what nothing keeps", "gc [--dry-run]: forget runs and payloads that nothing keeps."),
+    Entry("fsck", _STORE, "re-hash everything, name each break", "fsck: re-hash everything and name each break."),
+    Entry(
+        "salvage",
+        _STORE,
+        "save what a damaged store still holds",
+        "salvage: what a damaged store still holds, into a new one.",
+    ),
+    Entry(
+        "migrate",
+        _STORE,
+        "bring an old store to this version",
+        "migrate: an old store to this version's format, with a backup.",
+    ),
+    Entry("stats", _STORE, "sizes and counts of the store", "stats: sizes and counts of the store."),
+    Entry(
+        "doctor",
+        _PROJECT,
+        "what would be captured here, and what not",
+        "doctor: what would be captured here, what not, and how to fix it.",
+    ),
+    Entry("config", _PROJECT, "each setting, its value and its origin"),
+    Entry("init", _PROJECT, "set a project up"),
+    Entry("demo", _PROJECT, "the guided tour"),
+)
+
+BY_NAME = {entry.name: entry for entry in COMMANDS}
