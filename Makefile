@@ -17,44 +17,44 @@ help:
 	@echo "make locks       compile requirements/*.in to pinned and hashed files"
 
 demo:
-	@"$(PYTHON)" scripts/venv.py .venv demo
+	@"$(PYTHON)" scripts/environment.py .venv demo
 	@$(RUN) -m reenact demo
 
 test:
-	@"$(PYTHON)" scripts/venv.py .venv test
+	@"$(PYTHON)" scripts/environment.py .venv test
 	$(RUN) -m pytest $(PYTEST_ARGS)
 	@$(RUN) scripts/across.py
 
 across:
-	@"$(PYTHON)" scripts/venv.py .venv test
+	@"$(PYTHON)" scripts/environment.py .venv test
 	@$(RUN) scripts/across.py
 
 sweep:
-	@"$(PYTHON)" scripts/venv.py .venv test
+	@"$(PYTHON)" scripts/environment.py .venv test
 	REENACT_SWEEP=1 $(RUN) -m pytest $(PYTEST_ARGS)
 
 bench:
-	@"$(PYTHON)" scripts/venv.py .venv test
+	@"$(PYTHON)" scripts/environment.py .venv test
 	@$(RUN) -m bench $(BENCH_ARGS)
 
 lint:
-	@"$(PYTHON)" scripts/venv.py .venv test lint
+	@"$(PYTHON)" scripts/environment.py .venv test lint
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	.venv/bin/lint-imports --no-logo
 
 docs-check:
-	@"$(PYTHON)" scripts/venv.py .venv test
+	@"$(PYTHON)" scripts/environment.py .venv test
 	$(RUN) scripts/reference.py --check
 	$(RUN) -m pytest -q tests/project/test_docs.py
 
 docs:
-	@"$(PYTHON)" scripts/venv.py .venv test
+	@"$(PYTHON)" scripts/environment.py .venv test
 	$(RUN) scripts/reference.py
 
 locks:
-	@"$(PYTHON)" scripts/venv.py .venv locks
+	@"$(PYTHON)" scripts/environment.py .venv locks
 	$(RUN) scripts/locks.py
 
 clean:

@@ -90,7 +90,7 @@ def test(minor: int, python: Path, seconds: float, further: list[str]) -> tuple[
     started = time.monotonic()
     print(f"\n3.{minor}: {python}", flush=True)
     made = subprocess.run(
-        [sys.executable, "scripts/venv.py", folder, "test", "--python", str(python)], cwd=ROOT, check=False
+        [sys.executable, "scripts/environment.py", folder, "test", "--python", str(python)], cwd=ROOT, check=False
     )
     if made.returncode:
         return "NOT tested: its environment could not be made (see above)", True

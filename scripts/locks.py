@@ -18,9 +18,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 ORDER = ("build", "test", "runtime", "demo", "lint", "locks")
 OPTIONS = (
-    "--generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options"
-    " --no-header --strip-extras --allow-unsafe --quiet"
-).split()
+    "--generate-hashes",
+    "--no-emit-index-url",
+    "--no-emit-find-links",
+    "--no-emit-trusted-host",
+    "--no-emit-options",
+    "--no-header",
+    "--strip-extras",
+    "--allow-unsafe",
+    "--quiet",
+)
 FOREIGN = re.compile(r"://|^\s*-|\s/|@ ")
 
 
@@ -30,7 +37,9 @@ def main() -> int:
     for name in ORDER:
         target = f"requirements/{name}.txt"
         command = [sys.executable, "-m", "piptools", "compile", *OPTIONS, *sys.argv[1:], f"--output-file={target}"]
-        subprocess.run([*command, f"requirements/{name}.in"], check=True, cwd=ROOT, env={**os.environ, "PYTHONWARNINGS": "ignore"})
+        subprocess.run(
+            [*command, f"requirements/{name}.in"], check=True, cwd=ROOT, env={**os.environ, "PYTHONWARNINGS": "ignore"}
+        )
         for line in (ROOT / target).read_text().splitlines():
             if FOREIGN.search(line.split("#")[0].replace("--hash=", "")):
                 print(f"{target}: a place or option has slipped in: {line}", file=sys.stderr)

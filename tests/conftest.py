@@ -35,7 +35,7 @@ def checkout() -> Path:
 def shared_data() -> Path:
     """Folder of real provider traffic, which is not part of this project; skips where it is not at hand.
 
-    ``REENACT_SHARED`` names the folder that holds ``data/``; without it a folder ``shared`` beside the checkout is tried.
+    ``REENACT_SHARED`` names the folder that holds ``data/``; without it ``shared`` beside the checkout is tried.
     """
     named = os.environ.get("REENACT_SHARED")
     data = (Path(named) if named else ROOT.parent / "shared") / "data"

@@ -1,6 +1,6 @@
 """Make a virtual environment from pinned and hashed requirement files, or find that it is up to date.
 
-    python3 scripts/venv.py .venv test lint
+    python3 scripts/environment.py .venv test lint
 
 Each named set is ``requirements/NAME.txt``. What has been installed is remembered in the environment by the digest
 of its requirement file, so a second call costs nothing. The package itself is installed in place, built by the pinned

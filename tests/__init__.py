@@ -1,0 +1,1 @@
+"""The suite of reenact; ``tests/README.md`` says where a test goes."""

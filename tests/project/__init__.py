@@ -1,0 +1,1 @@
+"""Tests of the project itself: its house rules, its public surface and its documents."""

@@ -1,0 +1,193 @@
+"""The house rules hold: size, prose, names, direction of imports, and nothing of the machine it was written on."""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "reenact"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+pytestmark = pytest.mark.once
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def definitions(node: ast.AST, *, public: bool = True) -> Iterator[Definition]:
+    """Classes and functions that are reachable by public names (or all of them); never what is inside a function."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Definition):
+            if not public or not child.name.startswith("_"):
+                yield child
+                if isinstance(child, ast.ClassDef):
+                    yield from definitions(child, public=public)
+        elif isinstance(child, ast.If | ast.Try | ast.With):
+            yield from definitions(child, public=public)
+
+
+def test_no_module_outgrows_its_one_responsibility() -> None:
+    sizes = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {name: size for name, size in sizes.items() if size > 700} == {}
+    assert statistics.median(size for size in sizes.values() if size > 1) <= 180
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    long = {}
+    for path in MODULES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                if lines > 80:
+                    long[f"{name_of(path)}:{node.name}"] = lines
+    assert long == {}
+
+
+def test_every_module_says_its_responsibility_and_every_public_name_what_it_does() -> None:
+    silent = []
+    for path in MODULES:
+        tree = tree_of(path)
+        prose = ast.get_docstring(tree)
+        if not prose or not re.match(r"[^\n].*?[.:](\s|$)", prose, re.DOTALL):
+            silent.append(name_of(path))
+        silent += [f"{name_of(path)}:{node.name}" for node in definitions(tree) if not ast.get_docstring(node)]
+    assert silent == []
+
+
+def test_nothing_is_called_after_what_it_is_not() -> None:
+    empty = {"util", "utils", "helper", "helpers", "manager", "managers", "base", "common", "misc"}
+    assert [name_of(path) for path in PACKAGE.rglob("*") if path.stem.strip("_") in empty] == []
+
+
+def imports_inside_functions(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import):
+                    yield from ((node.lineno, alias.name) for alias in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    yield node.lineno, "." * node.level + (node.module or "")
+
+
+def test_no_module_of_ours_is_imported_late_but_by_the_facade_and_the_command_dispatch() -> None:
+    late = []
+    for path in MODULES:
+        name = name_of(path)
+        if name == "__init__.py" or name.startswith("interfaces/cli/"):
+            continue
+        for line, target in imports_inside_functions(tree_of(path)):
+            if target.startswith((".", "reenact")):
+                late.append(f"{name}:{line} {target}")
+    assert late == []
+
+
+def test_facts_know_no_io_no_clock_and_no_chance() -> None:
+    forbidden = {"os", "io", "time", "random", "secrets", "socket", "threading", "asyncio", "subprocess"}
+    found = []
+    for path in [*PACKAGE.glob("facts/*.py"), PACKAGE / "errors.py"]:
+        for node in ast.walk(tree_of(path)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            found += [f"{name_of(path)} imports {name}" for name in names if name.split(".")[0] in forbidden]
+    assert found == []
+
+
+def test_no_package_bears_the_name_of_a_public_function() -> None:
+    import reenact
+
+    top = {path.name for path in PACKAGE.iterdir() if path.is_dir()} | {path.stem for path in PACKAGE.glob("*.py")}
+    assert top & set(reenact.__all__) == set()
+
+
+def test_only_declared_dependencies_are_needed_and_no_sdk_is_ever_imported_by_loading_a_module() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    allowed = {re.split(r"[<>=~! ;\[]", line)[0].replace("-", "_").lower() for line in declared} | {"reenact"}
+    foreign = []
+    for path in MODULES:
+        for node in at_import_time(tree_of(path)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            tops = {name.split(".")[0] for name in names if name}
+            foreign += [f"{name_of(path)}: {top}" for top in tops - allowed - sys.stdlib_module_names]
+    assert foreign == []
+
+
+def at_import_time(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Imports that run when the module is loaded: not those in functions, nor those for type checkers."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            for other in node.orelse:
+                yield from at_import_time(other)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from at_import_time(node)
+
+
+def tracked() -> list[Path]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout: what is part of the project cannot be told from what lies beside it")
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in names.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_nothing_of_a_machine_or_of_a_package_index_is_in_the_project() -> None:
+    registry = "|".join(("pypi" + r"\.org", "python" + r"hosted\.org", "anaconda" + r"\.org", "npm" + r"js\.org"))
+    homes = "/ro" + r"ot/|/ho" + r"me/\w+/|/Use" + r"rs/\w+/|\b[A-Z]:\\Use" + "rs"
+    places = [re.escape(str(ROOT) + "/"), re.escape(str(Path.home()) + "/")] if len(ROOT.parts) > 2 else []
+    pattern = re.compile("|".join([registry, homes, *places]))
+    found = []
+    for path in tracked():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        found += [f"{path.relative_to(ROOT)}: {match[0]}" for match in pattern.finditer(text)]
+    assert found == []
+
+
+LOCKS = sorted(path.name for path in (ROOT / "requirements").glob("*.txt"))
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_requirement_is_pinned_and_hashed_and_names_no_place(lock: str) -> None:
+    text = (ROOT / "requirements" / lock).read_text(encoding="utf-8")
+    statements = [
+        line.split(" #")[0].strip() for line in text.replace("\\\n", " ").splitlines() if line[:1] not in {"#", ""}
+    ]
+    statements = [line for line in statements if line and not line.startswith("#")]
+    assert statements
+    for line in statements:
+        assert re.match(r"[A-Za-z0-9._-]+==[^\s;]+( ; [^\n]+?)?\s+(--hash=sha256:[0-9a-f]{64}\s*)+$", line), line[:120]
+
+
+def test_the_locks_agree_with_each_other_and_with_what_the_package_declares() -> None:
+    pins: dict[str, set[str]] = {}
+    for lock in LOCKS:
+        for name, version in re.findall(
+            r"^([\w.-]+)==(\S+)", (ROOT / "requirements" / lock).read_text(encoding="utf-8"), re.M
+        ):
+            pins.setdefault(name, set()).add(version)
+    assert {name: versions for name, versions in pins.items() if len(versions) > 1} == {}
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    asked = (ROOT / "requirements" / "runtime.in").read_text(encoding="utf-8").splitlines()
+    assert sorted(declared) == sorted(line for line in asked if line[:1].isalpha())
+
+
+def test_a_lock_is_made_for_each_input() -> None:
+    assert [path.with_suffix(".txt").name for path in sorted((ROOT / "requirements").glob("*.in"))] == LOCKS
