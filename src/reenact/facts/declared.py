@@ -1,0 +1,175 @@
+"""What the caller's code declares: type hints, opened up for the parts of a value.
+
+A hint is held as *candidates*: the flat tuple of everything a part may be (unions, ``Annotated``, ``NewType`` and
+type aliases dissolved). Which candidate a recorded part belongs to is chosen by the name that was noted with it;
+the name only selects among classes that the declaration reaches (the class itself or a loaded subclass of it).
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from reenact.facts.shapes import type_name
+
+Candidates = tuple[Any, ...]
+
+NOTHING: Candidates = ()
+"""Nothing is declared."""
+
+_DEPTH = 20
+_TRANSPARENT = (typing.ClassVar, typing.Final, typing.Required, typing.NotRequired)
+_hints: weakref.WeakKeyDictionary[type, dict[str, Any]] = weakref.WeakKeyDictionary()
+
+
+def candidates(hint: Any) -> Candidates:
+    """Open up one type hint."""
+    if hint is None or hint is Any:
+        return NOTHING
+    return tuple(dict.fromkeys(_open(hint, 0))) if _hashable(hint) else tuple(_open(hint, 0))
+
+
+def _hashable(hint: Any) -> bool:
+    try:
+        hash(hint)
+    except TypeError:
+        return False
+    return True
+
+
+def _open(hint: Any, depth: int) -> Iterator[Any]:
+    if depth > _DEPTH or hint is Any:
+        return
+    origin = typing.get_origin(hint)
+    if origin is typing.Union or origin is types.UnionType or origin in _TRANSPARENT:
+        for part in typing.get_args(hint):
+            yield from _open(part, depth + 1)
+    elif origin is typing.Annotated:
+        yield from _open(hint.__origin__, depth + 1)
+    elif isinstance(hint, typing.TypeVar):
+        for part in (hint.__bound__, *hint.__constraints__):
+            if part is not None:
+                yield from _open(part, depth + 1)
+    elif isinstance(hint, typing.NewType):
+        yield from _open(hint.__supertype__, depth + 1)
+    elif type(hint).__name__ == "TypeAliasType":
+        yield from _open(hint.__value__, depth + 1)
+    else:
+        yield hint
+
+
+def _join(hints: Iterator[Any]) -> Candidates:
+    out: list[Any] = []
+    for hint in hints:
+        for candidate in candidates(hint):
+            if not any(candidate is known for known in out):
+                out.append(candidate)
+    return tuple(out)
+
+
+def items(of: Candidates, index: int) -> Candidates:
+    """What the member at ``index`` of a list, tuple, set or deque may be."""
+    return _join(_item_hints(of, index)) if of else NOTHING
+
+
+def _item_hints(of: Candidates, index: int) -> Iterator[Any]:
+    for hint in of:
+        args = typing.get_args(hint)
+        if typing.get_origin(hint) is tuple and args and args[-1] is not Ellipsis:
+            if index < len(args):
+                yield args[index]
+        elif args and typing.get_origin(hint) is not typing.Literal:
+            yield from (arg for arg in args if arg is not Ellipsis)
+
+
+def keys(of: Candidates) -> Candidates:
+    """What the keys of a mapping may be."""
+    return _join(typing.get_args(hint)[0] for hint in of if len(typing.get_args(hint)) in (1, 2)) if of else NOTHING
+
+
+def entry(of: Candidates, key: Any) -> Candidates:
+    """What the value under ``key`` of a mapping (a ``TypedDict`` too) may be."""
+    return _join(_entry_hints(of, key)) if of else NOTHING
+
+
+def _entry_hints(of: Candidates, key: Any) -> Iterator[Any]:
+    for hint in of:
+        args = typing.get_args(hint)
+        origin = typing.get_origin(hint) or hint
+        if typing.is_typeddict(origin):
+            yield from _known(field_hints(origin).get(key))
+        elif len(args) == 2 and typing.get_origin(hint) is not tuple:
+            yield args[1]
+
+
+def _known(hint: Any) -> Iterator[Any]:
+    if hint is not None:
+        yield hint
+
+
+def choose(of: Candidates, name: str) -> tuple[type, dict[Any, Any]] | None:
+    """The declared class of this name, or a loaded subclass of a declared one, with its type arguments.
+
+    Returns:
+        The class and what its type variables stand for; None when the declaration does not reach that name.
+    """
+    for hint in of:
+        cls = typing.get_origin(hint) or hint
+        if isinstance(cls, type) and type_name(cls) == name:
+            variables = getattr(cls, "__parameters__", ())
+            return cls, dict(zip(variables, typing.get_args(hint), strict=False))
+    for hint in of:
+        cls = typing.get_origin(hint) or hint
+        if isinstance(cls, type) and cls is not object:
+            for sub in _subclasses(cls):
+                if type_name(sub) == name:
+                    return sub, {}
+    return None
+
+
+def _subclasses(cls: type) -> Iterator[type]:
+    seen = {cls}
+    todo = [cls]
+    while todo:
+        for sub in type.__subclasses__(todo.pop()):
+            if sub not in seen:
+                seen.add(sub)
+                todo.append(sub)
+                yield sub
+
+
+def field_hints(cls: type) -> dict[str, Any]:
+    """The declared types of a class's fields; those that cannot be resolved are absent."""
+    known = _hints.get(cls)
+    if known is None:
+        known = _hints[cls] = _resolve(cls)
+    return known
+
+
+def _resolve(cls: type) -> dict[str, Any]:
+    hints: dict[str, Any] = {}
+    for name, field in getattr(cls, "__pydantic_fields__", {}).items():
+        hints[name] = field.annotation  # pydantic has resolved forward references already
+    if hints:
+        return hints
+    try:
+        return typing.get_type_hints(cls)
+    except Exception:
+        return {name: hint for name, hint in getattr(cls, "__annotations__", {}).items() if not isinstance(hint, str)}
+
+
+def fields(cls: type, variables: dict[Any, Any], name: str) -> Candidates:
+    """What the field ``name`` of a record may be, with its type variables filled in."""
+    hint = field_hints(cls).get(name)
+    if hint is None:
+        return NOTHING
+    if variables and _hashable(hint):
+        if hint in variables:
+            return candidates(variables[hint])
+        parameters = getattr(hint, "__parameters__", ())
+        if parameters:
+            hint = hint[tuple(variables.get(parameter, parameter) for parameter in parameters)]
+    return candidates(hint)

@@ -1,0 +1,299 @@
+"""Writing: a Python value becomes JSON bytes that say exactly what it was, without calling any of its code.
+
+Plain JSON data (the usual case) is recognised by one walk over exact types and handed to the C encoder. Everything
+else takes the slow path: standard types become tagged scalars, records (dataclasses, pydantic models, attrs classes,
+named tuples, enums) become plain data with the name of what they were, and what cannot be stored becomes
+``{"~opaque": "module.Type"}``. An object with exactly one key that begins with ``~`` is a tag; a dictionary of the
+agent that looks like one, or whose keys are not all text, is written as ``{"~dict": [[key, value], …]}``.
+
+Nothing here raises, whatever the agent hands over: what goes wrong with a part makes that part opaque.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from reenact.facts import exceptions
+from reenact.facts.call import Json
+from reenact.facts.scalars import INTEGER_LIMIT, WRITE, write_float, write_integer, write_text
+from reenact.facts.shapes import Shape, dictionary_of, mro_of, shape_of, slots_of, type_name
+
+DEPTH_LIMIT = 100
+"""Nesting beyond this is opaque: readers must not need a deep stack."""
+
+NODE_LIMIT = 1_000_000
+"""Parts of one value beyond this are opaque; a value that shares its parts can unfold without bound."""
+
+_PLAIN_NODE_LIMIT = 250_000
+_PLAIN_DEPTH_LIMIT = 300
+_FACTORIES: dict[Any, str] = {
+    None: "None",
+    **{kind: kind.__name__ for kind in (list, dict, set, int, float, str, tuple, bool)},
+}
+
+_LEAVES = frozenset((str, bool, float, type(None)))
+_ATOMS: dict[type, Callable[[Any], Json]] = {
+    type(None): lambda value: value,
+    bool: lambda value: value,
+    str: write_text,
+    int: write_integer,
+    float: write_float,
+}
+
+_fast = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A value as data.
+
+    Attributes:
+        body: JSON, UTF-8.
+        opaque: Names of the types that could not be stored, each once, in order of appearance.
+        shapes: Names of the record types that only a declared type can restore, likewise.
+    """
+
+    body: bytes
+    opaque: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How instances of a class of some library are kept, for types that are not records.
+
+    Attributes:
+        write: Gives encodable data for an instance; may raise, then the instance is opaque.
+        read: Makes an instance from that data and the class that the program has loaded under this name.
+    """
+
+    write: Callable[[Any], Any]
+    read: Callable[[type[Any], Any], Any]
+
+
+codecs: dict[str, Codec] = {}
+"""Codecs by ``module.QualName``, put there by the seams that know the library. Subclasses use their base's."""
+
+
+def register_codec(name: str, codec: Codec) -> None:
+    """Teach the codec of values one more class (``httpx.Response``). The last registration of a name holds."""
+    codecs[name] = codec
+
+
+def codec_of(cls: type) -> tuple[str, Codec] | None:
+    """The codec of a class or of its nearest base."""
+    if codecs:
+        for base in mro_of(cls)[:-1]:
+            codec = codecs.get(type_name(base))
+            if codec is not None:
+                return type_name(cls), codec
+    return None
+
+
+def encode(value: object, *, sort_sets: bool = False) -> Encoded:
+    """Write any value as data. Never raises; a few microseconds for small plain data, about one a part else.
+
+    Args:
+        value: Anything.
+        sort_sets: Order the members of sets by what they are instead of by how they lie in memory: for requests,
+            which are compared. Values that are handed out again keep the order in which the agent iterated.
+    """
+    try:
+        if _is_plain(value):
+            return Encoded(_fast(value).encode())
+    except (ValueError, RuntimeError, RecursionError, MemoryError):
+        pass  # NaN, a lone surrogate, a container changed by another thread: the slow path knows
+    writer = _Writer(sort_sets)
+    try:
+        return Encoded(_fast(writer.part(value, 0)).encode(), tuple(writer.opaque), tuple(writer.shapes))
+    except Exception:
+        name = type_name(type(value))
+        return Encoded(_fast({"~opaque": name}).encode(), (name,))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether the C encoder would write exactly this and nothing else (NaN and lone surrogates aside)."""
+    level = [value]
+    count = 0
+    for _ in range(_PLAIN_DEPTH_LIMIT):
+        deeper: list[Any] = []
+        for item in level:
+            kind = type(item)
+            if kind in _LEAVES:
+                continue
+            if kind is list:
+                deeper.extend(item)
+            elif kind is dict and _plain_keys(item):
+                deeper.extend(item.values())
+            elif kind is not int or not -INTEGER_LIMIT < item < INTEGER_LIMIT:
+                return False
+        if not deeper:
+            return True
+        count += len(deeper)
+        if count > _PLAIN_NODE_LIMIT:
+            return False
+        level = deeper
+    return False
+
+
+def _plain_keys(value: dict[Any, Any]) -> bool:
+    key: Any = ""
+    for key in value:
+        if type(key) is not str:
+            return False
+    return len(value) != 1 or not key.startswith("~")
+
+
+class _Writer:
+    """One walk over one value."""
+
+    __slots__ = ("nodes", "opaque", "open", "shapes", "sort_sets")
+
+    def __init__(self, sort_sets: bool) -> None:
+        self.sort_sets = sort_sets
+        self.nodes = 0
+        self.open: set[int] = set()
+        self.opaque: dict[str, None] = {}
+        self.shapes: dict[str, None] = {}
+
+    def refuse(self, value: object, why: str = "") -> Json:
+        """Note a part that cannot be stored."""
+        name = type_name(type(value)) + (f" ({why})" if why else "")
+        self.opaque[name] = None
+        return {"~opaque": name}
+
+    def part(self, value: Any, depth: int) -> Json:
+        """One part of the value as JSON-able data."""
+        kind = type(value)
+        atom = _ATOMS.get(kind)
+        if atom is not None:
+            return atom(value)
+        self.nodes += 1
+        if depth > DEPTH_LIMIT or self.nodes > NODE_LIMIT or id(value) in self.open:
+            return self.refuse(value, "contains itself, or is too large")
+        self.open.add(id(value))
+        try:
+            return self._compound(value, kind, depth + 1)
+        except Exception:
+            return self.refuse(value)
+        finally:
+            self.open.discard(id(value))
+
+    def _compound(self, value: Any, kind: type, depth: int) -> Json:
+        container = _CONTAINERS.get(kind)
+        if container is not None:
+            return container(self, value, depth)
+        scalar = WRITE.get(kind)
+        if scalar is not None:
+            return {scalar[0]: scalar[1](value)}
+        known = codec_of(kind)
+        if known is not None:
+            name, codec = known
+            return {"~codec": [name, self.part(codec.write(value), depth)]}
+        order = mro_of(kind)
+        if BaseException in order:
+            return {"~error": self._error(value, depth, 0)}
+        return self.refuse(value) if type in order else self._shaped(value, shape_of(kind), order, depth)
+
+    def dictionary(self, value: dict[Any, Any], depth: int) -> Json:
+        """A dictionary: an object where its keys allow it."""
+        items = list(dict.items(value))
+        if all(type(key) is str and write_text(key) is key for key, _ in items) and not (
+            len(items) == 1 and items[0][0].startswith("~")
+        ):
+            return {key: self.part(item, depth) for key, item in items}
+        return {"~dict": self.pairs(items, depth)}
+
+    def pairs(self, items: list[tuple[Any, Any]], depth: int) -> Json:
+        """Keys of any type with their values."""
+        return [[self.part(key, depth), self.part(item, depth)] for key, item in items]
+
+    def members(self, value: Any, depth: int) -> Json:
+        """The members of a set."""
+        parts = [self.part(item, depth) for item in list(value)]
+        return sorted(parts, key=_fast) if self.sort_sets else parts
+
+    def _shaped(self, value: Any, shape: Shape, order: tuple[type, ...], depth: int) -> Json:
+        if shape.kind == "enum":
+            slot = dictionary_of(value, shape)
+            name = slot.get("_name_")
+            self.shapes[shape.name] = None
+            return {"~enum": [shape.name, name if type(name) is str else None, self.part(slot.get("_value_"), depth)]}
+        if shape.kind == "namedtuple":
+            names = next(vars(base)["_fields"] for base in order if "_fields" in vars(base))
+            fields = {
+                str(name): self.part(item, depth) for name, item in zip(names, tuple.__iter__(value), strict=True)
+            }
+            self.shapes[shape.name] = None
+            return {"~data": ["namedtuple", shape.name, fields]}
+        if shape.kind and shape.settled:
+            fields = self.dictionary(dictionary_of(value, shape), depth)
+            slots = {name: self.part(item, depth) for name, item in slots_of(value, shape).items()}
+            self.shapes[shape.name] = None
+            return {"~data": [shape.kind, shape.name, fields, *([slots] if slots else [])]}
+        plain = next((read for base, read in _PLAIN_PART if base in order), None)
+        if plain is None or shape.slots or (shape.dictionary is not None and dictionary_of(value, shape)):
+            return self.refuse(value)
+        self.shapes[shape.name] = None
+        return {"~data": ["subclass", shape.name, self.part(plain(value), depth)]}
+
+    def _error(self, error: BaseException, depth: int, chain: int) -> Json:
+        cls = type(error)
+        data: dict[str, Json] = {"type": type_name(cls), "text": write_text(exceptions.text_of(error))}
+        data["args"] = self.part(exceptions.args_of(error), depth) if not exceptions.is_group(error) else None
+        state = exceptions.state_of(error)
+        if state:
+            data["state"] = self.part(state, depth)
+        if chain < exceptions.CHAIN_LIMIT:
+            if error.__cause__ is not None:
+                data["cause"] = self._error(error.__cause__, depth, chain + 1)
+            elif error.__context__ is not None:
+                data["context"] = self._error(error.__context__, depth, chain + 1)
+        if error.__suppress_context__:
+            data["suppress"] = True
+        notes = exceptions.notes_of(error)
+        if notes:
+            data["notes"] = [write_text(str(note)) for note in notes]
+        if exceptions.is_group(error):
+            message, members = exceptions.args_of(error)
+            data["args"] = self.part(str.__str__(message), depth)
+            data["members"] = [self._error(member, depth + 1, chain + 1) for member in members]
+        return data
+
+
+def _defaultdict(writer: _Writer, value: Any, depth: int) -> Json:
+    factory = value.default_factory
+    if factory is not None and (type(factory) is not type or factory not in _FACTORIES):
+        return writer.refuse(value)
+    return {"~defaultdict": [_FACTORIES[factory], writer.pairs(list(dict.items(value)), depth)]}
+
+
+_CONTAINERS: dict[type, Callable[[_Writer, Any, int], Json]] = {
+    dict: _Writer.dictionary,
+    list: lambda writer, value, depth: [writer.part(item, depth) for item in list(value)],
+    tuple: lambda writer, value, depth: {"~tuple": [writer.part(item, depth) for item in value]},
+    set: lambda writer, value, depth: {"~set": writer.members(value, depth)},
+    frozenset: lambda writer, value, depth: {"~frozenset": writer.members(value, depth)},
+    collections.deque: lambda writer, value, depth: {
+        "~deque": [value.maxlen, [writer.part(item, depth) for item in list(value)]]
+    },
+    collections.OrderedDict: lambda writer, value, depth: {"~ordered": writer.pairs(list(value.items()), depth)},
+    collections.Counter: lambda writer, value, depth: {"~counter": writer.pairs(list(dict.items(value)), depth)},
+    collections.defaultdict: _defaultdict,
+}
+
+_PLAIN_PART: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+    (bytes, lambda value: bytes(memoryview(value))),
+    (dict, lambda value: dict(dict.items(value))),
+    (list, lambda value: list(list.__iter__(value))),
+    (tuple, lambda value: tuple(tuple.__iter__(value))),
+    (set, lambda value: set(set.__iter__(value))),
+    (frozenset, lambda value: frozenset(frozenset.__iter__(value))),
+)

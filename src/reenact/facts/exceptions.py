@@ -1,0 +1,179 @@
+"""What an exception is made of, and how one is made again without calling its class's own code.
+
+The state of an exception is its ``args``, its instance dictionary, its slots and the fields that its built-in
+ancestor keeps in C (``OSError.errno``, ``UnicodeDecodeError.object`` …). A class is found again only among those
+that the running program has already loaded: nothing is ever imported because data named it.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from reenact.errors import UnreplayableRun
+from reenact.facts.shapes import mro_of, namespace_of, type_name
+
+CHAIN_LIMIT = 16
+"""How many causes and contexts of one exception are followed."""
+
+_HEAP_TYPE = 1 << 9
+_ONLY_HINTS = {AttributeError: ("obj",), NameError: (), ImportError: ()}
+_SCALARS = (str, int, float, bool, bytes, type(None))
+_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_GROUP_FIELDS = ("message", "exceptions")
+
+
+def _fields(cls: type) -> Iterator[tuple[str, Any]]:
+    """Slots and C fields of an exception class below ``BaseException``, base classes first."""
+    for base in reversed(mro_of(cls)):
+        if base in (object, BaseException):
+            continue
+        for name, entry in namespace_of(base).items():
+            if type(entry) in _DESCRIPTORS and not name.startswith("__"):
+                yield name, entry
+
+
+def _native(cls: type) -> type:
+    """The nearest ancestor that is implemented in C: the only one whose ``__new__`` may be called."""
+    return next(base for base in mro_of(cls) if not _flags(base) & _HEAP_TYPE)
+
+
+def _flags(cls: type) -> int:
+    flags: int = type.__dict__["__flags__"].__get__(cls)
+    return flags
+
+
+def _fresh(cls: type, args: tuple[Any, ...]) -> BaseException:
+    made: BaseException = _native(cls).__new__(cls, *args)
+    if BaseException.__dict__["args"].__get__(made) != args:
+        BaseException.__dict__["args"].__set__(made, args)
+    return made
+
+
+def is_group(error: BaseException) -> bool:
+    """Whether it is an exception group, whatever its class says."""
+    return BaseExceptionGroup in mro_of(type(error))
+
+
+def args_of(error: BaseException) -> tuple[Any, ...]:
+    """``error.args``, whatever its class says."""
+    args: tuple[Any, ...] = BaseException.__dict__["args"].__get__(error)
+    return args
+
+
+def state_of(error: BaseException) -> dict[str, Any]:
+    """Instance attributes, slots and C fields that say something, by name. ``__notes__`` stay outside."""
+    cls = type(error)
+    group = is_group(error)
+    state: dict[str, Any] = {}
+    for name, descriptor in _fields(cls):
+        if group and name in _GROUP_FIELDS:
+            continue
+        try:
+            value = descriptor.__get__(error, cls)
+        except Exception:  # a field that was never set
+            continue
+        if value is None or _is_hint(cls, name, value):
+            continue
+        state[name] = value
+    held: dict[str, Any] = BaseException.__dict__["__dict__"].__get__(error)
+    state.update((name, value) for name, value in held.items() if name != "__notes__")
+    return state
+
+
+def _is_hint(cls: type, name: str, value: Any) -> bool:
+    """Fields that only help the interpreter to suggest a spelling, and hold whatever object was at hand."""
+    if type(value) in _SCALARS:
+        return False
+    return any(base in _ONLY_HINTS and name in _ONLY_HINTS[base] for base in mro_of(cls))
+
+
+def notes_of(error: BaseException) -> tuple[str, ...]:
+    """What ``add_note`` added."""
+    held: dict[str, Any] = BaseException.__dict__["__dict__"].__get__(error)
+    notes = held.get("__notes__")
+    return tuple(note for note in notes if type(note) is str) if type(notes) is list else ()
+
+
+def text_of(error: BaseException) -> str:
+    """``str()`` of it; the class's own ``__str__`` may run, and may fail: then what went wrong is said."""
+    try:
+        text = str(error)
+    except Exception:
+        return f"<{type_name(type(error))} whose str() fails>"
+    return str.__str__(text)
+
+
+def make_error(cls: type, args: tuple[Any, ...], state: dict[str, Any]) -> BaseException:
+    """An exception with exactly this state; neither ``__init__`` nor ``__new__`` of the agent's class runs.
+
+    Raises:
+        TypeError, ValueError: The class cannot be made that way.
+    """
+    error = _fresh(cls, args)
+    fields = dict(_fields(cls))
+    held: dict[str, Any] = BaseException.__dict__["__dict__"].__get__(error)
+    for name, value in state.items():
+        descriptor = fields.get(name)
+        if descriptor is None:
+            held[name] = value
+            continue
+        try:
+            descriptor.__set__(error, value)
+        except (AttributeError, TypeError):  # a read-only view of what ``args`` already gave
+            continue
+    return error
+
+
+def loaded_class(name: str) -> type[BaseException]:
+    """The exception class of this ``module.QualName`` among those that the program has loaded.
+
+    Raises:
+        UnreplayableRun: There is none, or several that cannot be told apart.
+    """
+    found = find_class(name)
+    if found is not None and BaseException in mro_of(found):
+        return found
+    same = {cls for cls in _loaded(BaseException) if type_name(cls) == name}
+    if len(same) == 1:
+        return same.pop()
+    problem = "several loaded classes bear that name" if same else "this program has not loaded that class"
+    raise UnreplayableRun(
+        f"a recorded {name} cannot be raised again: {problem}",
+        cause="a substitute class would take another branch of the agent and still look right",
+        next_command="import the class in the agent's own module, then: reenact replay @",
+        missing=name,
+    )
+
+
+def find_class(name: str) -> type[Any] | None:
+    """The class that a loaded module holds under this ``module.QualName``; nothing is imported."""
+    parts = name.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        module = sys.modules.get(".".join(parts[:cut]))
+        if module is None:
+            continue
+        found: Any = module
+        for part in parts[cut:]:
+            # Only what is there already: no __getattr__ of a lazy module may import on our behalf.
+            space = namespace_of(found) if isinstance(found, type) else getattr(found, "__dict__", {})
+            found = space.get(part)
+            if found is None:
+                break
+        if isinstance(found, type) and type_name(found) == name:
+            return found
+    return None
+
+
+def _loaded(root: type) -> Iterator[type[BaseException]]:
+    seen = {root}
+    todo = [root]
+    while todo:
+        cls = todo.pop()
+        yield cls
+        for child in type.__subclasses__(cls):
+            if child not in seen:
+                seen.add(child)
+                todo.append(child)

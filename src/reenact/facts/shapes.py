@@ -1,0 +1,149 @@
+"""What an object is made of, read and put back without calling any code of its class.
+
+Dataclasses, pydantic models and attrs classes are *records*: their state is their instance dictionary and their
+slots. Both are read through the interpreter's own descriptors, never through ``getattr``, so that no property, no
+``__getattr__`` and no ``__init__`` of the agent runs while it is being recorded.
+"""
+
+from __future__ import annotations
+
+import enum
+import types
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_MODULE = type.__dict__["__module__"]
+_QUALNAME = type.__dict__["__qualname__"]
+_MRO = type.__dict__["__mro__"]
+_OWN = type.__dict__["__dict__"]
+_BUILTIN_STATE = (dict, list, tuple, set, frozenset, str, bytes, bytearray, int, float, complex, BaseException, type)
+_RECORD_MARKS = (
+    ("dataclass", "__dataclass_fields__"),
+    ("pydantic", "__pydantic_validator__"),
+    ("attrs", "__attrs_attrs__"),
+)
+_ABSENT_IS_NONE = ("__pydantic_extra__", "__pydantic_private__")
+
+
+def mro_of(cls: type) -> tuple[type, ...]:
+    """The method resolution order of a class, whatever its metaclass says."""
+    order: tuple[type, ...] = _MRO.__get__(cls)
+    return order
+
+
+def namespace_of(cls: type) -> Mapping[str, Any]:
+    """What a class itself defines, whatever its metaclass says."""
+    own: Mapping[str, Any] = _OWN.__get__(cls)
+    return own
+
+
+def type_name(cls: type) -> str:
+    """``module.QualName`` of a class; the module is ``?`` where the class lies about it. Never raises."""
+    try:
+        module = _MODULE.__get__(cls)
+    except Exception:
+        module = "?"
+    name: str = _QUALNAME.__get__(cls)
+    return f"{module if type(module) is str else '?'}.{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How instances of one class keep their state.
+
+    Attributes:
+        kind: ``dataclass``, ``pydantic``, ``attrs``, ``enum``, ``namedtuple`` or empty (none of these).
+        name: ``module.QualName`` of the class.
+        slots: Its slots with their descriptors, base classes first.
+        dictionary: Reads the instance dictionary; None when there is none.
+        settled: False when the class keeps state that is not reachable here (it derives from a container, or
+            replaced its ``__dict__``).
+    """
+
+    kind: str
+    name: str
+    slots: tuple[tuple[str, Any], ...]
+    dictionary: Any
+    settled: bool
+
+
+_shapes: weakref.WeakKeyDictionary[type, Shape] = weakref.WeakKeyDictionary()
+
+
+def shape_of(cls: type) -> Shape:
+    """The shape of a class; kept as long as the class lives."""
+    shape = _shapes.get(cls)
+    if shape is None:
+        shape = _shapes[cls] = _look(cls)
+    return shape
+
+
+def _look(cls: type) -> Shape:
+    order = mro_of(cls)
+    slots: dict[str, Any] = {}
+    dictionary: Any = None
+    settled = not any(base in order for base in _BUILTIN_STATE)
+    marks: set[str] = set()
+    for base in reversed(order):
+        own = namespace_of(base)
+        marks.update(own)
+        for name, entry in own.items():
+            if type(entry) is types.MemberDescriptorType:
+                slots[name] = entry
+        entry = own.get("__dict__")
+        if type(entry) is types.GetSetDescriptorType:
+            dictionary = entry
+        elif entry is not None:
+            settled = False
+    kind = next((kind for kind, mark in _RECORD_MARKS if mark in marks), "")
+    if enum.EnumMeta in mro_of(type(cls)):
+        kind = "enum"
+    elif tuple in order and "_fields" in marks:
+        kind = "namedtuple"
+    return Shape(kind, type_name(cls), tuple(slots.items()), dictionary, settled)
+
+
+def dictionary_of(item: object, shape: Shape) -> dict[str, Any]:
+    """The live instance dictionary (not a copy); an empty one for instances without."""
+    if shape.dictionary is None:
+        return {}
+    held: dict[str, Any] = shape.dictionary.__get__(item, type(item))
+    return held
+
+
+def slots_of(item: object, shape: Shape) -> dict[str, Any]:
+    """The slots that are set, by name. Pydantic's empty bookkeeping is left out."""
+    held: dict[str, Any] = {}
+    for name, descriptor in shape.slots:
+        try:
+            value = descriptor.__get__(item, type(item))
+        except AttributeError:  # a slot that was never set
+            continue
+        if value is None and name in _ABSENT_IS_NONE:
+            continue
+        held[name] = value
+    return held
+
+
+def make_record(cls: type, fields: Mapping[str, Any], slots: Mapping[str, Any]) -> Any:
+    """An instance with exactly this state, made without calling its class.
+
+    Raises:
+        TypeError: The class cannot be made that way.
+    """
+    shape = shape_of(cls)
+    if not shape.settled:
+        raise TypeError(f"{shape.name} keeps state that cannot be put back")
+    item = object.__new__(cls)
+    if fields:
+        if shape.dictionary is None:
+            raise TypeError(f"{shape.name} has no instance dictionary any more")
+        shape.dictionary.__get__(item, cls).update(fields)
+    for name, descriptor in shape.slots:
+        if name in slots:
+            descriptor.__set__(item, slots[name])
+        elif name in _ABSENT_IS_NONE:
+            descriptor.__set__(item, None)
+    return item
