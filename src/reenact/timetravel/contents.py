@@ -1,0 +1,172 @@
+"""Contents: what an event asked and what it got, as data a person or a program can read.
+
+The exact bytes are the truth and are one call away (``recording.body``); everything here is derived from them, and
+what cannot be derived is shown as text or as its size. Nothing here raises for odd bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reenact.abc.store import Recording
+from reenact.facts.call import ErrorFact, Failure, Json, Stream, Value
+from reenact.facts.event import Event, Payload
+
+DEFAULT_LIMIT = 1 << 20
+"""Payloads longer than this many bytes are not read for a preview."""
+
+_INFLATED_LIMIT = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Content that is shown by its size alone: too long for this purpose, or gone from the store."""
+
+    size: int
+    why: str = "long"
+
+
+def asked(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> Json | Unread:
+    """What the call asked: decoded arguments of a tool, decoded body of an HTTP request.
+
+    Args:
+        recording: The run.
+        event: One of its events.
+        limit: Longest payload to read, in bytes.
+    """
+    return _content(recording, event.request, limit, event.call.head)
+
+
+def answered(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> Json | Unread:
+    """What came back: the decoded value, the error as data, the decoded body of a response; None while open."""
+    match event.outcome:
+        case Failure(error=error):
+            return error_data(error)
+        case Stream(head=head):
+            return _content(recording, event.answer, limit, head)
+        case Value(head=head):
+            return _content(recording, event.answer, limit, head)
+    return None
+
+
+def error_data(error: ErrorFact) -> dict[str, Json]:
+    """An exception as plain data: its type, its text, and what it came from."""
+    data: dict[str, Json] = {"type": error.type, "text": error.text}
+    if error.notes:
+        data["notes"] = list(error.notes)
+    source = error.cause or (None if error.suppress_context else error.context)
+    if source is not None:
+        data["cause"] = error_data(source)
+    if error.members:
+        data["members"] = [error_data(member) for member in error.members]
+    return data
+
+
+def error_of(event: Event) -> ErrorFact | None:
+    """The exception an event ended with: raised by the call, or breaking its stream."""
+    match event.outcome:
+        case Failure(error=error):
+            return error
+        case Stream(end=end) if end is not None:
+            return end.error
+    return None
+
+
+def status_of(event: Event) -> int | None:
+    """HTTP status of the answer; None where there is none."""
+    status = event.outcome.head.get("status") if isinstance(event.outcome, Stream) else None
+    return status if isinstance(status, int) else None
+
+
+def headers_of(head: Mapping[str, Json]) -> list[tuple[str, str]]:
+    """Header pairs of a request's or response's head, in their order."""
+    pairs = head.get("headers")
+    if not isinstance(pairs, (list, tuple)):
+        return []
+    return [(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, (list, tuple)) and len(pair) == 2]
+
+
+def body_bytes(head: Mapping[str, Json], raw: bytes) -> bytes:
+    """The body of an HTTP message: transfer framing and content coding undone as far as the standard library can."""
+    headers = {name.lower(): value.lower() for name, value in headers_of(head)}
+    if head.get("framing") == "wire":
+        raw = _unframed(raw, "chunked" in headers.get("transfer-encoding", ""))
+    for coding in reversed([part.strip() for part in headers.get("content-encoding", "").split(",")]):
+        if coding in ("gzip", "x-gzip", "deflate"):
+            raw = _inflated(raw)
+    return raw
+
+
+def parsed(data: bytes) -> Json:
+    """Bytes as JSON data, else as text, else as they are."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return data
+    try:
+        return plainly(json.loads(text)) if text[:1] in '{["-0123456789tfn \n\r\t' else text
+    except (ValueError, RecursionError):
+        return text
+
+
+def plainly(value: Json, depth: int = 0) -> Json:
+    """Encoded values without their type tags: ``{"~tuple": [1]}`` reads ``[1]``, an opaque one its type's name."""
+    if depth > 150:
+        return value
+    if isinstance(value, dict):
+        if len(value) == 1:
+            ((key, inner),) = value.items()
+            if key.startswith("~"):
+                return _untagged(key, inner, depth)
+        return {key: plainly(part, depth + 1) for key, part in value.items()}
+    if isinstance(value, list):
+        return [plainly(part, depth + 1) for part in value]
+    return value
+
+
+def _untagged(tag: str, inner: Json, depth: int) -> Json:
+    if tag == "~opaque":
+        return f"<{inner}>"
+    if tag == "~dict" and isinstance(inner, list):
+        pairs = [pair for pair in inner if isinstance(pair, list) and len(pair) == 2]
+        return {str(plainly(key, depth + 1)): plainly(part, depth + 1) for key, part in pairs}
+    return plainly(inner, depth + 1)
+
+
+def _content(recording: Recording, payload: Payload | None, limit: int, head: Mapping[str, Json]) -> Json | Unread:
+    if payload is None or payload.size == 0:
+        return None
+    if payload.size > limit:
+        return Unread(payload.size)
+    return parsed(body_bytes(head, recording.body(payload)))
+
+
+def _unframed(raw: bytes, chunked: bool) -> bytes:
+    if raw.startswith(b"HTTP/"):
+        raw = raw.partition(b"\r\n\r\n")[2]
+    if not chunked:
+        return raw
+    out = bytearray()
+    while raw:
+        line, _, rest = raw.partition(b"\r\n")
+        try:
+            length = int(line.split(b";")[0], 16)
+        except ValueError:
+            break
+        out += rest[:length]
+        raw = rest[length + 2 :]
+        if length <= 0:
+            break
+    return bytes(out)
+
+
+def _inflated(raw: bytes) -> bytes:
+    for bits in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):
+        try:
+            return zlib.decompressobj(bits).decompress(raw, _INFLATED_LIMIT)
+        except zlib.error:
+            continue
+    return raw

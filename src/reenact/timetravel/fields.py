@@ -1,0 +1,94 @@
+"""Fields: one part of an event by its path, as exact bytes where it is bytes.
+
+``request.body`` and ``response.body`` are the bytes as stored; a longer path (``response.body.choices.0``) goes into
+the decoded content. ``state`` is what the step left, or was given.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+
+from reenact.abc.store import Recording
+from reenact.errors import UsageError
+from reenact.facts.call import Json
+from reenact.facts.event import Event
+from reenact.timetravel.contents import answered, asked, headers_of
+from reenact.timetravel.plain import event_data
+from reenact.timetravel.readings import reading_of
+from reenact.timetravel.steps import event_state
+from reenact.timetravel.story import arguments_of
+
+_UNLIMITED = 1 << 62
+
+
+def field_of(recording: Recording, event: Event, path: Sequence[str]) -> bytes | Json:
+    """The part of an event that a path names.
+
+    Args:
+        recording: The run.
+        event: One of its events.
+        path: First the field (``request``, ``response``, ``args``, ``result``, ``state``, ``reading``, or one that
+            ``show --json`` prints), then keys and indices into it. Empty: the exact bytes of the answer.
+
+    Returns:
+        Bytes where exact bytes are meant, JSON-able data otherwise.
+
+    Raises:
+        UsageError: There is nothing at that path; the message names what is there.
+    """
+    if tuple(path) in ((), ("response", "body")):
+        return recording.body(event.answer)
+    if tuple(path) == ("request", "body"):
+        return recording.body(event.request)
+    found: Json = _roots(recording, event)
+    for depth, key in enumerate(path):
+        found = _descend(found, key, event, path[:depth])
+        if callable(found):
+            found = found()
+    return found
+
+
+def _roots(recording: Recording, event: Event) -> dict[str, Json]:
+    """What a path may begin with; content is decoded only when it is asked for."""
+    outcome = event.outcome
+
+    def request() -> Json:
+        head = event.call.head
+        return {**head, "headers": headers_of(head), "body": lambda: asked(recording, event, _UNLIMITED)}
+
+    def response() -> Json:
+        head = getattr(outcome, "head", {})
+        return {**head, "headers": headers_of(head), "body": lambda: answered(recording, event, _UNLIMITED)}
+
+    late: dict[str, Callable[[], Json]] = {
+        "request": request,
+        "response": response,
+        "args": lambda: arguments_of(asked(recording, event, _UNLIMITED)),
+        "result": lambda: answered(recording, event, _UNLIMITED),
+        "state": lambda: event_state(recording, event.number),
+        "reading": lambda: reading_of(event),
+    }
+    return {**event_data(event), **late}
+
+
+def _descend(value: Json, key: str, event: Event, before: Sequence[str]) -> Json:
+    if isinstance(value, Mapping) and key in value:
+        return value[key]
+    if isinstance(value, (list, tuple)) and key.lstrip("-").isdigit() and -len(value) <= int(key) < len(value):
+        return value[int(key)]
+    place = ".".join(before) or "the event"
+    if isinstance(value, Mapping):
+        names = [str(name) for name in value]
+        near = difflib.get_close_matches(key, names, 1)
+        there = f"did you mean {near[0]}? " if near else ""
+        there += f"there are {', '.join(names[:30]) or 'no keys'}"
+    elif isinstance(value, (list, tuple)):
+        there = f"it has {len(value)} members, counted from 0"
+    else:
+        there = f"{place} is {type(value).__name__}, not an object or a list"
+    raise UsageError(
+        f"{place} of #{event.number} has no {key}",
+        cause=there,
+        next_command=f"reenact show {event.run}:{event.number}",
+    )

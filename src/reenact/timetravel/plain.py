@@ -1,0 +1,65 @@
+"""Runs and events as JSON-able data, for programs: what ``--json`` prints."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from reenact.facts.call import EndKind, Failure, Json, Stream, Value
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.timetravel.contents import error_data
+
+
+def run_data(run: Run) -> dict[str, Json]:
+    """One run, every field of it under its own name, and its short id."""
+    return {"run": run.id, "tail": tail(run.id)} | {
+        key: value for key, value in asdict(run).items() if key not in ("id", "origin_us")
+    }
+
+
+def event_data(event: Event) -> dict[str, Json]:
+    """One event: what was asked, where the exact bytes lie, and what came back."""
+    call = event.call
+    return {
+        "run": event.run,
+        "event": event.number,
+        "kind": event.kind,
+        "name": event.name,
+        "effect": call.effect.value,
+        "lane": event.lane,
+        "position": event.position,
+        "parent": event.parent,
+        "source": call.source,
+        "request": {"head": dict(call.head), "media": call.media} | _payload(event.request),
+        "outcome": outcome_data(event),
+        "issued_us": event.issued_us,
+        "first_us": event.first_us,
+        "ended_us": event.ended_us,
+        "delivery": event.delivery,
+        "key": event.key,
+        "fidelity": event.fidelity.value,
+        "fidelity_note": event.fidelity_note,
+        "attributes": dict(event.attributes),
+    }
+
+
+def outcome_data(event: Event) -> dict[str, Json] | None:
+    """What came back, without its bytes; None while open."""
+    match event.outcome:
+        case Value(head=head, media=media):
+            return {"form": "value", "head": dict(head), "media": media} | _payload(event.answer)
+        case Failure(error=error, head=head):
+            return {"form": "error", "head": dict(head), "error": error_data(error)}
+        case Stream(head=head, end=end, segments=segments):
+            data: dict[str, Json] = {"form": "stream", "head": dict(head), "segments": segments}
+            data["end"] = end.kind.value if end is not None else None
+            if end is not None and end.kind is EndKind.ERROR and end.error is not None:
+                data["error"] = error_data(end.error)
+            return data | _payload(event.answer)
+    return None
+
+
+def _payload(payload: Any) -> dict[str, Json]:
+    return {"size": 0} if payload is None else {"digest": payload.digest, "size": payload.size}

@@ -1,0 +1,106 @@
+"""Previews: recorded data as one short line that is safe to show.
+
+Recorded text comes from models, tools and the web. Nothing of it may steer a terminal or reorder a line, so control
+characters, terminal sequences and bidirectional marks are shown as what they are.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Mapping
+
+from reenact.facts.call import Json
+
+_SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+_STEP = 1000
+_DEPTH = 40
+
+
+def safe(text: str) -> str:
+    """The text on one line, with everything that is not plain shown as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(_shown(char) for char in text)
+
+
+def _shown(char: str) -> str:
+    if char in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[char]
+    if unicodedata.category(char) in _UNSAFE:
+        code = ord(char)
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return char
+
+
+def clip(text: str, width: int) -> str:
+    """At most ``width`` characters, the last of them an ellipsis where something is missing."""
+    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
+
+
+def brief(value: Json, width: int) -> str:
+    """Any JSON-able value as one safe line of at most ``width`` characters."""
+    if isinstance(value, bytes):
+        return f"<{size(len(value))}>"
+    return clip(safe(json.dumps(_shallow(value, width, 0), ensure_ascii=False, default=str)), width)
+
+
+def _shallow(value: Json, width: int, depth: int) -> Json:
+    """As much of a value as ``width`` characters can show, so that the cost does not grow with the value."""
+    if depth > _DEPTH:
+        return "…"
+    if isinstance(value, str):
+        return value[: width + 1]
+    if isinstance(value, Mapping):
+        return {str(key)[: width + 1]: _shallow(part, width, depth + 1) for key, part in list(value.items())[:width]}
+    if isinstance(value, (list, tuple)):
+        return [_shallow(part, width, depth + 1) for part in value[:width]]
+    return value
+
+
+def call_text(name: str, arguments: Json, width: int) -> str:
+    """A call as its author would write it: ``search_docs(query="refund policy")``."""
+    if isinstance(arguments, Mapping):
+        inner = ", ".join(f"{safe(str(key))}={brief(part, width)}" for key, part in list(arguments.items())[:width])
+    else:
+        inner = "" if arguments in (None, [], "") else brief(arguments, width)
+    return clip(f"{safe(name)}({inner})", width)
+
+
+def size(count: int) -> str:
+    """A number of bytes for people: ``12.3 kB``."""
+    amount = float(count)
+    for unit in _UNITS[:-1]:
+        if amount < _STEP:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= _STEP
+    return f"{amount:.1f} {_UNITS[-1]}"
+
+
+def duration(microseconds: int | None) -> str:
+    """A stretch of time for people: ``840 µs``, ``12 ms``, ``2.8 s``, ``3 min 5 s``."""
+    if microseconds is None:
+        return "-"
+    milliseconds = microseconds / 1000
+    seconds = milliseconds / 1000
+    if milliseconds < 1:
+        return f"{microseconds} µs"
+    if milliseconds < 999.5:
+        return f"{milliseconds:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def ago(microseconds: int) -> str:
+    """How long something is past, coarsely: ``now``, ``2 min``, ``1 h``, ``3 d``."""
+    seconds = microseconds // 1_000_000
+    for limit, unit, name in ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h")):
+        if seconds < limit:
+            return f"{max(seconds, 0) // unit} {name}" if seconds >= 1 else "now"
+    return f"{seconds // 86_400} d"

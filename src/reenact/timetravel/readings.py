@@ -1,0 +1,83 @@
+"""Readings: the neutral view of a model call that recognition left on its event, and the decision in it.
+
+A reading is derived and may be absent or partial; every function here takes what is there. It is the JSON-able
+mapping in ``event.attributes["reading"]``: ``provider``, ``model_asked``, ``model_answered``, ``params``, ``system``,
+``messages``, ``tools``, ``text``, ``tool_calls`` (``name``, ``arguments``, ``id``), ``finish``, ``usage``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reenact.facts.call import Json
+from reenact.facts.event import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a model decided: the tools it wants called, else the text it answered.
+
+    Attributes:
+        tools: Name and arguments of each call it asked for.
+        text: What it said.
+        finish: Why it stopped, in the provider's word.
+    """
+
+    tools: tuple[tuple[str, Json], ...] = ()
+    text: str = ""
+    finish: str = ""
+
+
+def reading_of(event: Event) -> Mapping[str, Json] | None:
+    """The reading of an event; None where it is no recognised model call."""
+    reading = event.attributes.get("reading")
+    return reading if isinstance(reading, Mapping) else None
+
+
+def is_model(event: Event) -> bool:
+    """Whether an event is a model call: one in the process, or a recognised exchange."""
+    return event.kind == "model" or reading_of(event) is not None
+
+
+def model_name(event: Event) -> str:
+    """The model that answered, else the one asked, else the event's name."""
+    reading = reading_of(event) or {}
+    for key in ("model_answered", "model_asked", "model"):
+        if isinstance(reading.get(key), str) and reading[key]:
+            return str(reading[key])
+    return event.name
+
+
+def parameters(event: Event) -> Mapping[str, Json]:
+    """Parameters of the model call (``temperature`` …)."""
+    found = (reading_of(event) or {}).get("params")
+    return found if isinstance(found, Mapping) else {}
+
+
+def decision_of(event: Event) -> Decision | None:
+    """What the model decided; None where there is no reading, or none of an answer."""
+    reading = reading_of(event)
+    if reading is None:
+        return None
+    calls = reading.get("tool_calls")
+    tools = tuple(
+        (str(call.get("name", "")), _arguments(call.get("arguments")))
+        for call in (calls if isinstance(calls, (list, tuple)) else ())
+        if isinstance(call, Mapping)
+    )
+    text = reading.get("text")
+    finish = reading.get("finish")
+    decision = Decision(tools, text if isinstance(text, str) else "", finish if isinstance(finish, str) else "")
+    return decision if decision != Decision() else None
+
+
+def _arguments(value: Json) -> Json:
+    """Arguments as data: several protocols send them as JSON inside a string."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value

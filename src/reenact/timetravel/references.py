@@ -1,0 +1,105 @@
+"""References: what ``7f3c:search_docs#2.response.body`` names, taken apart without looking anything up.
+
+A field is a JSON pointer written with dots. A dot inside a key is written ``~1``, a tilde ``~0``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from reenact.errors import UsageError
+
+GRAMMAR = "RUN, RUN:12, RUN:search_docs#2, RUN:12.response.body or RUN:4..9"
+
+_BUNDLE = re.compile(r"(?P<run>.+?\.reenact)(?::(?P<rest>.*))?", re.DOTALL)
+_STRETCH = re.compile(r"(\d+)\.\.(\d+)")
+_NUMBER = re.compile(r"(\d+)(?:\.(.*))?", re.DOTALL)
+_OCCURRENCE = re.compile(r"(.+)#(\d+)(?:\.(.*))?", re.DOTALL)
+_MAX_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A reference, taken apart.
+
+    Attributes:
+        run: Reference of the run (``7f3c``, ``@``, ``@~2``, ``@golden/NAME``, a ``.reenact`` file).
+        event: ``12`` or ``search_docs#2``; empty where the whole run is meant.
+        field: Path into the event; empty where the whole event is meant.
+        stretch: First and last event of a stretch, both included; None where none is meant.
+    """
+
+    run: str
+    event: str = ""
+    field: tuple[str, ...] = ()
+    stretch: tuple[int, int] | None = None
+
+    @property
+    def event_ref(self) -> str:
+        """The part a store understands: ``RUN:EVENT``."""
+        return f"{self.run}:{self.event}"
+
+
+def parse_reference(text: str) -> Reference:
+    """Take a reference apart.
+
+    Raises:
+        UsageError: It is none.
+    """
+    bundle = _BUNDLE.fullmatch(text)
+    run, colon, rest = (bundle["run"], bundle["rest"], bundle["rest"]) if bundle else text.partition(":")
+    if not run or (colon and not rest):
+        raise _refuse(text)
+    if not rest:
+        return Reference(run)
+    if stretch := _STRETCH.fullmatch(rest):
+        first, last = (_number(part, text) for part in stretch.groups())
+        if last < first:
+            raise UsageError(
+                f"the stretch {rest} ends before it begins",
+                cause="the smaller number stands first",
+                next_command=f"reenact show {run}:{last}..{first}",
+            )
+        return Reference(run, stretch=(first, last))
+    if number := _NUMBER.fullmatch(rest):
+        return Reference(run, str(_number(number[1], text)), _path(number[2], text))
+    if occurrence := _OCCURRENCE.fullmatch(rest):
+        count = _number(occurrence[2], text)
+        return Reference(run, f"{occurrence[1]}#{count}", _path(occurrence[3], text))
+    return Reference(run, rest)
+
+
+def parse_run(text: str) -> str:
+    """The reference of a whole run.
+
+    Raises:
+        UsageError: It names an event, a field or a stretch.
+    """
+    reference = parse_reference(text)
+    if reference.event or reference.stretch:
+        raise UsageError(
+            f"{text} names a part of a run, a whole run is needed here",
+            cause="an event stands behind the colon",
+            next_command=f"reenact show {reference.run}",
+        )
+    return reference.run
+
+
+def _number(digits: str, text: str) -> int:
+    if len(digits) > _MAX_DIGITS or not digits.isascii():
+        raise _refuse(text)
+    return int(digits)
+
+
+def _path(field: str | None, text: str) -> tuple[str, ...]:
+    if field is None:
+        return ()
+    parts = tuple(part.replace("~1", ".").replace("~0", "~") for part in field.split("."))
+    if not all(parts):
+        raise _refuse(text)
+    return parts
+
+
+def _refuse(text: str) -> UsageError:
+    return UsageError(f"not a reference: {text!r}", cause=f"a reference is {GRAMMAR}", next_command="reenact ls")

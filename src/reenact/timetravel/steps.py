@@ -1,0 +1,212 @@
+"""The step view: what the agent did, step by step, derived for every run, of unmodified agents too.
+
+Where the agent's author declared steps, those are the steps. Where none are declared, a step is one model decision
+and the tool calls that follow it, up to the next decision; what happens before the first decision is a step of its
+own when a tool was called there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Json
+from reenact.facts.event import Event
+from reenact.timetravel.contents import Unread, answered, asked, error_data, error_of, plainly
+from reenact.timetravel.readings import Decision, decision_of, is_model
+from reenact.timetravel.story import arguments_of
+
+_ACTS = frozenset(("tool", "retrieval", "mcp", "process", "human", "db"))
+_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One tool call of a step: the event, the tool, its arguments, and its result or error (one of them is None)."""
+
+    event: int
+    tool: str
+    arguments: Json
+    result: Json = None
+    error: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a run.
+
+    Attributes:
+        id: ``RUN:EVENT`` of its first event.
+        number: Position among the run's steps, from 0.
+        name: Declared name; empty for a derived step.
+        declared: Whether the agent's author named it.
+        first, last: Numbers of its first and last event.
+        input_state: State it was given; None where none was kept.
+        decision: What the model decided, as data; None where no model was asked.
+        acts: Its tool calls, in order.
+        output_state: State it left; None where none was kept.
+        error: What it failed with, as data.
+        started_us: Wall clock, microseconds since the epoch.
+        duration_us: Microseconds; None while open.
+    """
+
+    id: str
+    number: int
+    name: str
+    declared: bool
+    first: int
+    last: int
+    input_state: Json
+    decision: Json
+    acts: tuple[Act, ...]
+    output_state: Json
+    error: Json
+    started_us: int
+    duration_us: int | None
+
+    @property
+    def tool(self) -> str | None:
+        """Name of the first tool it called; None where it called none."""
+        return self.acts[0].tool if self.acts else None
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A step while its events are gathered."""
+
+    opening: Event
+    events: list[Event] = field(default_factory=list)
+
+
+def steps_of(recording: Recording) -> Iterator[Step]:
+    """The steps of a run, in order. Costs one pass over the events and the payloads of the tool calls."""
+    declared = [event for event in recording.events(kinds=["step"]) if event.kind == "step"]
+    drafts = _declared(recording) if declared else _derived(recording)
+    for number, draft in enumerate(drafts):
+        yield _step(recording, number, draft, bool(declared))
+
+
+def event_state(recording: Recording, number: int, phase: str | None = None) -> Json:
+    """State kept at an event, decoded: at its end, else at its start (or at the phase asked for); None without any."""
+    for each in (phase,) if phase else ("out", "in"):
+        slots = recording.checkpoint_slots(number, each)
+        if slots is not None:
+            state = {name: _decoded(body) for name, body in slots.items()}
+            return next(iter(state.values())) if len(state) == 1 else state
+    return None
+
+
+def step_data(step: Step) -> dict[str, Json]:
+    """One step as JSON-able data."""
+    first = step.acts[0] if step.acts else None
+    return {
+        "step": step.number,
+        "id": step.id,
+        "name": step.name,
+        "declared": step.declared,
+        "events": [step.first, step.last],
+        "input_state": step.input_state,
+        "decision": step.decision,
+        "tool": step.tool,
+        "arguments": first.arguments if first else None,
+        "result": first.result if first else None,
+        "acts": [
+            {"event": act.event, "tool": act.tool, "arguments": act.arguments, "result": act.result, "error": act.error}
+            for act in step.acts
+        ],
+        "error": step.error,
+        "output_state": step.output_state,
+        "timestamp_us": step.started_us,
+        "duration_us": step.duration_us,
+    }
+
+
+def _declared(recording: Recording) -> Iterator[_Draft]:
+    """One draft a declared step, with every event inside it, however deep; steps inside steps have their own."""
+    owner: dict[int, int] = {}
+    drafts: dict[int, _Draft] = {}
+    for event in recording.events():
+        above = owner.get(event.parent) if event.parent is not None else None
+        if event.kind == "step":
+            drafts[event.number] = _Draft(event)
+            owner[event.number] = event.number
+        elif above is not None:
+            owner[event.number] = above
+            drafts[above].events.append(event)
+    yield from drafts.values()
+
+
+def _derived(recording: Recording) -> Iterator[_Draft]:
+    """A draft a model decision, with the outermost calls that follow it."""
+    draft: _Draft | None = None
+    inside: set[int] = set()
+    for event in recording.events():
+        nested = event.parent in inside
+        if is_model(event) or event.kind in _ACTS:
+            inside.add(event.number)
+        if nested:
+            inside.add(event.number)
+            continue
+        if is_model(event):
+            if draft is not None:
+                yield draft
+            draft = _Draft(event, [event])
+        elif event.kind in _ACTS:
+            if draft is None:
+                draft = _Draft(event)
+            draft.events.append(event)
+    if draft is not None:
+        yield draft
+
+
+def _step(recording: Recording, number: int, draft: _Draft, declared: bool) -> Step:
+    opening = draft.opening
+    events = draft.events or [opening]
+    ends = [event.ended_us for event in ((opening,) if declared else events)]
+    known = [end for end in ends if end is not None]
+    finished = bool(known) and len(known) == len(ends)
+    errors = [error_of(opening)] if declared else [error_of(event) for event in events]
+    failed = next((error for error in errors if error is not None), None)
+    decisions = [decision for event in events if (decision := decision_of(event)) is not None]
+    return Step(
+        id=f"{opening.run}:{opening.number}",
+        number=number,
+        name=opening.name if declared else "",
+        declared=declared,
+        first=opening.number,
+        last=max(event.number for event in (opening, *events)),
+        input_state=event_state(recording, opening.number, "in"),
+        decision=_decision_data(decisions[0]) if decisions else None,
+        acts=tuple(_act(recording, event) for event in events if event.kind in _ACTS),
+        output_state=event_state(recording, opening.number, "out"),
+        error=None if failed is None else error_data(failed),
+        started_us=recording.run.started_us + opening.issued_us,
+        duration_us=max(known) - opening.issued_us if finished else None,
+    )
+
+
+def _decision_data(decision: Decision) -> dict[str, Json]:
+    calls = [{"name": name, "arguments": arguments} for name, arguments in decision.tools]
+    return {"tool_calls": calls, "text": decision.text, "finish": decision.finish}
+
+
+def _act(recording: Recording, event: Event) -> Act:
+    arguments = arguments_of(_read(asked(recording, event, _LIMIT)))
+    error = error_of(event)
+    if error is not None:
+        return Act(event.number, event.name, arguments, error=error_data(error))
+    return Act(event.number, event.name, arguments, result=_read(answered(recording, event, _LIMIT)))
+
+
+def _read(content: Json | Unread) -> Json:
+    return {"unread": content.size} if isinstance(content, Unread) else content
+
+
+def _decoded(body: bytes) -> Json:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return body.decode(errors="replace")
+    return dict(plainly(value)) if isinstance(value, Mapping) and len(value) != 1 else plainly(value)
