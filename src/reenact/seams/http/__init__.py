@@ -1,0 +1,15 @@
+"""HTTP exchanges of every common client: httpx, httpx2, urllib3 (requests, botocore) and aiohttp."""
+
+from __future__ import annotations
+
+from reenact.seams import patching
+from reenact.seams.http import httpx_clients
+
+_FAMILIES = (httpx_clients,)
+
+
+def install() -> None:
+    """Intercept each client family as soon as the program imports it; imports none of them itself. Idempotent."""
+    for family in _FAMILIES:
+        for name in family.TRIGGERS:
+            patching.when_imported(name, family.patch)

@@ -1,0 +1,158 @@
+"""One HTTP exchange as a call, and the small decisions that all client families share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+from reenact.abc.session import Frozen, Live
+from reenact.errors import UnreplayableRun
+from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Kind
+from reenact.seams import switchboard
+from reenact.seams.http import errors
+from reenact.seams.http.source import calling_line
+from reenact.seams.lanes import Lane, inside
+
+T = TypeVar("T")
+
+RULE = "http/1"
+"""Rule that turns a request into a key (``facts.keys``)."""
+
+EOF = End(EndKind.EOF)
+CLOSED = End(EndKind.CLOSED)
+CANCELLED = End(EndKind.CANCELLED)
+
+_READING = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+
+StatelessRule = Callable[[str, str, bytes], bool]
+"""``(method, url, body)``: whether a request of a writing method changes nothing on its server."""
+
+_stateless: list[StatelessRule] = []
+
+
+def regard_as_read(rule: StatelessRule) -> None:
+    """Add a pure rule that recognises requests of a writing method which only read (stateless model requests)."""
+    if rule not in _stateless:
+        _stateless.append(rule)
+
+
+def effect_of(method: str, url: str, body: bytes) -> Effect:
+    """What performing a request may do to the world: decided by its method, then by the rules of ``regard_as_read``."""
+    if method in _READING:
+        return Effect.READ
+    for rule in _stateless:
+        if rule(method, url, body):
+            return Effect.READ
+    return Effect.WRITE
+
+
+def place_of(url: str) -> str:
+    """Host, port and path of a URL, without scheme, credentials, query and fragment."""
+    rest = url.partition("://")[2] or url
+    rest = rest.partition("?")[0].partition("#")[0]
+    host, slash, path = rest.partition("/")
+    return f"{host.rpartition('@')[2]}{slash}{path}"
+
+
+def pairs(headers: Iterable[tuple[bytes, bytes]]) -> list[list[str]]:
+    """Raw headers as JSON: ``[name, value]`` in latin-1, order and case kept."""
+    return [[name.decode("latin-1"), value.decode("latin-1")] for name, value in headers]
+
+
+def raw(headers: Iterable[Iterable[str]]) -> list[tuple[bytes, bytes]]:
+    """The inverse of ``pairs``."""
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+
+
+def describe(method: str, url: str, headers: list[list[str]], body: bytes, transport: str) -> Call:
+    """One request as a call.
+
+    Args:
+        method: In capitals.
+        url: As the client sends it.
+        headers: As ``pairs`` gives them.
+        body: The whole body as it goes over the wire.
+        transport: Name of the client family.
+    """
+    name = f"{method} {place_of(url)}"
+    media = ""
+    for header, value in headers:
+        if len(header) == 12 and header.lower() == "content-type":
+            media = value
+            break
+    return Call(
+        Kind.HTTP,
+        name,
+        effect_of(method, url, body),
+        RULE,
+        {"method": method, "url": url, "headers": headers, "transport": transport},
+        body,
+        media,
+        name,
+        None,
+        calling_line(3),
+    )
+
+
+def begin(lane: Lane, request: Callable[[], Call]) -> Live | Frozen | None:
+    """Ask the session; None when the exchange must go through as if nobody listened."""
+    crossing = switchboard.begin(lane, request)
+    if crossing is None or crossing.mode != "rerun":
+        return crossing
+    guarded(lane, _no_rerun)
+    return None
+
+
+def _no_rerun() -> None:
+    raise TypeError("a session asked to rerun an HTTP exchange, which has no body of the agent's own code")
+
+
+def beneath(lane: Lane) -> AbstractContextManager[None]:
+    """The scope of library code that runs under a frozen exchange: nothing in it is answered, counted or ordered."""
+    return inside(Lane(lane.path, lane.session, lane.gate, parent=lane.parent, below=True))
+
+
+def guarded(lane: Lane, make: Callable[[], T]) -> T | None:
+    """``make()``; a fault of it costs the recording (None), never the agent's call."""
+    try:
+        return make()
+    except Exception as fault:
+        if lane.session.fault(fault):
+            raise
+        return None
+
+
+def failure(
+    lane: Lane, error: BaseException, roles: errors.Roles | None = None, head: dict[str, Json] | None = None
+) -> Failure | None:
+    """An exception before the head of the response, as an outcome; None when it cannot be described."""
+    return guarded(lane, lambda: Failure(errors.describe(error, roles), b"", head or {}))
+
+
+def broken(lane: Lane, error: BaseException, roles: errors.Roles | None = None) -> End:
+    """An exception inside the response, as the end of its stream."""
+    fact = guarded(lane, lambda: errors.describe(error, roles))
+    return End(EndKind.ERROR, fact)
+
+
+def revive(lane: Lane, outcome: Any, roles: errors.Roles | None = None) -> BaseException:
+    """The recorded exception of a ``Failure`` or of an ``End`` with an error.
+
+    Raises:
+        UnreplayableRun: It cannot be raised here. The session has been told, so that it sticks even where the
+            agent catches it.
+    """
+    fact = outcome.error if isinstance(outcome, (Failure, End)) else None
+    try:
+        if fact is None:
+            raise UnreplayableRun(
+                "an HTTP exchange has no recorded answer that a client could be given",
+                cause="its exception could not be described when it was recorded",
+                next_command="reenact fsck",
+                missing="outcome",
+            )
+        return errors.rebuild(fact, roles)
+    except Exception as fault:
+        lane.session.fault(fault)
+        raise
