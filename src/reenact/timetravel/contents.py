@@ -6,7 +6,6 @@ what cannot be derived is shown as text or as its size. Nothing here raises for 
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from reenact.abc.store import Recording
 from reenact.facts.call import ErrorFact, Failure, Json, Stream, Value
 from reenact.facts.event import Event, Payload
+from reenact.facts.values import jsonable
 
 DEFAULT_LIMIT = 1 << 20
 """Payloads longer than this many bytes are not read for a preview."""
@@ -101,39 +101,12 @@ def body_bytes(head: Mapping[str, Json], raw: bytes) -> bytes:
 
 
 def parsed(data: bytes) -> Json:
-    """Bytes as JSON data, else as text, else as they are."""
+    """Bytes as JSON data, else as text, else as they are. Tags of encoded values are dissolved."""
     try:
-        text = data.decode()
+        data.decode()
     except UnicodeDecodeError:
         return data
-    try:
-        return plainly(json.loads(text)) if text[:1] in '{["-0123456789tfn \n\r\t' else text
-    except (ValueError, RecursionError):
-        return text
-
-
-def plainly(value: Json, depth: int = 0) -> Json:
-    """Encoded values without their type tags: ``{"~tuple": [1]}`` reads ``[1]``, an opaque one its type's name."""
-    if depth > 150:
-        return value
-    if isinstance(value, dict):
-        if len(value) == 1:
-            ((key, inner),) = value.items()
-            if key.startswith("~"):
-                return _untagged(key, inner, depth)
-        return {key: plainly(part, depth + 1) for key, part in value.items()}
-    if isinstance(value, list):
-        return [plainly(part, depth + 1) for part in value]
-    return value
-
-
-def _untagged(tag: str, inner: Json, depth: int) -> Json:
-    if tag == "~opaque":
-        return f"<{inner}>"
-    if tag == "~dict" and isinstance(inner, list):
-        pairs = [pair for pair in inner if isinstance(pair, list) and len(pair) == 2]
-        return {str(plainly(key, depth + 1)): plainly(part, depth + 1) for key, part in pairs}
-    return plainly(inner, depth + 1)
+    return jsonable(data)
 
 
 def _content(recording: Recording, payload: Payload | None, limit: int, head: Mapping[str, Json]) -> Json | Unread:

@@ -7,14 +7,14 @@ own when a tool was called there.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Json
 from reenact.facts.event import Event
-from reenact.timetravel.contents import Unread, answered, asked, error_data, error_of, plainly
+from reenact.facts.values import jsonable
+from reenact.timetravel.contents import Unread, answered, asked, error_data, error_of
 from reenact.timetravel.readings import Decision, decision_of, is_model
 from reenact.timetravel.story import arguments_of
 
@@ -93,7 +93,7 @@ def event_state(recording: Recording, number: int, phase: str | None = None) -> 
     for each in (phase,) if phase else ("out", "in"):
         slots = recording.checkpoint_slots(number, each)
         if slots is not None:
-            state = {name: _decoded(body) for name, body in slots.items()}
+            state = {name: jsonable(body) for name, body in slots.items()}
             return next(iter(state.values())) if len(state) == 1 else state
     return None
 
@@ -202,11 +202,3 @@ def _act(recording: Recording, event: Event) -> Act:
 
 def _read(content: Json | Unread) -> Json:
     return {"unread": content.size} if isinstance(content, Unread) else content
-
-
-def _decoded(body: bytes) -> Json:
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return body.decode(errors="replace")
-    return dict(plainly(value)) if isinstance(value, Mapping) and len(value) != 1 else plainly(value)

@@ -1,0 +1,258 @@
+"""The vocabulary of expressions: every name they may use, what it means, and how a run or an event answers it.
+
+Each name stands here once, with the words the reference shows for it. Values are worked out when an expression asks,
+so a filter over many runs reads no more of each than it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Json
+from reenact.facts.event import Event
+from reenact.facts.expressions import Form, Word
+from reenact.facts.run import Run
+from reenact.timetravel.contents import Unread, answered, asked, error_of, status_of
+from reenact.timetravel.readings import decision_of, is_model, model_name, reading_of
+from reenact.timetravel.steps import event_state
+from reenact.timetravel.story import arguments_of, elapsed
+
+RUN_WORDS: tuple[Word, ...] = (
+    Word("agent", Form.VALUE, "name of the agent"),
+    Word("answer", Form.VALUE, "what the run said in the end: its output, else the last words of a model, else stdout"),
+    Word("args", Form.EITHER, "the input of the run; args(NAME): a list, the arguments of each call of NAME"),
+    Word("calls", Form.CALL, "calls(NAME): how many calls of NAME there are"),
+    Word("cost", Form.VALUE, "money spent, where it was noted; otherwise unknown"),
+    Word("duration", Form.VALUE, "seconds from start to end; unknown while it runs"),
+    Word("error", Form.VALUE, "what it failed with, as text; unknown when it did not"),
+    Word("events", Form.VALUE, "number of events"),
+    Word("exit_status", Form.VALUE, "exit status of the process; unknown for a run inside a process"),
+    Word("failed", Form.VALUE, "whether its status is failed, timeout or interrupted"),
+    Word("flag", Form.VALUE, "the text of a person's flag; unknown without one"),
+    Word("flagged", Form.VALUE, "whether a person flagged it"),
+    Word("id", Form.VALUE, "the whole id"),
+    Word("models", Form.VALUE, "number of model calls"),
+    Word("result", Form.EITHER, "the output of the run; result(NAME): a list, the result of each call of NAME"),
+    Word("session", Form.VALUE, "session id"),
+    Word("state", Form.VALUE, "the last state a step left"),
+    Word("status", Form.VALUE, "recording, ok, failed, timeout or interrupted; over an event, the HTTP status"),
+    Word("tag", Form.CALL, "tag(NAME): the value of one label"),
+    Word("tags", Form.VALUE, "all labels, an object"),
+    Word("tenant", Form.VALUE, "tenant id"),
+    Word("tokens", Form.VALUE, "tokens in and out, as providers reported them; unknown where none did"),
+    Word("tokens_in", Form.VALUE, "tokens in"),
+    Word("tokens_out", Form.VALUE, "tokens out"),
+    Word("tools", Form.VALUE, "number of tool calls"),
+    Word("user", Form.VALUE, "user id"),
+    Word("version", Form.VALUE, "version of the agent"),
+)
+"""Names over a run."""
+
+EVENT_ONLY_WORDS: tuple[Word, ...] = (
+    Word("effect", Form.VALUE, "none, read or write"),
+    Word("kind", Form.VALUE, "kind of the event: tool, http, model, step …"),
+    Word("lane", Form.VALUE, "path of the lane that issued it"),
+    Word("model", Form.VALUE, "the model that answered; unknown for other calls"),
+    Word("name", Form.VALUE, "what was called"),
+    Word("number", Form.VALUE, "number of the event in its run"),
+)
+"""Names that only an event has."""
+
+_OF_BOTH = frozenset(("answer", "args", "duration", "error", "result", "state", "status", "tokens", "user", "tenant"))
+
+EVENT_WORDS: tuple[Word, ...] = (
+    *EVENT_ONLY_WORDS,
+    *(Word(word.name, Form.VALUE, word.about) for word in RUN_WORDS if word.name in _OF_BOTH),
+)
+"""Names over an event."""
+
+_LIMIT = 4 << 20
+_MICROSECONDS = 1_000_000
+_FAILED = ("failed", "timeout", "interrupted")
+
+
+class RunScope:
+    """A run as expressions see it.
+
+    Args:
+        run: The run.
+        open_recording: Opens its log; called at most once, and only when an expression needs it.
+    """
+
+    def __init__(self, run: Run, open_recording: Callable[[], Recording]) -> None:
+        self._run = run
+        self._open = open_recording
+        self._opened: Recording | None = None
+        self._known: dict[str, Json] = {}
+
+    def value(self, name: str) -> Json:
+        """The value of a word used bare."""
+        if name not in self._known:
+            self._known[name] = _RUN_VALUES[name](self)
+        return self._known[name]
+
+    def call(self, name: str, argument: str) -> Json:
+        """The value of a word used with a name."""
+        if name == "tag":
+            return self._run.tags.get(argument)
+        events = self.recording.events(name=argument)
+        if name == "calls":
+            return sum(1 for _ in events)
+        read = asked if name == "args" else answered
+        return [_content(read(self.recording, event, _LIMIT)) for event in events]
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+        return self._run
+
+    @property
+    def recording(self) -> Recording:
+        """Its log."""
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+
+class EventScope:
+    """An event as expressions see it."""
+
+    def __init__(self, recording: Recording, event: Event) -> None:
+        self.recording = recording
+        self.event = event
+
+    def value(self, name: str) -> Json:
+        """The value of a word used bare."""
+        return _EVENT_VALUES[name](self)
+
+    def call(self, name: str, argument: str) -> Json:
+        """Nothing over an event is used with a name."""
+        return None
+
+
+def run_failed(run: Run) -> bool:
+    """Whether a run ended otherwise than it should."""
+    return run.status.value in _FAILED
+
+
+def _content(value: Json | Unread) -> Json:
+    """Content as expressions see it: too long is unknown, bytes that are no text are unknown too."""
+    return None if isinstance(value, (Unread, bytes)) else arguments_of(value)
+
+
+def _tokens(run: Run, count: int) -> int | None:
+    """Zero says nothing where a model was asked and its provider reported nothing."""
+    nothing_reported = run.totals.models and not (run.totals.tokens_in or run.totals.tokens_out)
+    return None if nothing_reported else count
+
+
+def _boundary(scope: RunScope, kind: str) -> Json:
+    """What the run was given, or gave back."""
+    for event in scope.recording.events(kinds=[kind], limit=1):
+        if event.kind == kind:
+            return _content(asked(scope.recording, event, _LIMIT) or answered(scope.recording, event, _LIMIT))
+    return None
+
+
+def _answer(scope: RunScope) -> Json:
+    output = scope.value("result")
+    if output is not None:
+        return output
+    said = None
+    for event in scope.recording.events():
+        decision = decision_of(event)
+        if decision is not None and decision.text:
+            said = decision.text
+    if said is not None:
+        return said
+    printed = b"".join(scope.recording.printed(1))
+    return printed.decode(errors="replace").strip() or None
+
+
+def _last_state(scope: RunScope) -> Json:
+    last = None
+    for event in scope.recording.events(kinds=["step"]):
+        state = event_state(scope.recording, event.number)
+        last = last if state is None else state
+    return last
+
+
+def _duration(scope: RunScope) -> float | None:
+    run = scope.run
+    return None if run.ended_us is None else (run.ended_us - run.started_us) / _MICROSECONDS
+
+
+def _cost(scope: RunScope) -> Json:
+    cost = scope.recording.notes(None).get("cost")
+    return cost if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
+
+
+_RUN_VALUES: Mapping[str, Callable[[RunScope], Json]] = {
+    "agent": lambda scope: scope.run.agent,
+    "answer": _answer,
+    "args": lambda scope: _boundary(scope, "input"),
+    "cost": _cost,
+    "duration": _duration,
+    "error": lambda scope: scope.run.error or None,
+    "events": lambda scope: scope.run.totals.events,
+    "exit_status": lambda scope: scope.run.exit_status,
+    "failed": lambda scope: run_failed(scope.run),
+    "flag": lambda scope: scope.run.flag,
+    "flagged": lambda scope: scope.run.flagged,
+    "id": lambda scope: scope.run.id,
+    "models": lambda scope: scope.run.totals.models,
+    "result": lambda scope: _boundary(scope, "output"),
+    "session": lambda scope: scope.run.session,
+    "state": _last_state,
+    "status": lambda scope: scope.run.status.value,
+    "tags": lambda scope: dict(scope.run.tags),
+    "tenant": lambda scope: scope.run.tenant,
+    "tokens": lambda scope: _tokens(scope.run, scope.run.totals.tokens_in + scope.run.totals.tokens_out),
+    "tokens_in": lambda scope: _tokens(scope.run, scope.run.totals.tokens_in),
+    "tokens_out": lambda scope: _tokens(scope.run, scope.run.totals.tokens_out),
+    "tools": lambda scope: scope.run.totals.tools,
+    "user": lambda scope: scope.run.user,
+    "version": lambda scope: scope.run.version,
+}
+
+
+def _event_answer(scope: EventScope) -> Json:
+    decision = decision_of(scope.event)
+    return None if decision is None else decision.text or None
+
+
+def _event_duration(scope: EventScope) -> float | None:
+    spent = elapsed(scope.event)
+    return None if spent is None else spent / _MICROSECONDS
+
+
+def _event_error(scope: EventScope) -> str | None:
+    error = error_of(scope.event)
+    return None if error is None else f"{error.type}: {error.text}"
+
+
+def _event_tokens(scope: EventScope) -> Json:
+    usage = (reading_of(scope.event) or {}).get("usage")
+    parts = [usage.get(key) for key in ("tokens_in", "tokens_out")] if isinstance(usage, Mapping) else [None]
+    return sum(part for part in parts if part) if any(isinstance(part, int) for part in parts) else None
+
+
+_EVENT_VALUES: Mapping[str, Callable[[EventScope], Json]] = {
+    "answer": _event_answer,
+    "args": lambda scope: _content(asked(scope.recording, scope.event, _LIMIT)),
+    "duration": _event_duration,
+    "effect": lambda scope: scope.event.call.effect.value,
+    "error": _event_error,
+    "kind": lambda scope: "model" if is_model(scope.event) else scope.event.kind,
+    "lane": lambda scope: scope.event.lane,
+    "model": lambda scope: model_name(scope.event) if is_model(scope.event) else None,
+    "name": lambda scope: scope.event.name,
+    "number": lambda scope: scope.event.number,
+    "result": lambda scope: _content(answered(scope.recording, scope.event, _LIMIT)),
+    "state": lambda scope: event_state(scope.recording, scope.event.number),
+    "status": lambda scope: status_of(scope.event),
+    "tenant": lambda scope: scope.recording.run.tenant,
+    "tokens": _event_tokens,
+    "user": lambda scope: scope.recording.run.user,
+}
