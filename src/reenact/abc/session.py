@@ -139,8 +139,10 @@ class Standing(Protocol):
 class Session(Protocol):
     """A pure decider: it answers each crossing of one run (and of its child runs) and notes what came of it."""
 
-    def decide(self, lane: Any, call: Call) -> Crossing:
-        """Answer one crossing of ``lane`` (a ``seams.lanes.Lane``). May raise the private halt of a replay."""
+    def decide(self, lane: Any, call: Call) -> Crossing | None:
+        """Answer one crossing of ``lane`` (a ``seams.lanes.Lane``). May raise the private halt of a replay.
+
+        None: the run has ended, the call goes through untouched."""
         ...
 
     def ambient(self, lane: Any, source: str, fresh: Any) -> Any:

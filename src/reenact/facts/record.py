@@ -106,6 +106,8 @@ class AmbientRead:
     """A packed run of reads of one source (``wall``, ``mono``, ``perf``, ``urandom``, ``random`` …).
 
     Addressed by lane and number of calls the lane had issued; a later record with the same address continues it.
+    ``data`` is one pack (``seams.ambient``) behind its length in four bytes, big-endian, so that joined records can be
+    told apart again.
     """
 
     lane: int

@@ -20,6 +20,7 @@ from reenact.facts.order import Tag
 if TYPE_CHECKING:
     from reenact.abc.session import Session
 
+UNOWNED = "~unowned"
 _get_running_loop = asyncio._get_running_loop
 _current_task = asyncio.current_task
 
@@ -36,10 +37,28 @@ class Lane:
         below: True below a transport: nothing here is recorded, ordered or numbered.
         number: Number in the log, given by the session when first needed; -1 before.
         ended: Whether its unit has finished.
+        expected: The next task created in this context is to have this very lane.
+        origin: The lane it was started by.
+        owned: False for a unit that nobody saw start: its calls are matched by key alone, and no hook counts it.
         data: Whatever the session wants to keep with the lane.
     """
 
-    __slots__ = ("_children", "_n", "below", "data", "ended", "gate", "number", "origin", "parent", "path", "position", "session")
+    __slots__ = (
+        "_children",
+        "_n",
+        "below",
+        "data",
+        "ended",
+        "expected",
+        "gate",
+        "number",
+        "origin",
+        "owned",
+        "parent",
+        "path",
+        "position",
+        "session",
+    )
 
     def __init__(
         self,
@@ -59,6 +78,8 @@ class Lane:
         self.below = below
         self.number = -1
         self.ended = False
+        self.expected = False
+        self.owned = True
         self.origin = origin
         self.data: Any = None
         self._children: dict[str, int] = {}
@@ -71,13 +92,18 @@ class Lane:
 
     def child(self, name: str) -> Lane:
         """A new strand started by this one: a task, a thread, a job."""
+        name = _plain(name)
         path = f"{self.path}/{name}#{self._ordinal('/' + name)}"
         return Lane(path, self.session, self.gate, parent=self.parent, origin=self)
 
     def scope(self, name: str, event: int, *, path: str = "") -> Lane:
         """The inside of a call of this lane. A replay passes the recorded ``path``."""
-        ordinal = self._ordinal(">" + name)
-        return Lane(path or f"{self.path}>{name}#{ordinal}", self.session, self.gate, parent=event, origin=self)
+        ordinal = self._ordinal(">" + _plain(name))
+        return Lane(path or self.scope_path(name, ordinal), self.session, self.gate, parent=event, origin=self)
+
+    def scope_path(self, name: str, ordinal: int) -> str:
+        """The path of the scope of this lane's ``ordinal``-th call of ``name``."""
+        return f"{self.path}>{_plain(name)}#{ordinal}"
 
     def issued(self) -> int:
         """Count one call of this lane; gives the position it was issued at."""
@@ -93,6 +119,14 @@ class Lane:
 
     def __repr__(self) -> str:
         return f"<Lane {self.path} at {self.position}{' below' if self.below else ''}>"
+
+
+_SEPARATORS = str.maketrans("/>#", "___")
+
+
+def _plain(name: str) -> str:
+    """A name without the characters that separate the parts of a path."""
+    return name.translate(_SEPARATORS)
 
 
 class Cell:
@@ -138,6 +172,14 @@ def listening() -> Lane | None:
     return None if lane is None or lane.below else lane
 
 
+def counted() -> Lane | None:
+    """The current lane if its unit is counted at the gate: what the hooks of ``seams.strands`` ask."""
+    if not _sessions:
+        return None
+    lane = current()
+    return None if lane is None or lane.below or not lane.owned else lane
+
+
 _fallback: Lane | None = None
 
 
@@ -148,9 +190,20 @@ def unseen(task: Any) -> Lane | None:
         return _fallback
     if near.below:
         return near
-    lane = Lane(near.path.split("/", 1)[0] + "/~unowned", near.session, near.gate)
+    if near.expected:  # an eager task, running its first step before its creator holds it
+        near.expected = False
+        adopt_task(task, near)
+        return near
+    lane = unowned(near.session, near.gate)
     task._reenact_cell = Cell(lane)
     near.session.gap("unowned task", getattr(task.get_coro(), "__qualname__", "task"))
+    return lane
+
+
+def unowned(session: Session, gate: Any) -> Lane:
+    """A lane for what nobody saw start."""
+    lane = Lane(UNOWNED, session, gate)
+    lane.owned = False
     return lane
 
 
@@ -203,6 +256,11 @@ def inside(lane: Lane | None) -> Iterator[None]:
             _context.reset(token)
         except ValueError:  # the block was left in another context (a generator finalised elsewhere)
             _context.set(before)
+
+
+def anybody() -> bool:
+    """Whether any session listens in this process."""
+    return _sessions > 0
 
 
 def session_began(fallback: Lane | None = None) -> None:

@@ -27,7 +27,8 @@ def begin(lane: Lane, describe: Callable[[], Call]) -> Crossing | None:
         describe: Makes the ``Call``; a fault in it is the recorder's, not the agent's.
 
     Returns:
-        The crossing; None when the recorder cannot take it, and the call must go through untouched.
+        The crossing; None when the recorder cannot take it (a fault, or the run has ended), and the call must go
+        through untouched.
 
     Raises:
         Halt: The replay has diverged.

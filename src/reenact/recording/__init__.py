@@ -1,0 +1,1 @@
+"""Recording: perform every crossing, and note what came back."""

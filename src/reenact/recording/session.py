@@ -1,0 +1,402 @@
+"""The recording session: every crossing is performed, and what came back is noted.
+
+It numbers events and lanes and hands records to the writer; it knows neither which library was intercepted nor
+where the records go. Whatever fails in here degrades the recording and lets the agent go on.
+"""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any, Literal
+
+from reenact.abc.redaction import Redactor
+from reenact.abc.session import Live
+from reenact.abc.sources import Clock
+from reenact.abc.store import Log
+from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value
+from reenact.facts.order import Tag, event_tag
+from reenact.facts.policy import Policy
+from reenact.facts.record import (
+    AmbientRead,
+    CallIssued,
+    CallSettled,
+    CheckpointTaken,
+    Delivered,
+    GapNoted,
+    HeadArrived,
+    LaneOpened,
+    Noted,
+    Printed,
+    Record,
+    RunClosed,
+    RunOpened,
+    SegmentArrived,
+    StreamEnded,
+)
+from reenact.facts.run import Run, Totals
+from reenact.recording.order import RecordingGate
+from reenact.recording.writer import Receipt, Writer
+from reenact.seams import lanes
+from reenact.seams.ambient import pack
+from reenact.seams.lanes import Lane
+from reenact.seams.turns import NOW, GateTurn, parent_path
+from reenact.seams.watch import WATCH
+
+ROOT = "root"
+_get_running_loop = asyncio._get_running_loop
+
+
+class Reads:
+    """Ambient reads of one lane since one of its calls, in the order they happened."""
+
+    __slots__ = ("items", "lane", "position", "written")
+
+    def __init__(self, lane: int, position: int) -> None:
+        self.lane = lane
+        self.position = position
+        self.items: list[tuple[str, Any]] = []
+        self.written = 0
+
+
+class LiveCall:
+    """One call being performed (``abc.session.Live``)."""
+
+    __slots__ = ("_below", "_call", "_ended", "_lane", "_parts", "_scope", "_session", "event")
+    mode: Literal["live"] = "live"
+
+    def __init__(self, session: RecordingSession, lane: Lane, call: Call, event: int) -> None:
+        self._session = session
+        self._lane = lane
+        self._call = call
+        self._below = call.kind is Kind.HTTP
+        self._parts = 0
+        self._ended = False
+        self._scope: Lane | None = None
+        self.event = event
+
+    def ready(self) -> Any:
+        """Reads at once; a write once its intent is on the disk."""
+        if self._call.effect is not Effect.WRITE or self._call.observed:
+            return NOW
+        return self._session.intent()
+
+    def enter(self) -> AbstractContextManager[None]:
+        """The scope of the call."""
+        if self._below:
+            return self._session.below(self._lane)
+        if self._scope is None:  # the body of a generator is entered at each step, always in one scope
+            self._scope = self._lane.scope(self._call.name, self.event)
+        return lanes.inside(self._scope)
+
+    def settle(self, outcome: Value | Failure) -> Any:
+        """Note a value or an exception, in turn."""
+        self._ended = True
+        session, event = self._session, self.event
+
+        def note(number: int | None) -> None:
+            session.put(CallSettled(event, session.now_us(), outcome, number))
+
+        if self._call.observed:
+            session.guarded(note, None)
+            return NOW
+        return self._turn(0, note)
+
+    def head(self, head: Mapping[str, Json]) -> Any:
+        """Note the head of a stream, in turn."""
+        session, event = self._session, self.event
+
+        def note(number: int | None) -> None:
+            session.put(HeadArrived(event, session.now_us(), head, number))
+
+        return self._turn(0, note)
+
+    def segment(self, data: bytes) -> Any:
+        """Note bytes of the stream, in turn."""
+        self._parts += 1
+        session, event = self._session, self.event
+
+        def note(number: int | None) -> None:
+            session.put(SegmentArrived(event, session.now_us(), data, number))
+
+        return self._turn(self._parts, note)
+
+    def end(self, end: End) -> Any:
+        """Note the end that the agent is about to see, in turn."""
+        if self._ended:
+            return NOW
+        self._ended = True
+        session, event = self._session, self.event
+
+        def note(number: int | None) -> None:
+            session.put(StreamEnded(event, session.now_us(), end, number))
+
+        return self._turn(-1, note)
+
+    def dropped(self, end: End) -> None:
+        """Note an end that the agent itself made."""
+        if self._ended:
+            return
+        self._ended = True
+        session = self._session
+        session.guarded(lambda _: session.put(StreamEnded(self.event, session.now_us(), end)), None)
+
+    def _turn(self, part: int, note: Callable[[int | None], None]) -> Any:
+        session = self._session
+        if session.closed or not session.ordered:
+            session.guarded(note, None)
+            return NOW
+        return GateTurn(session.gate, event_tag(self.event, part), self._lane.owned, session.guard(note))
+
+
+class RecordingSession:
+    """Performs and notes the crossings of one run and of the child runs inside it.
+
+    Args:
+        run: The run as it begins.
+        log: Where its records go.
+        redactor: What cleans them.
+        clock: Our own clock.
+        policy: What may be kept and how.
+        idle: Work for the writer when there is nothing to write.
+    """
+
+    mode = "record"
+
+    def __init__(
+        self,
+        run: Run,
+        log: Log,
+        redactor: Redactor,
+        clock: Clock,
+        policy: Policy,
+        observe: Callable[[Record], None] = lambda record: None,
+        idle: Callable[[], Iterable[Record] | None] = lambda: None,
+    ) -> None:
+        self.run = run
+        self.clock = clock
+        self.policy = policy
+        self.closed = False
+        self.ordered = policy.order != "off"
+        self._origin_us = run.origin_us
+        self._lock = _thread.allocate_lock()
+        self._paths: dict[str, int] = {}
+        self._events = 0
+        self._counts: dict[Kind, int] = {}
+        self._bytes = 0
+        self._reads: dict[int, Reads] = {}
+        self._spent: list[Reads] = []
+        self._faults: list[str] = []
+        self._observe = observe
+        self._idle = idle
+        self.tokens = [0, 0]
+        self.gate = RecordingGate(clock, run.origin_us, policy.order, int(policy.hold_ms * 1000), self.lane_number)
+        self.gate.attend = WATCH.attend
+        self.writer = Writer(log, redactor, self._gather, self.fault, self._idle_work)
+        self.put(RunOpened(run))
+        self.root = Lane(ROOT, self, self.gate)
+        self.lane_number(ROOT)
+
+    # --- numbering ---------------------------------------------------------------------------------------------
+
+    def now_us(self) -> int:
+        """Microseconds since the run began."""
+        return self.clock.mono_us() - self._origin_us
+
+    def lane_number(self, path: str) -> int:
+        """The number of a lane in this log, given when its path is first needed."""
+        number = self._paths.get(path)
+        if number is None:
+            parent, scope = parent_path(path)
+            above = self.lane_number(parent) if parent else None
+            with self._lock:
+                number = self._paths.get(path)
+                if number is None:
+                    number = len(self._paths)
+                    self._paths[path] = number
+                    self.put(LaneOpened(number, path, above, scope))
+        return number
+
+    # --- abc.session.Session -----------------------------------------------------------------------------------
+
+    def decide(self, lane: Lane, call: Call) -> Live | None:
+        """Every call is live."""
+        if self.closed:
+            return None
+        number = lane.number
+        if number < 0:
+            number = lane.number = self.lane_number(lane.path)
+        position = lane.issued()
+        reads = lane.data
+        if reads is not None:
+            lane.data = None
+            self._spent.append(reads)
+        with self._lock:
+            event = self._events
+            self._events = event + 1
+            self._counts[call.kind] = self._counts.get(call.kind, 0) + 1
+        self.put(CallIssued(event, number, position, lane.parent, self.now_us(), call))
+        return LiveCall(self, lane, call, event)
+
+    def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
+        """Keep one read and give it to the agent. About 0.3 µs."""
+        reads = lane.data
+        if reads is None:
+            if lane.number < 0:
+                lane.number = self.lane_number(lane.path)
+            reads = lane.data = Reads(lane.number, lane.position)
+            self._reads[id(reads)] = reads
+        reads.items.append((source, fresh))
+        return fresh
+
+    def virtual(self, source: str, fresh: Any) -> Any:
+        """Clocks are real while recording."""
+        return fresh
+
+    def note(self, lane: Lane, key: str, value: Json) -> None:
+        """Evidence on the event the lane is inside, or on the run."""
+        self.put(Noted(lane.parent, key, value))
+
+    def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
+        """State of a step."""
+        self.put(CheckpointTaken(event, phase, dict(slots)))
+
+    def printed(self, stream: int, data: bytes) -> None:
+        """What the agent wrote."""
+        self.put(Printed(stream, self.now_us(), data))
+
+    def gap(self, what: str, place: str) -> None:
+        """Something that escaped."""
+        self.put(GapNoted(what, place))
+
+    def fault(self, error: Exception) -> bool:
+        """The recorder failed: the run is degraded, the agent goes on."""
+        text = f"{type(error).__name__}: {error}"[:300]
+        if text not in self._faults and len(self._faults) < 20:
+            self._faults.append(text)
+        return False
+
+    # --- what calls use ----------------------------------------------------------------------------------------
+
+    def put(self, record: Record) -> None:
+        """Queue a record."""
+        self._observe(record)
+        self.writer.put(record)
+
+    def guarded(self, note: Callable[[int | None], None], number: int | None) -> None:
+        """Note something; a fault in it is ours alone."""
+        try:
+            note(number)
+        except Exception as error:
+            self.fault(error)
+
+    def guard(self, note: Callable[[int | None], None]) -> Callable[[int | None], None]:
+        """``note``, guarded."""
+        return lambda number: self.guarded(note, number)
+
+    def intent(self) -> Receipt | Any:
+        """A turn that comes when all that is queued is on the disk."""
+        if self.closed:
+            return NOW
+        return self.writer.receipt(durable=True)
+
+    def below(self, lane: Lane) -> AbstractContextManager[None]:
+        """Below a transport: the calling thread waits for the world, unless a loop goes on in its place."""
+        below = Lane(lane.path, self, self.gate, parent=lane.parent, below=True)
+        if _get_running_loop() is not None or not lane.owned:
+            return lanes.inside(below)
+        return self._blocking(below)
+
+    @contextmanager
+    def _blocking(self, below: Lane) -> Iterator[None]:
+        self.gate.blocked()
+        try:
+            with lanes.inside(below):
+                yield
+        finally:
+            self.gate.unblocked()
+
+    # --- the writer's side -------------------------------------------------------------------------------------
+
+    def _gather(self) -> list[Record]:
+        """Turns and ambient reads since the last batch; in the writer's thread."""
+        records: list[Record] = []
+        fresh = self.gate.take_fresh()
+        if fresh:
+            records.append(Delivered(fresh))
+        spent, self._spent = self._spent, []
+        for reads in spent:
+            self._reads.pop(id(reads), None)
+        for reads in [*spent, *list(self._reads.values())]:
+            records.extend(_packed(reads))
+        return records
+
+    def _idle_work(self) -> bool:
+        records = self._idle()
+        if not records:
+            return False
+        for record in records:
+            self.writer.put(record)
+        return True
+
+    # --- life --------------------------------------------------------------------------------------------------
+
+    def flush(self) -> bool:
+        """Wait until everything so far has reached the file."""
+        return self.writer.flush()
+
+    def begin(self, *, fallback: bool = False) -> AbstractContextManager[None]:
+        """Listen: the block runs in the root lane. ``fallback``: also to threads that nobody saw start."""
+        lanes.session_began(lanes.unowned(self, self.gate) if fallback else None)
+        return lanes.inside(self.root)
+
+    def totals(self) -> Totals:
+        """What the run has added up to so far."""
+        counts = self._counts
+        return Totals(
+            events=self._events,
+            models=counts.get(Kind.MODEL, 0),
+            tools=counts.get(Kind.TOOL, 0),
+            tokens_in=self.tokens[0],
+            tokens_out=self.tokens[1],
+            deliveries=self.gate.count,
+            unproven=self.gate.unproven,
+        )
+
+    def close(self, run: Run) -> Run:
+        """End the run: nothing more is numbered, what is queued is written.
+
+        Args:
+            run: The run with its final status; totals and faults are added here.
+
+        Returns:
+            The run as it was written.
+        """
+        self.closed = True
+        self.gate.close()
+        self.writer.flush()
+        run = replace(run, totals=self.totals(), degraded=tuple(self._faults))
+        self.put(RunClosed(run))
+        self.writer.close()
+        self.run = run
+        return run
+
+
+def _packed(reads: Reads) -> Iterator[Record]:
+    """The reads that are not yet written, one record a source."""
+    end = len(reads.items)
+    if end == reads.written:
+        return
+    sources: dict[str, list[Any]] = {}
+    for source, value in reads.items[reads.written : end]:
+        sources.setdefault(source, []).append(value)
+    reads.written = end
+    for source, values in sources.items():
+        data = pack(source, values)
+        yield AmbientRead(reads.lane, reads.position, source, len(data).to_bytes(4, "big") + data)
+
+
+__all__ = ["ROOT", "LiveCall", "RecordingSession", "Tag", "nullcontext"]

@@ -1,0 +1,234 @@
+"""The writer: one thread between the agent and the store, and the one gate of privacy.
+
+The agent's thread only appends to a queue. The writer takes what has gathered every few milliseconds, cleans it,
+and appends it to the log in one transaction; compression, hashing of large payloads and SQLite itself release the
+interpreter lock. A fault here costs the recording, never the run.
+"""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import collections
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from reenact.abc.redaction import Redactor
+from reenact.abc.store import Log
+from reenact.facts.record import Printed, Record, SegmentArrived
+from reenact.seams.gate import post
+
+GATHER_S = 0.01
+"""How long records gather before they are written; well under the 50 ms within which they must reach the file."""
+IDLE_TICKS = 20
+QUEUE_BYTES = 16 << 20
+BACKPRESSURE_S = 5.0
+
+
+class Receipt:
+    """A point in the queue that somebody waits for; a turn in the sense of ``abc.session``."""
+
+    __slots__ = ("_doors", "_lock", "done", "durable", "kept")
+
+    def __init__(self, durable: bool) -> None:
+        self.durable = durable
+        self.done = False
+        self.kept = False
+        self._lock = _thread.allocate_lock()
+        self._doors: list[Callable[[], None]] = []
+
+    def settle(self, kept: bool) -> None:
+        """Called by the writer: everything before this point is in the file, or is lost."""
+        with self._lock:
+            self.kept = kept
+            self.done = True
+            doors, self._doors = self._doors, []
+        for door in doors:
+            door()
+
+    def _listen(self, door: Callable[[], None]) -> bool:
+        with self._lock:
+            if self.done:
+                return False
+            self._doors.append(door)
+            return True
+
+    def wait(self, timeout_s: float = -1) -> None:
+        """Block until written."""
+        door = _thread.allocate_lock()
+        door.acquire()
+        if self._listen(door.release):
+            door.acquire(timeout=timeout_s)
+
+    def __await__(self) -> Any:
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+
+        def arrived() -> None:
+            post(loop, lambda: None if future.done() else future.set_result(None), here=False)
+
+        if self._listen(arrived):
+            yield from future
+
+
+class Writer:
+    """Drains a queue of records into a log.
+
+    Args:
+        log: Where they go.
+        redactor: What cleans them first.
+        gather: Gives further records at each drain (turns at the gate, ambient reads): whatever was granted before
+            a record was queued is among them.
+        fault: Told about every failure; must not raise.
+        idle: Called when there is nothing to write; returns whether it has more to do.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        redactor: Redactor,
+        gather: Callable[[], Iterable[Record]],
+        fault: Callable[[Exception], object],
+        idle: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._log = log
+        self._redactor = redactor
+        self._gather = gather
+        self._fault = fault
+        self._idle = idle
+        self._queue: collections.deque[Record | Receipt] = collections.deque()
+        self._bell = _thread.allocate_lock()
+        self._bell.acquire()
+        self._asleep = False
+        self._closing = False
+        self._ended = _thread.allocate_lock()
+        self._ended.acquire()
+        self._bytes = 0
+        self._bytes_lock = _thread.allocate_lock()
+        self._room: list[Any] = []
+        _thread.start_new_thread(self._run, ())
+
+    # --- the agent's side --------------------------------------------------------------------------------------
+
+    def put(self, record: Record) -> None:
+        """Queue a record. About a microsecond; blocks (bounded) only when 16 MiB wait to be written."""
+        self._queue.append(record)
+        if self._asleep:
+            self._ring()
+        if isinstance(record, SegmentArrived | Printed):
+            self._account(len(record.data))
+
+    def receipt(self, *, durable: bool = False) -> Receipt:
+        """A turn that comes when everything queued so far is in the file (``durable``: on the disk)."""
+        receipt = Receipt(durable)
+        self._queue.append(receipt)
+        self._ring()
+        return receipt
+
+    def flush(self, timeout_s: float = 10.0) -> bool:
+        """Wait until everything queued so far is in the file; False if it is not there in time, or was lost."""
+        receipt = self.receipt()
+        receipt.wait(timeout_s)
+        return receipt.kept
+
+    def close(self, timeout_s: float = 30.0) -> None:
+        """Write what is left and end the thread."""
+        self._closing = True
+        self._ring()
+        self._ended.acquire(timeout=timeout_s)
+
+    def _ring(self) -> None:
+        try:
+            self._bell.release()
+        except RuntimeError:  # it is ringing already
+            pass
+
+    def _account(self, size: int) -> None:
+        with self._bytes_lock:
+            self._bytes += size
+            if self._bytes <= QUEUE_BYTES:
+                return
+            door = _thread.allocate_lock()
+            door.acquire()
+            self._room.append(door)
+        self._ring()
+        door.acquire(timeout=BACKPRESSURE_S)
+
+    # --- the writer's side -------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        quiet = 0
+        try:
+            while True:
+                worked = self._drain()
+                if self._closing and not self._queue:
+                    self._drain(last=True)
+                    return
+                quiet = 0 if worked else quiet + 1
+                if not worked and self._more_idle_work():
+                    continue
+                if quiet > IDLE_TICKS:
+                    self._asleep = True
+                    if not self._queue and not self._closing:
+                        self._bell.acquire()
+                    self._asleep = False
+                    quiet = 0
+                self._bell.acquire(timeout=GATHER_S)
+        finally:
+            try:
+                self._log.close()
+            except Exception as error:
+                self._fault(error)
+            self._ended.release()
+
+    def _more_idle_work(self) -> bool:
+        try:
+            return self._idle()
+        except Exception as error:
+            self._fault(error)
+            return False
+
+    def _drain(self, *, last: bool = False) -> bool:
+        """Write one batch; False if there was nothing."""
+        batch: list[Record] = []
+        receipts: list[Receipt] = []
+        size = 0
+        queue = self._queue
+        while queue and size < QUEUE_BYTES // 4:
+            item = queue.popleft()
+            if isinstance(item, Receipt):
+                receipts.append(item)
+                if item.durable:
+                    break
+                continue
+            if isinstance(item, SegmentArrived | Printed):
+                size += len(item.data)
+            batch.append(item)
+        kept = False
+        try:
+            batch.extend(self._gather())
+            cleaned: list[Record] = []
+            for record in batch:
+                cleaned.extend(self._redactor.clean(record))
+            if last:
+                cleaned.extend(self._redactor.flush())
+            durable = any(receipt.durable for receipt in receipts)
+            if cleaned or durable:
+                self._log.write(cleaned, durable=durable)
+            kept = True
+        except Exception as error:
+            self._fault(error)
+        finally:
+            self._release(size)
+            for receipt in receipts:
+                receipt.settle(kept)
+        return bool(batch or receipts)
+
+    def _release(self, size: int) -> None:
+        with self._bytes_lock:
+            self._bytes -= size
+            if self._bytes > QUEUE_BYTES // 2:
+                return
+            doors, self._room = self._room, []
+        for door in doors:
+            door.release()

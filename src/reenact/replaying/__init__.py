@@ -1,0 +1,1 @@
+"""Replaying: answer every crossing from the log while the agent's own code runs, and prove it."""

@@ -1,0 +1,82 @@
+"""Ambient reads of a replay: the recorded ones, and a clock that goes on from the last delivery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from reenact.abc.store import Recording
+from reenact.seams.ambient import extrapolate, unpack
+from reenact.seams.lanes import Lane
+
+
+class _Source:
+    __slots__ = ("at", "last", "surplus", "values")
+
+    def __init__(self, values: list[Any], last: Any) -> None:
+        self.values = values
+        self.at = 0
+        self.surplus = 0
+        self.last = last
+
+
+class _Window:
+    """The recorded reads of one lane since one of its calls."""
+
+    __slots__ = ("packs", "position", "sources")
+
+    def __init__(self, position: int, packs: dict[str, bytes]) -> None:
+        self.position = position
+        self.packs = packs
+        self.sources: dict[str, _Source] = {}
+
+
+class Ambient:
+    """Answers ambient reads by lane, last call, and how many reads since.
+
+    Args:
+        recording: Where the recorded reads are.
+        now_us: Microseconds since the run began, at the last delivery.
+    """
+
+    def __init__(self, recording: Recording, now_us: Callable[[], int]) -> None:
+        self._recording = recording
+        self._now_us = now_us
+        self._wall_us = recording.run.started_us
+        self._mono_us = recording.run.origin_us
+
+    def read(self, lane: Lane, source: str, fresh: Any) -> Any:
+        """One read. A surplus read goes on from the last one of its source and never stands still."""
+        window: _Window | None = lane.data
+        if window is None or window.position != lane.position:
+            window = lane.data = _Window(lane.position, dict(self._recording.ambient(lane.path, lane.position)))
+        reads = window.sources.get(source)
+        if reads is None:
+            reads = window.sources[source] = _Source(_joined(source, window.packs.get(source, b"")), None)
+        if reads.at < len(reads.values):
+            reads.last = reads.values[reads.at]
+            reads.at += 1
+            return reads.last
+        reads.surplus += 1
+        last = reads.last if reads.last is not None else self.clock(source, None)
+        salt = f"{lane.path} {lane.position}".encode()
+        return extrapolate(source, last, reads.surplus, salt)
+
+    def clock(self, source: str, fresh: Any) -> Any:
+        """A clock at the last delivery, in nanoseconds; ``fresh`` for what is no clock of ours."""
+        if source == "wall":
+            return (self._wall_us + self._now_us()) * 1000
+        if source in ("mono", "perf"):
+            return (self._mono_us + self._now_us()) * 1000
+        return fresh
+
+
+def _joined(source: str, data: bytes) -> list[Any]:
+    """All packs of one address: each stands behind its length in four bytes."""
+    values: list[Any] = []
+    at = 0
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4], "big")
+        values.extend(unpack(source, data[at + 4 : at + 4 + size]))
+        at += 4 + size
+    return values

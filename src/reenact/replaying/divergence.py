@@ -1,0 +1,177 @@
+"""Divergences in words: what was recorded, what happens now, where they first differ, and what likely caused it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from reenact.errors import Divergence
+from reenact.facts.call import Call, Failure, Json, Kind, Value
+from reenact.facts.difference import first_difference
+from reenact.facts.event import Event
+from reenact.facts.values import jsonable
+
+_SHOWN = 300
+
+
+def asked(head: Any, body: bytes, kind: Kind) -> Json:
+    """What a call asks, as JSON-able data for people and for the diff."""
+    shown: dict[str, Json] = {}
+    for name in ("method", "url", "tool", "step", "model", "prompt"):
+        if name in head:
+            shown[name] = head[name]
+    if body:
+        shown["body" if kind is Kind.HTTP else "arguments"] = readable(body, encoded=kind is not Kind.HTTP)
+    return shown
+
+
+def readable(body: bytes, *, encoded: bool) -> Json:
+    """Bytes as JSON where they are JSON, as text where they are text, as hexadecimal otherwise."""
+    try:
+        return jsonable(body) if encoded else json.loads(body)
+    except Exception:
+        try:
+            return body.decode()
+        except UnicodeDecodeError:
+            return body.hex()
+
+
+def changed(nearest: Event, recorded_body: bytes, call: Call, next_command: str) -> Divergence:
+    """A call that asks something else than the recording's next one."""
+    before = asked(nearest.call.head, recorded_body, nearest.call.kind)
+    now = asked(call.head, call.body, call.kind)
+    if nearest.call.name != call.name:
+        before = {"call": nearest.call.name, **before}
+        now = {"call": call.name, **now}
+    path = first_difference(before, now)
+    return Divergence(
+        f"diverged at event {nearest.number}: {call.kind.value} {call.name} differs at {path or 'its kind'}"
+        f"\n  recorded  {clip(_at(before, path))}\n  now       {clip(_at(now, path))}"
+        + (f"\n  source    {call.source}" if call.source else ""),
+        event=nearest.number,
+        source=call.source,
+        recorded=before,
+        now=now,
+        path=path,
+        reason="changed",
+        cause=_cause(nearest, call, path),
+        next_command=next_command,
+    )
+
+
+def added(call: Call, lane: str, next_command: str) -> Divergence:
+    """A call for which the recording holds nothing."""
+    return Divergence(
+        f"diverged: {call.kind.value} {call.name} was not made in the recording"
+        f"\n  now       {clip(asked(call.head, call.body, call.kind))}"
+        + (f"\n  source    {call.source}" if call.source else ""),
+        source=call.source,
+        now=asked(call.head, call.body, call.kind),
+        reason="added",
+        cause=f"the code makes a further call in lane {lane}, or makes it elsewhere than before",
+        next_command=next_command,
+    )
+
+
+def ambiguous(nearest: Event | None, call: Call, next_command: str) -> Divergence:
+    """Several recordings would fit, and they hold different outcomes."""
+    return Divergence(
+        f"diverged: {call.kind.value} {call.name} fits several recorded calls that hold different outcomes"
+        + (f"\n  source    {call.source}" if call.source else ""),
+        event=nearest.number if nearest is not None else None,
+        source=call.source,
+        now=asked(call.head, call.body, call.kind),
+        reason="ambiguous",
+        cause="calls with equal arguments changed places; which recorded answer belongs to which cannot be known",
+        next_command=next_command,
+    )
+
+
+def missing(event: Event, body: bytes, next_command: str) -> Divergence:
+    """A recorded call that the agent did not make."""
+    return Divergence(
+        f"diverged at event {event.number}: the recorded {event.kind} {event.name} was not made",
+        event=event.number,
+        source=event.call.source,
+        recorded=asked(event.call.head, body, event.call.kind),
+        reason="missing",
+        cause="the code no longer makes this call, or waits for something that comes only after it",
+        next_command=next_command,
+    )
+
+
+def result_differs(
+    event: Event, before: Value | Failure | None, body: bytes, after: Value | Failure, next_command: str
+) -> Divergence:
+    """A body that ran again returned something else."""
+    was = _result(before, body)
+    now = _result(after, after.body if isinstance(after, Value) else b"")
+    path = first_difference(was, now)
+    return Divergence(
+        f"diverged at event {event.number}: {event.kind} {event.name} ended otherwise, first at {path or 'the value'}"
+        f"\n  recorded  {clip(_at(was, path))}\n  now       {clip(_at(now, path))}",
+        event=event.number,
+        source=event.call.source,
+        recorded=was,
+        now=now,
+        path=path,
+        reason="result",
+        cause="the agent's own code computes something else from the same answers",
+        next_command=next_command,
+    )
+
+
+def read_past(event: Event, next_command: str) -> Divergence:
+    """The agent reads a stream further than the recorded run did."""
+    return Divergence(
+        f"diverged at event {event.number}: {event.name} is read past the point where the recorded run stopped reading",
+        event=event.number,
+        source=event.call.source,
+        reason="end",
+        cause="the code reads more of the answer than it did; what follows was never received",
+        next_command=next_command,
+    )
+
+
+def end_of_recording(event: int | None, next_command: str) -> Divergence:
+    """Everything waits, and the recording has nothing more to give."""
+    return Divergence(
+        "the recording ends here: the agent waits for something that was never handed over",
+        event=event,
+        reason="end",
+        cause="the recorded process died or was cut off at this point",
+        next_command=next_command,
+    )
+
+
+def _result(outcome: Value | Failure | None, body: bytes) -> Json:
+    if isinstance(outcome, Value):
+        return {"value": readable(body, encoded=True)}
+    if isinstance(outcome, Failure):
+        return {"raised": outcome.error.type, "text": outcome.error.text}
+    return None
+
+
+def _cause(nearest: Event, call: Call, path: str) -> str:
+    if nearest.call.name != call.name:
+        return "the code calls something else at this point"
+    if path.startswith(("body.messages", "body.input", "body.system")):
+        return "a prompt or an earlier result that goes into it is built otherwise"
+    return "the code builds this request otherwise than when it was recorded"
+
+
+def _at(value: Json, path: str) -> Json:
+    """The value at a pointer with dots; the whole value where the path leads nowhere."""
+    node = value
+    for part in [part for part in path.split(".") if part]:
+        try:
+            node = node[int(part)] if isinstance(node, list) else node[part]
+        except (KeyError, IndexError, ValueError, TypeError):
+            return None
+    return node
+
+
+def clip(value: Json) -> str:
+    """One line, cut to a length that fits a terminal."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + f"… ({len(text)} characters)"

@@ -1,0 +1,127 @@
+"""Matching: which recorded call a call of the replay is, by one ladder and no other.
+
+1. The same lane's next recorded call, when the key agrees (for tools a provider's ``tool_call_id`` is the better
+   ordinal).
+2. The same key further on in the same lane, never across a write: *reordered*.
+3. The same key in another lane, if exactly one is left and that lane has ended or will not appear: *moved*.
+4. Otherwise nothing: a divergence. Candidates that hold different outcomes are never guessed between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from reenact.facts.call import Call, Effect, Failure, Stream, Value
+from reenact.facts.event import Event
+from reenact.facts.keys import Rules
+from reenact.replaying.tape import Tape
+from reenact.seams.lanes import UNOWNED
+
+How = Literal["exact", "reordered", "moved"]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A recorded call, and by which rung it was found."""
+
+    event: Event
+    how: How
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """No recorded call: the nearest one, and why it is not it.
+
+    ``reason``: ``changed`` (the lane's next call asks something else), ``added`` (the lane has no further call) or
+    ``ambiguous`` (several recordings, with different outcomes, would fit).
+    """
+
+    nearest: Event | None
+    reason: Literal["changed", "added", "ambiguous"]
+
+
+class Matcher:
+    """Finds recorded calls.
+
+    Args:
+        tape: The recorded calls.
+        rules: How two calls are compared.
+        gone: Whether a recorded lane has ended, or will not appear, in this replay.
+    """
+
+    def __init__(self, tape: Tape, rules: Rules, gone: Callable[[str], bool]) -> None:
+        self._tape = tape
+        self._rules = rules
+        self._gone = gone
+
+    def find(self, path: str, call: Call) -> Match | Miss:
+        """The recorded call that ``call``, issued by lane ``path``, is."""
+        if path == UNOWNED:
+            return self._by_key_alone(call)
+        head = self._tape.lane(path).head()
+        if head is not None and self._agrees(head, call) and self._ordinal_agrees(head, call):
+            return Match(head, "exact")
+        rest = self._tape.lane(path).rest()
+        if call.ordinal is not None:
+            named = [event for event in rest if event.call.ordinal == call.ordinal and self._agrees(event, call)]
+            if len(named) == 1:
+                return Match(named[0], "exact" if named[0] is head else "reordered")
+        further, ambiguous = self._further_on(rest, call)
+        if further is not None:
+            return Match(further, "exact" if further is head else "reordered")
+        if ambiguous:
+            return Miss(head, "ambiguous")
+        return self._elsewhere(path, head, call)
+
+    def _agrees(self, event: Event, call: Call) -> bool:
+        recorded = event.call
+        if recorded.kind is not call.kind or recorded.rule != call.rule or recorded.name != call.name:
+            return False
+        return self._rules.same(call.rule, recorded.head, self._tape.body(event), call.head, call.body)
+
+    @staticmethod
+    def _ordinal_agrees(event: Event, call: Call) -> bool:
+        return call.ordinal is None or event.call.ordinal is None or call.ordinal == event.call.ordinal
+
+    def _further_on(self, rest: list[Event], call: Call) -> tuple[Event | None, bool]:
+        candidates = []
+        for event in rest:
+            if self._agrees(event, call):
+                candidates.append(event)
+            elif event.call.effect is Effect.WRITE and not event.call.observed:
+                break
+        if len(candidates) == 1 or (candidates and candidates[0] is rest[0]):
+            return candidates[0], False
+        if candidates and all(_alike(candidates[0], other) for other in candidates[1:]):
+            return candidates[0], False
+        return None, bool(candidates)
+
+    def _elsewhere(self, path: str, head: Event | None, call: Call) -> Match | Miss:
+        others = [event for event in self._tape.unused() if event.lane != path and self._agrees(event, call)]
+        if len(others) == 1 and self._gone(others[0].lane):
+            return Match(others[0], "moved")
+        if head is not None:
+            return Miss(head, "changed")
+        return Miss(others[0] if others else None, "ambiguous" if len(others) > 1 else "added")
+
+    def _by_key_alone(self, call: Call) -> Match | Miss:
+        candidates = [event for event in self._tape.lane(UNOWNED).rest() if self._agrees(event, call)]
+        if not candidates:
+            return self._elsewhere(UNOWNED, None, call)
+        if all(_alike(candidates[0], other) for other in candidates[1:]):
+            return Match(candidates[0], "exact" if len(candidates) == 1 else "moved")
+        return Miss(candidates[0], "ambiguous")
+
+
+def _alike(left: Event, right: Event) -> bool:
+    """Whether two recordings hold the same outcome, so that it does not matter which one is served."""
+    if type(left.outcome) is not type(right.outcome):
+        return False
+    if isinstance(left.outcome, Failure):
+        return left.outcome == right.outcome
+    if isinstance(left.outcome, Value | Stream) and left.answer is not None and right.answer is not None:
+        same_head = left.outcome.head == right.outcome.head  # type: ignore[union-attr]
+        return left.answer.digest == right.answer.digest and same_head
+    return False

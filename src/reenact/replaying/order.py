@@ -1,0 +1,178 @@
+"""The order of a replay: the recorded one, handed out at quiescence.
+
+Nothing is released because time has passed: the gate knows when no strand can run without a delivery, and then
+gives out the next recorded one. A recorded answer that nobody awaits then is a call that was not made. Timers are
+virtual: they fire when their number comes up, and one that never fired never fires.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+from reenact.facts.order import Delivery, Tag
+from reenact.seams.gate import Gate, Waiter
+
+UNPROVEN_US = 20_000
+"""How long an awaited delivery that was let go without proof waits for quiescence."""
+SPIN_US = 2_000_000
+"""How long any awaited delivery waits while others never stop running (a spinning wait)."""
+STUCK_US = 500_000
+"""How long nothing at all may happen before the replay is declared to be at its end."""
+
+
+class ReplayGate(Gate):
+    """Hands deliveries out in recorded order.
+
+    Args:
+        order: The recorded deliveries, from the first on; read a page at a time.
+        again: Gives a fresh reading of the whole order, for the slow path.
+        ignorable: Whether a recorded delivery belongs to something that a frozen answer stands for.
+        missing: Told of a recorded answer that nobody awaits; it may halt the gate.
+        stopped: Told that nothing can go on.
+    """
+
+    virtual = True
+
+    def __init__(
+        self,
+        order: Iterator[Delivery],
+        again: Callable[[], Iterator[Delivery]],
+        ignorable: Callable[[Delivery], bool],
+        missing: Callable[[Delivery], None],
+        stopped: Callable[[], None],
+    ) -> None:
+        super().__init__()
+        self._order = order
+        self._again = again
+        self._ignorable = ignorable
+        self._missing = missing
+        self._stopped = stopped
+        self._next = next(order, None)
+        self._numbers: dict[Tag, int] | None = None
+        self._now_us = 0
+        self.unproven: list[int] = []
+        self.surplus = 0
+
+    def now_us(self) -> int:
+        """Recorded time of the last delivery, or of the timers that fired beyond it."""
+        return self._now_us
+
+    def grant(self, tag: Tag, proven: bool) -> int:
+        """Its recorded number; -1 for what the recording does not have."""
+        head = self._next
+        if head is None or head.tag != tag:
+            self.surplus += 1
+            return -1
+        self._now_us = max(self._now_us, head.at_us)
+        if not proven or not head.proven:
+            self.unproven.append(head.number)
+        self._next = next(self._order, None)
+        return head.number
+
+    def immediate(self, tag: Tag) -> bool:
+        """The only runnable strand goes on at once when the next number is its own."""
+        if self._next is not None and self._next.tag != tag:
+            self._pass_over()
+        return self._next is not None and self._next.tag == tag
+
+    def _pass_over(self) -> None:
+        """Leave behind what a frozen answer stands for."""
+        while self._next is not None and self._next.tag not in self.waiting and self._ignorable(self._next):
+            self._next = next(self._order, None)
+
+    def choose(self, settled: bool = True) -> Waiter | None:
+        """The waiter of the next number. ``settled``: nothing runs, so whatever is not here will not come."""
+        while self._next is not None:
+            self._pass_over()
+            head = self._next
+            if head is None:
+                break
+            waiter = self.waiting.get(head.tag)
+            if waiter is not None:
+                if waiter.alive is None or waiter.alive():
+                    return waiter
+                del self.waiting[head.tag]
+            if not settled:
+                return None
+            beyond = self._beyond_recording()
+            if beyond is not None:
+                return beyond
+            if head.tag.kind == "e":
+                self._missing(head)
+                if self.halted is not None:
+                    return None
+            else:
+                self.unproven.append(head.number)
+            if self._next is head:
+                self._next = next(self._order, None)
+        return self._after_recording() if settled else None
+
+    def _number(self, tag: Tag) -> int | None:
+        if self._numbers is None:
+            self._numbers = {delivery.tag: delivery.number for delivery in self._again()}
+        return self._numbers.get(tag)
+
+    def _beyond_recording(self) -> Waiter | None:
+        """A waiter that no number to come will release: something the recorded program did not have."""
+        assert self._next is not None
+        sleepers = []
+        for waiter in self.waiting.values():
+            if waiter.tag.lane == "~never":
+                continue
+            number = self._number(waiter.tag)
+            if number is not None and number >= self._next.number:
+                continue
+            if waiter.deadline_us is None:
+                return waiter
+            if waiter.sleeper:
+                sleepers.append(waiter)
+        return self._jump(sleepers)
+
+    def _after_recording(self) -> Waiter | None:
+        timers = []
+        for waiter in self.waiting.values():
+            if waiter.tag.lane == "~never":
+                continue
+            if waiter.deadline_us is None:
+                return waiter
+            timers.append(waiter)
+        return self._jump(timers)
+
+    def _jump(self, timers: list[Waiter]) -> Waiter | None:
+        """The earliest of some virtual timers; time jumps to it."""
+        first = min(timers, key=lambda waiter: waiter.deadline_us or 0, default=None)
+        if first is not None and first.deadline_us is not None:
+            self._now_us = max(self._now_us, first.deadline_us)
+        return first
+
+    def overdue(self, waited_us: int) -> bool:
+        """Whether an awaited delivery may go although something never stops running."""
+        if self._next is None or self._next.tag not in self.waiting:
+            return waited_us > SPIN_US
+        return waited_us > (SPIN_US if self._next.proven else UNPROVEN_US)
+
+    def stalled(self, waited_us: int) -> None:
+        """Nothing runs and nothing has come for a while: this is the end."""
+        if waited_us > STUCK_US and self.halted is None:
+            self._stopped()
+
+
+class ShuffledGate(ReplayGate):
+    """Hands answers out in a random order of its own, to find out whether the agent depends on it."""
+
+    def __init__(self, seed: int, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self._random = random.Random(seed)
+        self._next = None
+
+    def immediate(self, tag: Tag) -> bool:
+        """A lone strand has nobody to race with."""
+        return not any(waiter.deadline_us is None for waiter in self.waiting.values())
+
+    def choose(self, settled: bool = True) -> Waiter | None:
+        """Any answer that waits; timers only when no answer does."""
+        if not settled:
+            return None
+        ready = [w for w in self.waiting.values() if w.deadline_us is None and w.tag.lane != "~never"]
+        return self._random.choice(ready) if ready else self._after_recording()

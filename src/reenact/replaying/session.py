@@ -1,0 +1,343 @@
+"""The replay session: every crossing is answered from the log, while the agent's own code runs.
+
+A divergence stops the agent with a private ``BaseException`` and sticks: every later crossing raises it again, and
+the public ``Divergence`` is there when the session ends, whatever the agent caught, gathered or retried.
+"""
+
+from __future__ import annotations
+
+import _thread
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+from reenact.abc.redaction import Redactor
+from reenact.abc.session import Frozen, Rerun
+from reenact.abc.store import Recording
+from reenact.errors import Divergence, Halt
+from reenact.facts.call import Call, Failure, Fidelity, Json, Kind, Stream, Value
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.facts.keys import Rules
+from reenact.facts.order import Delivery
+from reenact.replaying import divergence as words
+from reenact.replaying.ambient import Ambient
+from reenact.replaying.calls import FrozenCall, RerunCall
+from reenact.replaying.matching import Match, Matcher, Miss
+from reenact.replaying.order import ReplayGate, ShuffledGate
+from reenact.replaying.tape import Tape
+from reenact.seams import lanes
+from reenact.seams.lanes import Lane
+from reenact.seams.turns import parent_path
+from reenact.seams.watch import WATCH
+
+_LEVELS = [Fidelity.EXACT, Fidelity.SEALED, Fidelity.REDACTED, Fidelity.WITHHELD]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a replay behaves.
+
+    Attributes:
+        through: Names of tools whose own code runs.
+        order: ``exact``, or ``shuffle`` with ``seed``.
+        observe: Collect every difference in one pass instead of stopping at the first.
+    """
+
+    through: tuple[str, ...] = ()
+    order: str = "exact"
+    seed: int = 0
+    observe: bool = False
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a replay has counted so far."""
+
+    matched: int = 0
+    reordered: int = 0
+    moved: int = 0
+    redacted: int = 0
+    fidelity: Fidelity = Fidelity.EXACT
+    unread: list[int] = field(default_factory=list)
+    gaps: dict[str, int] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
+
+
+class ReplaySession:
+    """Answers the crossings of one recorded run.
+
+    Args:
+        recording: The run.
+        redactor: Cleans live calls by the rules the recording was cleaned by, so that both sides compare.
+        rules: How two calls are compared.
+        options: How to behave.
+    """
+
+    mode = "replay"
+    closed = False
+
+    def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options) -> None:
+        self.recording = recording
+        self.run = recording.run
+        self.options = options
+        self.tally = Tally()
+        self.divergences: list[Divergence] = []
+        self.tape = Tape(recording)
+        self._redactor = redactor
+        self._lock = _thread.RLock()
+        self._matcher = Matcher(self.tape, rules, self._gone)
+        self._lanes: dict[str, Lane] = {}
+        self._frozen_scopes: set[str] = set()
+        self._chains: dict[str, Any] = {}
+        self.gate = self._make_gate()
+        self.gate.attend = WATCH.attend
+        self.ambience = Ambient(recording, self.gate.now_us)
+        self.root = Lane(self.run.lane or "root", self, self.gate)
+        self._lanes[self.root.path] = self.root
+
+    def _make_gate(self) -> ReplayGate:
+        def again() -> Iterator[Delivery]:
+            return self.recording.deliveries(0)
+
+        parts = (again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
+        if self.options.order == "shuffle":
+            return ShuffledGate(self.options.seed, *parts)
+        return ReplayGate(*parts)
+
+    # --- abc.session.Session -----------------------------------------------------------------------------------
+
+    def decide(self, lane: Lane, call: Call) -> Frozen | Rerun:
+        """Find the recorded call; raise the halt when there is none."""
+        gate = self.gate
+        if gate.halted is not None:
+            raise gate.halted
+        lane.issued()
+        lane.data = None
+        self._lanes.setdefault(lane.path, lane)
+        cleaned = self._redactor.call(call)
+        with self._lock:
+            found = self._matcher.find(lane.path, cleaned)
+            if isinstance(found, Match):
+                self._count(found)
+        if isinstance(found, Miss):
+            raise self._diverged(self._miss(found, cleaned, lane), lane)
+        event = found.event
+        runs_again = call.observed or call.name in self.options.through
+        if call.kind is Kind.HTTP:
+            return FrozenCall(self, lane, event)
+        scope = lane.scope(call.name, event.number, path=self._recorded_scope(found))
+        if runs_again:
+            return RerunCall(self, lane, event, scope)
+        self._frozen_scopes.add(scope.path)
+        return FrozenCall(self, lane, event)
+
+    def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
+        """The recorded read, or one that goes on from it."""
+        if self.gate.halted is not None:
+            raise self.gate.halted
+        return self.ambience.read(lane, source, fresh)
+
+    def virtual(self, source: str, fresh: Any) -> Any:
+        """Clocks show the time of the last delivery."""
+        return self.ambience.clock(source, fresh)
+
+    def note(self, lane: Lane, key: str, value: Json) -> None:
+        """Remarks of a seam about the replay itself; the agent's notes are in the recording already."""
+        if key == "loop":
+            self.tally.remarks[key] = str(value)
+
+    def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
+        """Compare the state of a step with the recorded one."""
+        recorded = self.recording.checkpoint_slots(event, phase)
+        if recorded is None or dict(recorded) == dict(slots):
+            return
+        for name in [*recorded, *slots]:
+            before, after = recorded.get(name), slots.get(name)
+            if before != after:
+                step = self.recording.event(event)
+                was = Value(before) if before is not None else None
+                raise self._diverged(
+                    words.result_differs(step, was, before or b"", Value(after or b"null"), self._next(event)), None
+                )
+
+    def printed(self, stream: int, data: bytes) -> None:
+        """Output is compared when the process ends."""
+
+    def gap(self, what: str, place: str) -> None:
+        """Count what escapes."""
+        name = f"{what}: {place}"
+        self.tally.gaps[name] = self.tally.gaps.get(name, 0) + 1
+
+    def fault(self, error: Exception) -> bool:
+        """A seam failed: the replay cannot go on."""
+        if isinstance(error, Divergence):
+            self._diverged(error, None)
+        return True
+
+    # --- what calls use ----------------------------------------------------------------------------------------
+
+    def body_of(self, event: Event) -> bytes:
+        """The recorded value's bytes."""
+        return self.recording.body(event.answer)
+
+    def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
+        """The recorded stream's segments."""
+        return self.recording.parts(event.number)
+
+    def served(self, event: Event, part: int, data: bytes) -> None:
+        """Chain what has been handed over: one digest a lane, in the lane's own order."""
+        with self._lock:
+            chain = self._chains.get(event.lane)
+            if chain is None:
+                chain = self._chains[event.lane] = hashlib.blake2b(event.lane.encode(), digest_size=16)
+            chain.update(b"%d %d %d\n" % (event.number, part, len(data)))
+            chain.update(data)
+
+    def read_past(self, event: Event) -> None:
+        """Reading on is a divergence."""
+        raise self._diverged(words.read_past(event, self._next(event.number)), None)
+
+    def read_less(self, event: Event) -> None:
+        """Kept for the verdict."""
+        self.tally.unread.append(event.number)
+
+    def settled(self, event: Event, outcome: Value | Failure) -> None:
+        """Compare a body that ran again with its recording."""
+        recorded = event.outcome
+        body = self.recording.body(event.answer) if isinstance(recorded, Value) else b""
+        same = (
+            isinstance(outcome, Value) and isinstance(recorded, Value) and outcome.body == body
+        ) or (
+            isinstance(outcome, Failure)
+            and isinstance(recorded, Failure)
+            and (outcome.error.type, outcome.error.text) == (recorded.error.type, recorded.error.text)
+        )
+        self.served(event, 0, outcome.body if isinstance(outcome, Value) else outcome.error.type.encode())
+        if same or recorded is None or isinstance(recorded, Stream):
+            return
+        raise self._diverged(words.result_differs(event, recorded, body, outcome, self._next(event.number)), None)
+
+    # --- divergence --------------------------------------------------------------------------------------------
+
+    def _diverged(self, divergence: Divergence, lane: Lane | None) -> Halt:
+        """Keep it, and stop the agent (``observe``: stop only the strand that cannot go on)."""
+        with self._lock:
+            self.divergences.append(divergence)
+        halt = Halt(divergence.message)
+        if not self.options.observe:
+            self.gate.halt(halt)
+            return self.gate.halted or halt
+        return halt
+
+    def _miss(self, miss: Miss, call: Call, lane: Lane) -> Divergence:
+        nearest = miss.nearest
+        next_command = self._next(nearest.number if nearest is not None else None)
+        if miss.reason == "ambiguous":
+            return words.ambiguous(nearest, call, next_command)
+        if nearest is None or miss.reason == "added":
+            return words.added(call, lane.path, next_command)
+        return words.changed(nearest, self.tape.body(nearest), call, next_command)
+
+    def _nobody_awaits(self, delivery: Delivery) -> None:
+        """A recorded answer is due and nobody waits for it (gate locked)."""
+        event = self.recording.event(delivery.tag.number)
+        self._diverged(words.missing(event, self.tape.body(event), self._next(event.number)), None)
+
+    def _at_the_end(self) -> None:
+        """Everything waits for what will never come."""
+        self._diverged(words.end_of_recording(self.run.interrupted_at, self._next(self.run.interrupted_at)), None)
+
+    def _next(self, event: int | None) -> str:
+        name = tail(self.run.id)
+        return f"reenact show {name}:{event}" if event is not None else f"reenact show {name}"
+
+    # --- matching ----------------------------------------------------------------------------------------------
+
+    def _count(self, found: Match) -> None:
+        event = found.event
+        self.tape.use(event)
+        tally = self.tally
+        tally.matched += 1
+        if found.how == "reordered":
+            tally.reordered += 1
+        elif found.how == "moved":
+            tally.moved += 1
+        if event.fidelity is not Fidelity.EXACT:
+            tally.redacted += 1
+            if _LEVELS.index(event.fidelity) > _LEVELS.index(tally.fidelity):
+                tally.fidelity = event.fidelity
+
+    def _recorded_scope(self, found: Match) -> str:
+        """The recorded path of a call's scope; empty where the live one is the same."""
+        if found.how == "exact":
+            return ""
+        event = found.event
+        ordinal = 0
+        for other in self.recording.events(lane=event.lane, name=event.name):
+            ordinal += other.call.kind is not Kind.HTTP
+            if other.number == event.number:
+                break
+        return Lane(event.lane, self, self.gate).scope_path(event.name, ordinal)
+
+    def _gone(self, path: str) -> bool:
+        """Whether a recorded lane has ended in this replay, or hangs on one that has."""
+        while path:
+            lane = self._lanes.get(path)
+            if lane is not None:
+                return lane.ended
+            path = parent_path(path)[0]
+        return False
+
+    def _stands_for(self, delivery: Delivery) -> bool:
+        """Whether a recorded delivery happened inside a call that has been answered frozen."""
+        if not self._frozen_scopes and delivery.tag.kind != "e":
+            return False
+        if delivery.tag.kind == "e":
+            event = self.recording.event(delivery.tag.number)
+            if delivery.tag.n == 0 and event.delivery != delivery.number:
+                return True  # its turn had come, but it was cancelled before it was handed over
+            path = event.lane
+        else:
+            path = delivery.tag.lane
+        return self._inside_frozen(path)
+
+    # --- life --------------------------------------------------------------------------------------------------
+
+    def begin(self, *, fallback: bool = False) -> AbstractContextManager[None]:
+        """Listen: the block runs in the root lane."""
+        lanes.session_began(lanes.unowned(self, self.gate) if fallback else None)
+        return lanes.inside(self.root)
+
+    def close(self) -> None:
+        """The agent has ended: let go of whatever still waits."""
+        self.closed = True
+        halted = self.gate.halted
+        self.gate.halt(halted or Halt("the replay has ended"))
+
+    def unused(self) -> list[Event]:
+        """Recorded calls that the agent did not make, those inside frozen calls not counted."""
+        if self.tape.used == self.recording.count():
+            return []
+        return [
+            event
+            for event in self.tape.unused()
+            if not self._inside_frozen(event.lane) and not (self.run.interrupted_at is not None and event.outcome is None)
+        ]
+
+    def _inside_frozen(self, path: str) -> bool:
+        scopes = self._frozen_scopes
+        while path:
+            if path in scopes:
+                return True
+            path = parent_path(path)[0]
+        return False
+
+    def digest_chain(self) -> str:
+        """One digest over everything handed over: per lane in order, the lanes by path."""
+        whole = hashlib.blake2b(digest_size=16)
+        for path in sorted(self._chains):
+            whole.update(self._chains[path].digest())
+        return whole.hexdigest()

@@ -1,0 +1,377 @@
+"""The gate: it hands deliveries out one at a time, in an order that can be had again.
+
+A *delivery* is anything that makes a waiting strand go on: an answer, a chunk, a timer, the start of a thread, a
+wake-up, a callback posted to a loop. The gate counts the strands that can run without one. When that count is zero
+(quiescence) it releases the next delivery, and counts its receiver *before* waking it, so that the count never dips
+falsely. Which delivery is next is decided by a subclass: first come, first served while recording; the recorded
+number while replaying.
+
+The count is kept by the hooks in ``seams.strands``. Where a strand blocks in a way that no hook sees, ``seams.watch``
+notices that nothing runs, or that a bound has passed, and lets one delivery go without proof.
+"""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import asyncio.base_events
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from typing import Any
+
+from reenact.errors import Halt
+from reenact.facts.order import Tag
+
+_get_running_loop = asyncio._get_running_loop
+
+
+class Waiter:
+    """One delivery that has arrived, or may arrive, and waits for its turn.
+
+    Attributes:
+        tag: Its identity.
+        wake: Makes the receiver runnable; called with the gate locked and the receiver already counted.
+        alive: False once the receiver no longer wants it (a cancelled timer); such a waiter takes no number.
+        deadline_us: Virtual time of a timer in a replay; None for what is not a timer.
+        sleeper: Whether the timer is a plain sleep, which may always fire.
+        number: The turn it was given.
+        halt: Set instead of a number when the replay stops.
+    """
+
+    __slots__ = ("alive", "deadline_us", "halt", "number", "sleeper", "tag", "wake")
+
+    def __init__(
+        self,
+        tag: Tag,
+        wake: Callable[[], None],
+        alive: Callable[[], bool] | None = None,
+        deadline_us: int | None = None,
+        sleeper: bool = False,
+    ) -> None:
+        self.tag = tag
+        self.wake = wake
+        self.alive = alive
+        self.deadline_us = deadline_us
+        self.sleeper = sleeper
+        self.number: int | None = None
+        self.halt: Halt | None = None
+
+
+def unattended(gate: Gate) -> None:
+    """What a gate without a watch does when something waits while others run: nothing."""
+
+
+class Gate(ABC):
+    """Counts runnable strands and releases deliveries at quiescence.
+
+    Attributes:
+        virtual: True where timers do not follow the world's clock (replay).
+        running: Strands that can run without a delivery.
+        waiting: Deliveries in order of arrival.
+        passes: Deliveries released so far; the watch uses it to see progress.
+        loops: The loops it counts, and whether each is idle.
+        pokes: Make loops without a view of their queue look whether it is empty.
+        attend: Tells the watch that something waits while others run.
+    """
+
+    virtual = False
+
+    def __init__(self) -> None:
+        self.lock = _thread.RLock()
+        self.running = 1
+        self.waiting: dict[Tag, Waiter] = {}
+        self.passes = 0
+        self.loops: dict[Any, bool] = {}
+        self.halted: Halt | None = None
+        self.closed = False
+        self._sleepers: dict[int, Callable[[], None]] = {}
+        self.pokes: list[Callable[[], None]] = []
+        self.attend: Callable[[Gate], None] = unattended
+
+    # --- what a subclass decides -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def grant(self, tag: Tag, proven: bool) -> int:
+        """Give the next number to ``tag``. Locked."""
+
+    @abstractmethod
+    def immediate(self, tag: Tag) -> bool:
+        """Whether ``tag``, asked for by the only runnable strand, may go on at once. Locked."""
+
+    @abstractmethod
+    def choose(self, settled: bool) -> Waiter | None:
+        """The waiter whose turn it is; None when nothing may be released. Locked.
+
+        ``settled``: nothing can run, so what is not waiting by now will not come. False when the watch asks although
+        something runs."""
+
+    @abstractmethod
+    def now_us(self) -> int:
+        """Microseconds since the run began, as the agent's timers see it."""
+
+    def impatient(self) -> bool:
+        """Whether a delivery may go at once although others run, because holding has not helped. Locked."""
+        return False
+
+    def overdue(self, waited_us: int) -> bool:
+        """Whether a delivery that has waited so long may go although others run (see ``seams.watch``)."""
+        return False
+
+    def stalled(self, waited_us: int) -> None:
+        """Nothing runs and nothing has been released for so long (see ``seams.watch``). Locked."""
+
+    # --- counting ----------------------------------------------------------------------------------------------
+
+    def started(self) -> None:
+        """A strand that can run has come into being."""
+        with self.lock:
+            self.running += 1
+
+    def blocked(self) -> None:
+        """A strand has ended, or waits for the world or for another strand."""
+        with self.lock:
+            self.running -= 1
+            if self.running <= 0:
+                self.pump()
+            elif self.waiting:
+                self.attend(self)
+                for poke in self.pokes:
+                    poke()
+
+    unblocked = started
+
+    def pump(self, *, settled: bool = True) -> bool:
+        """Release one delivery if one may go. Locked. ``settled``: as for ``choose``; else it goes without proof."""
+        if self.closed:
+            return False
+        while True:
+            waiter = self.choose(settled)
+            if waiter is None:
+                if self.virtual:
+                    self.attend(self)
+                return False
+            del self.waiting[waiter.tag]
+            if waiter.alive is not None and not waiter.alive():
+                continue
+            waiter.number = self.grant(waiter.tag, settled)
+            self.passes += 1
+            self.running += 1
+            waiter.wake()
+            return True
+
+    # --- taking a turn -----------------------------------------------------------------------------------------
+
+    def _at_once(self, tag: Tag, *, lone: bool) -> int | None:
+        """The number of a delivery that need not wait; None for one that must. Locked."""
+        if self.halted is not None:
+            raise self.halted
+        if lone:
+            if not self.immediate(tag):
+                return None
+        elif not self.impatient():
+            return None
+        self.passes += 1
+        return self.grant(tag, lone)
+
+    def take(self, tag: Tag) -> int:
+        """Block the calling thread until it is the turn of ``tag``; gives the number.
+
+        Raises:
+            Halt: The replay stopped while waiting.
+        """
+        with self.lock:
+            number = self._at_once(tag, lone=self.running == 1)
+            if number is not None:
+                return number
+            door = _thread.allocate_lock()
+            door.acquire()
+            waiter = Waiter(tag, door.release)
+            self.waiting[tag] = waiter
+            self.running -= 1
+            if self.running <= 0:
+                self.pump()
+            else:
+                self.attend(self)
+                for poke in self.pokes:
+                    poke()
+        try:
+            door.acquire()
+        except BaseException:  # an interrupt: we run again, whether or not our turn had come
+            with self.lock:
+                if self.waiting.pop(tag, None) is not None:
+                    self.running += 1
+            raise
+        return self._taken(waiter)
+
+    def _taken(self, waiter: Waiter) -> int:
+        if waiter.halt is not None:
+            raise waiter.halt
+        assert waiter.number is not None
+        return waiter.number
+
+    def take_async(self, tag: Tag) -> Generator[Any, Any, int]:
+        """``take`` for a coroutine: ``yield from`` it inside ``__await__``."""
+        loop = _get_running_loop()
+        if loop is None or asyncio.current_task(loop) is None:
+            return self.take(tag)
+        ready = getattr(loop, "_ready", None)
+        with self.lock:
+            number = self._at_once(tag, lone=self.running == 1 and ready is not None and not ready)
+            if number is not None:
+                return number
+        future = loop.create_future()
+        waiter = self.offer(tag, self.into(loop, lambda: None if future.done() else future.set_result(None)))
+        try:
+            yield from future
+        except BaseException:
+            with self.lock:
+                self.waiting.pop(tag, None)
+            raise
+        return self._taken(waiter)
+
+    def never(self, *, is_async: bool) -> Any:
+        """Wait for something that was never handed over: until cancelled, or until the replay ends."""
+        tag = Tag("w", "~never", id(object()), self.passes)
+        return self.take_async(tag) if is_async else self.take(tag)
+
+    def offer(
+        self,
+        tag: Tag,
+        wake: Callable[[], None],
+        *,
+        alive: Callable[[], bool] | None = None,
+        deadline_us: int | None = None,
+        sleeper: bool = False,
+    ) -> Waiter:
+        """Put a delivery at the gate without blocking: a timer, a wake-up, a callback for a loop."""
+        waiter = Waiter(tag, wake, alive, deadline_us, sleeper)
+        with self.lock:
+            if self.halted is not None:
+                waiter.halt = self.halted
+                self.running += 1
+                wake()
+                return waiter
+            if self.running > 0 and self.impatient():
+                self.passes += 1
+                waiter.number = self.grant(tag, False)
+                self.running += 1
+                wake()
+                return waiter
+            self.waiting[tag] = waiter
+            if self.running <= 0:
+                self.pump()
+            elif not (self.virtual and deadline_us is not None):
+                self.attend(self)
+                for poke in self.pokes:
+                    poke()
+        return waiter
+
+    def withdraw(self, tag: Tag) -> bool:
+        """Take a delivery back; False when its turn has already come."""
+        with self.lock:
+            return self.waiting.pop(tag, None) is not None
+
+    # --- loops -------------------------------------------------------------------------------------------------
+
+    def into(self, loop: Any, go: Callable[[], Any]) -> Callable[[], None]:
+        """A ``wake`` that runs ``go`` in ``loop`` and hands our count over to the loop's own."""
+        me = _thread.get_ident()
+
+        def wake() -> None:
+            if self.loops.get(loop):
+                self.loops[loop] = False
+            else:
+                self.running -= 1
+            post(loop, go, here=_thread.get_ident() == me)
+
+        return wake
+
+    def join_loop(self, loop: Any) -> bool:
+        """The calling, counted strand becomes the thread of ``loop``; False when it already was."""
+        with self.lock:
+            if loop in self.loops:
+                return False
+            self.loops[loop] = False
+            return True
+
+    def leave_loop(self, loop: Any) -> None:
+        """The loop returns to its caller, which is counted from now on."""
+        with self.lock:
+            if self.loops.pop(loop, False):
+                self.running += 1
+
+    def enter_idle(self, loop: Any) -> bool:
+        """The loop has nothing to run. True if it stays idle, False if it was just handed something."""
+        with self.lock:
+            if loop not in self.loops or self.loops[loop]:
+                return True
+            self.loops[loop] = True
+            self.running -= 1
+            if self.running <= 0:
+                self.pump()
+            elif self.waiting:
+                self.attend(self)
+            return self.loops.get(loop, True)
+
+    def leave_idle(self, loop: Any) -> None:
+        """The loop runs again."""
+        with self.lock:
+            if self.loops.get(loop):
+                self.loops[loop] = False
+                self.running += 1
+
+    # --- waits without a delivery ------------------------------------------------------------------------------
+
+    def sleeping(self, key: int, wake: Callable[[], None] | None) -> None:
+        """Remember how to wake a strand that waits for another one, so that a halt reaches it; None forgets."""
+        with self.lock:
+            if wake is None:
+                self._sleepers.pop(key, None)
+            else:
+                self._sleepers[key] = wake
+
+    # --- stopping ----------------------------------------------------------------------------------------------
+
+    def halt(self, reason: Halt) -> None:
+        """Stop the replay: every strand that waits, or comes to wait, gets ``reason``."""
+        with self.lock:
+            if self.halted is None:
+                self.halted = reason
+            waiting = list(self.waiting.values())
+            self.waiting.clear()
+            for waiter in waiting:
+                waiter.halt = self.halted
+                self.running += 1
+                waiter.wake()
+            sleepers = list(self._sleepers.values())
+            self._sleepers.clear()
+            for wake in sleepers:
+                self.running += 1
+                wake()
+
+    def close(self) -> None:
+        """The run has ended: let everything go, number nothing more."""
+        with self.lock:
+            self.closed = True
+            waiting = list(self.waiting.values())
+            self.waiting.clear()
+            for waiter in waiting:
+                waiter.number = -1
+                self.running += 1
+                waiter.wake()
+
+
+_base_call_soon = asyncio.base_events.BaseEventLoop.call_soon
+_base_call_soon_threadsafe = asyncio.base_events.BaseEventLoop.call_soon_threadsafe
+
+
+def post(loop: Any, callback: Callable[[], Any], *, here: bool) -> None:
+    """The loop's own ``call_soon`` (``here``: from its thread) or ``call_soon_threadsafe``, below every hook."""
+    try:
+        if isinstance(loop, asyncio.base_events.BaseEventLoop):
+            (_base_call_soon if here else _base_call_soon_threadsafe)(loop, callback)
+        else:  # a loop written in C: its hooked subclass keeps the originals in its base
+            foreign: Any = type(loop).__mro__[1]
+            (foreign.call_soon if here else foreign.call_soon_threadsafe)(loop, callback)
+    except RuntimeError:  # the loop was closed meanwhile: nobody is left to receive it
+        pass

@@ -1,0 +1,19 @@
+"""Hooks that see every strand of an agent start, block, wake and end: loops, tasks, threads, pools.
+
+Each hook begins with the question whether anybody listens, and leaves at once when not. Below a transport nothing
+takes ordinals, timer identities or turns: what a live transport starts exists only while recording.
+"""
+
+from __future__ import annotations
+
+from reenact.seams.patching import when_imported
+from reenact.seams.strands import anyio_hooks, loops, pools, threads, uvloop_hooks
+
+
+def install() -> None:
+    """Put all hooks in place, once a process. anyio and uvloop are hooked when the program imports them."""
+    loops.install()
+    threads.install()
+    pools.install()
+    when_imported("anyio._backends._asyncio", anyio_hooks.patch)
+    when_imported("uvloop", uvloop_hooks.patch)

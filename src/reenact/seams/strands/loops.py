@@ -1,0 +1,337 @@
+"""asyncio loops: lanes for tasks, timers and posted callbacks as deliveries, quiescence from the selector.
+
+The hooks sit on ``asyncio.base_events.BaseEventLoop``, so they work for every loop derived from it, loops made
+before the session began included. The selector is asked with a timeout other than 0 only when the ready queue is
+empty: exact quiescence, at no cost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import asyncio.base_events
+import contextvars
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from reenact.facts.order import Tag
+from reenact.seams import gate as gates
+from reenact.seams import lanes
+from reenact.seams.gate import Gate
+from reenact.seams.lanes import Lane
+from reenact.seams.patching import replace
+
+_Base = asyncio.base_events.BaseEventLoop
+_base_call_at = _Base.call_at
+_base_time = _Base.time
+_get_running_loop = asyncio._get_running_loop
+_set_result = asyncio.futures._set_result_unless_cancelled  # type: ignore[attr-defined]
+
+
+def install() -> None:
+    """Hook the base class of all loops written in Python."""
+    replace(_Base, "create_task", creating)
+    replace(_Base, "run_forever", running)
+    replace(_Base, "call_at", _timing)
+    replace(_Base, "call_soon_threadsafe", posting)
+    replace(_Base, "time", _telling)
+    replace(asyncio, "run_coroutine_threadsafe", submitting)
+    if sys.version_info < (3, 12):
+        replace(asyncio.tasks, "wait_for", _waiting_for)
+        asyncio.wait_for = asyncio.tasks.wait_for
+
+
+# --- tasks ---------------------------------------------------------------------------------------------------------
+
+
+def name_of(work: Any) -> str:
+    """The qualified name siblings are numbered by."""
+    while isinstance(work, functools.partial):
+        work = work.func
+    name = getattr(work, "__qualname__", None) or getattr(work, "__name__", None) or type(work).__name__
+    return str(name).replace("<locals>.", "").replace("/", "_").replace(">", "_").replace("#", "_")
+
+
+def creating(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``create_task``: the new task is a child of the lane that creates it, numbered there and then."""
+
+    def create_task(self: Any, coro: Any, **options: Any) -> Any:
+        near = lanes._context.get()
+        if near is not None and near.expected:  # somebody nearer to the agent has numbered it already
+            near.expected = False
+            task = original(self, coro, **options)
+            lanes.adopt_task(task, near)
+            return task
+        lane = lanes.current()
+        if lane is None:
+            return original(self, coro, **options)
+        if lane.below:
+            task = original(self, coro, **options)
+            lanes.adopt_task(task, lane)
+            return task
+        watch(self, lane.gate)
+        child = lane.child(name_of(coro))
+        if options.get("context") is not None:
+            task = original(self, coro, **options)
+            lanes.adopt_task(task, child)
+            return task
+        child.expected = True  # an eager task runs its first step before we hold the task
+        token = lanes._context.set(child)
+        try:
+            task = original(self, coro, **options)
+        finally:
+            child.expected = False
+            lanes._context.reset(token)
+        lanes.adopt_task(task, child)
+        return task
+
+    return create_task
+
+
+def submitting(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``run_coroutine_threadsafe``: the ordinal is taken where it is called, not when the loop gets to it."""
+
+    def run_coroutine_threadsafe(coro: Any, loop: Any) -> Any:
+        lane = lanes.counted()
+        if lane is None:
+            return original(coro, loop)
+        child = lane.child(name_of(coro))
+        child.expected = True
+        token = lanes._context.set(child)
+        try:
+            return original(coro, loop)
+        finally:
+            lanes._context.reset(token)
+
+    return run_coroutine_threadsafe
+
+
+def _waiting_for(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``wait_for`` before 3.12 wraps a coroutine in a task of its own: that task keeps its caller's lane."""
+
+    async def wait_for(fut: Any, timeout: float | None) -> Any:
+        lane = lanes.counted()
+        if lane is not None and timeout is not None and timeout > 0 and asyncio.iscoroutine(fut):
+            lane.expected = True
+            token = lanes._context.set(lane)
+            try:
+                fut = asyncio.ensure_future(fut)
+            finally:
+                lane.expected = False
+                lanes._context.reset(token)
+        return await original(fut, timeout)
+
+    return wait_for
+
+
+# --- the selector --------------------------------------------------------------------------------------------------
+
+
+class SelectorHook:
+    """Stands before a loop's selector and tells the gates when the loop has nothing to run."""
+
+    def __init__(self, selector: Any, loop: Any) -> None:
+        self.selector = selector
+        self.loop = loop
+        self.gates: list[Gate] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.selector, name)
+
+    def select(self, timeout: float | None = None) -> Any:
+        """The selector's own ``select``, with quiescence announced before it blocks."""
+        if (timeout is not None and timeout <= 0) or not self.gates:
+            return self.selector.select(timeout)
+        gates_now = self.gates[:]
+        if any(gate.waiting and not gate.virtual for gate in gates_now):
+            events = self.selector.select(0)
+            if events:
+                return events
+        idle = True
+        for gate in gates_now:
+            idle = gate.enter_idle(self.loop) and idle
+        try:
+            return self.selector.select(timeout if idle and not self.loop._ready else 0)
+        finally:
+            for gate in gates_now:
+                gate.leave_idle(self.loop)
+
+
+def hook(loop: Any) -> SelectorHook | None:
+    """The hook before this loop's selector, put there if need be; None for loops without one."""
+    selector = getattr(loop, "_selector", None)
+    if selector is None:
+        return None
+    if not isinstance(selector, SelectorHook):
+        selector = loop._selector = SelectorHook(selector, loop)
+    return selector
+
+
+def watch(loop: Any, gate: Gate) -> None:
+    """Make ``gate`` count ``loop``, which may run in another thread."""
+    if loop in gate.loops:
+        return
+    selector = hook(loop)
+    if selector is None or not loop.is_running():
+        return
+    if gate not in selector.gates:
+        selector.gates.append(gate)
+    if _get_running_loop() is loop:
+        gate.join_loop(loop)
+    else:  # it runs elsewhere and is counted until it next comes to its selector
+        with gate.lock:
+            if gate.join_loop(loop):
+                gate.running += 1
+        gates.post(loop, lambda: None, here=False)
+
+
+def unwatch(loop: Any, gate: Gate) -> None:
+    """The session of ``gate`` has ended."""
+    selector = getattr(loop, "_selector", None)
+    if isinstance(selector, SelectorHook):
+        if gate in selector.gates:
+            selector.gates.remove(gate)
+        if not selector.gates:
+            loop._selector = selector.selector
+    gate.loops.pop(loop, None)
+
+
+def running(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``run_forever``: the calling strand becomes the loop's thread."""
+
+    def run_forever(self: Any) -> Any:
+        lane = lanes.counted()
+        if lane is None:
+            return original(self)
+        gate: Gate = lane.gate
+        selector = hook(self)
+        if selector is None:
+            return original(self)
+        if gate not in selector.gates:
+            selector.gates.append(gate)
+        joined = gate.join_loop(self)
+        try:
+            return original(self)
+        finally:
+            if joined:
+                gate.leave_loop(self)
+            unwatch(self, gate)
+
+    return run_forever
+
+
+# --- timers --------------------------------------------------------------------------------------------------------
+
+
+class GateTimer(asyncio.TimerHandle):
+    """A timer of a replay: it lives at the gate, not on the loop's heap."""
+
+    __slots__ = ("gate", "tag")
+    gate: Gate
+    tag: Tag
+
+    def cancel(self) -> None:
+        """Cancel it and take it back from the gate."""
+        if not self.cancelled():
+            self.gate.withdraw(self.tag)
+        super().cancel()
+
+
+def _timing(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``call_at`` (and so ``call_later``, ``sleep``, ``wait_for``, ``timeout``): firing is a delivery."""
+
+    def call_at(self: Any, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
+        lane = lanes.counted()
+        if lane is None:
+            return original(self, when, callback, *args, context=context)
+        gate: Gate = lane.gate
+        watch(self, gate)
+        tag = lane.tag("t")
+        if not gate.virtual:
+            context = context if context is not None else contextvars.copy_context()
+            due = asyncio.Handle(callback, args, self, context)
+            return due_at_gate(gate, tag, due, lambda fire: original(self, when, fire, context=context))
+        timer = GateTimer(when, callback, args, self, context)
+        timer.gate = gate
+        timer.tag = tag
+        delay_us = int((when - self.time()) * 1e6)
+        gate.offer(
+            tag,
+            gate.into(self, timer._run),
+            alive=lambda: not timer.cancelled(),
+            deadline_us=gate.now_us() + max(0, delay_us),
+            sleeper=callback is _set_result,
+        )
+        return timer
+
+    return call_at
+
+
+def due_at_gate(gate: Gate, tag: Tag, due: asyncio.Handle, arm: Callable[[Callable[[], None]], Any]) -> Any:
+    """Arm a timer of the world that queues at the gate when it is due.
+
+    Args:
+        gate: Where it queues.
+        tag: Its identity.
+        due: What to run when its turn comes.
+        arm: Sets the world's timer.
+
+    Returns:
+        The loop's own handle, which the agent may cancel at any time.
+    """
+    handle: list[Any] = []
+
+    def fire() -> None:
+        gate.offer(
+            tag,
+            gate.into(due._loop, lambda: None if handle[0].cancelled() else due._run()),  # type: ignore[attr-defined]
+            alive=lambda: not handle[0].cancelled(),
+        )
+
+    handle.append(arm(fire))
+    return handle[0]
+
+
+# --- callbacks from other threads ----------------------------------------------------------------------------------
+
+
+def posting(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``call_soon_threadsafe``: from a strand of the agent a delivery; from elsewhere the loop is counted at once."""
+
+    def call_soon_threadsafe(self: Any, callback: Any, *args: Any, context: Any = None) -> Any:
+        lane = lanes.counted()
+        if lane is None or _get_running_loop() is self:
+            selector = getattr(self, "_selector", None)
+            if isinstance(selector, SelectorHook):
+                for each in selector.gates:
+                    each.leave_idle(self)
+            return original(self, callback, *args, context=context)
+        gate: Gate = lane.gate
+        watch(self, gate)
+        self._check_closed()
+        handle = asyncio.Handle(callback, args, self, context)
+        gate.offer(
+            lane.tag("p"),
+            gate.into(self, lambda: None if handle.cancelled() else handle._run()),
+            alive=lambda: not handle.cancelled(),
+        )
+        return handle
+
+    return call_soon_threadsafe
+
+
+def _telling(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``loop.time``: virtual in a replay; what the agent itself reads is recorded like any clock."""
+
+    def time(self: Any) -> float:
+        lane = lanes.listening()
+        if lane is None:
+            return original(self)  # type: ignore[no-any-return]
+        session = lane.session
+        fresh = int(original(self) * 1e9)
+        if sys._getframe(1).f_globals.get("__name__", "").startswith(("asyncio.", "anyio.", "reenact.")):
+            return session.virtual("mono", fresh) / 1e9  # type: ignore[no-any-return]
+        return session.ambient(lane, "mono", fresh) / 1e9  # type: ignore[no-any-return]
+
+    return time

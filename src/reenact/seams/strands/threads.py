@@ -1,0 +1,239 @@
+"""Threads: lanes at ``start``, and every way to block that Python code can see.
+
+Starting, waking after ``notify``, returning from ``join`` and the end of a sleep are deliveries: with answers alone
+two of three runs of threaded programs could be had again, because one ``Event.set`` wakes five threads at once.
+``Condition.wait`` covers ``Event``, ``Semaphore``, ``queue.Queue``, ``Barrier`` and ``Future.result``.
+"""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from reenact.facts.order import Tag
+from reenact.seams import lanes
+from reenact.seams.gate import Gate
+from reenact.seams.lanes import Lane
+from reenact.seams.patching import replace
+from reenact.seams.strands.loops import name_of
+
+
+def install() -> None:
+    """Hook starting, joining, waiting and sleeping."""
+    replace(threading.Thread, "start", _starting)
+    replace(threading.Thread, "join", _joining)
+    replace(threading.Condition, "wait", _waiting)
+    replace(time, "sleep", _sleeping)
+
+
+# --- start, end, join ----------------------------------------------------------------------------------------------
+
+
+class Finish:
+    """How a thread of the agent tells those who join it that its body has ended."""
+
+    __slots__ = ("condition", "ended")
+
+    def __init__(self) -> None:
+        self.condition = threading.Condition()
+        self.ended = False
+
+
+def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
+    def start(self: threading.Thread) -> Any:
+        lane = lanes.counted()
+        if lane is None:
+            if lanes.anybody():
+                _keep_out(self, lanes.current())
+            return original(self)
+        target = getattr(self, "_target", None)
+        child = lane.child(name_of(target if target is not None else type(self)))
+        gate: Gate = lane.gate
+        body, finish = self.run, Finish()
+        self.run = lambda: run_strand(child, gate, body, finish)  # type: ignore[method-assign]
+        self._reenact_finish = finish  # type: ignore[attr-defined]
+        gate.started()
+        try:
+            with lanes.inside(None):  # the wait for its first instruction is below us
+                return original(self)
+        except BaseException:
+            gate.blocked()
+            raise
+
+    return start
+
+
+def _keep_out(thread: threading.Thread, lane: Lane | None) -> None:
+    """A thread started below a transport, or by a pool for itself, is no strand: say so before it runs."""
+    body = thread.run
+
+    def run() -> None:
+        lanes.adopt_thread(lane if lane is not None and lane.below else None)
+        body()
+
+    thread.run = run  # type: ignore[method-assign]
+
+
+def run_strand(lane: Lane, gate: Gate, body: Callable[[], Any], finish: Finish) -> None:
+    """The body of a thread, in its lane and in its turn; it is counted from before its start to its end."""
+    lanes.adopt_thread(lane)
+    token = lanes._context.set(lane)
+    try:
+        gate.take(Tag("s", lane.path, 0, 0))
+        body()
+    finally:
+        lane.ended = True
+        with finish.condition:
+            finish.ended = True
+            finish.condition.notify_all()
+        lanes._context.reset(token)
+        lanes.adopt_thread(None)
+        gate.blocked()
+
+
+def _joining(original: Callable[..., Any]) -> Callable[..., Any]:
+    def join(self: threading.Thread, timeout: float | None = None) -> Any:
+        finish: Finish | None = getattr(self, "_reenact_finish", None)
+        if finish is None or lanes.counted() is None or self is threading.current_thread():
+            return original(self, timeout)
+        with finish.condition:
+            if not finish.ended and not finish.condition.wait_for(lambda: finish.ended, timeout):
+                return None  # timed out in the agent's time
+        with lanes.inside(None):
+            return original(self)
+
+    return join
+
+
+# --- waiting -------------------------------------------------------------------------------------------------------
+
+
+class Bell:
+    """Stands in a condition's list of waiters where the standard library keeps a lock.
+
+    ``notify`` releases it; the waiter then becomes runnable only in its turn at the gate.
+    """
+
+    __slots__ = ("door", "gate", "noticed", "timed_out", "timer", "wake")
+
+    def __init__(self, gate: Gate, wake: Tag, timer: Tag | None) -> None:
+        self.gate = gate
+        self.wake = wake
+        self.timer = timer
+        self.noticed = False
+        self.timed_out = False
+        self.door = _thread.allocate_lock()
+        self.door.acquire()
+
+    def release(self) -> None:
+        """What ``notify`` calls."""
+        with self.gate.lock:
+            if self.noticed or self.timed_out:
+                return
+            self.noticed = True
+            if self.timer is not None:
+                self.gate.withdraw(self.timer)
+            self.gate.offer(self.wake, self.door.release)
+
+    def expire(self) -> None:
+        """The timer's turn has come (gate locked, we are counted)."""
+        self.timed_out = True
+        self.door.release()
+
+    def expired(self) -> None:
+        """The world's time is up: queue for our turn, unless notified meanwhile."""
+        with self.gate.lock:
+            if not self.noticed and self.timer is not None:
+                self.gate.offer(self.timer, self.expire, alive=lambda: not self.noticed)
+
+
+def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
+    def wait(self: Any, timeout: float | None = None) -> bool:
+        lane = lanes.counted()
+        if lane is None or (timeout is not None and timeout <= 0):
+            return original(self, timeout)  # type: ignore[no-any-return]
+        if not self._is_owned():
+            raise RuntimeError("cannot wait on un-acquired lock")
+        gate: Gate = lane.gate
+        timer = lane.tag("t") if timeout is not None else None
+        bell = Bell(gate, lane.tag("w"), timer)
+        self._waiters.append(bell)
+        saved = self._release_save()
+        notified = False
+        try:
+            notified = _await_bell(gate, bell, timeout)
+            return notified
+        finally:
+            self._acquire_restore(saved)
+            if not notified:
+                try:
+                    self._waiters.remove(bell)
+                except ValueError:
+                    pass
+
+    return wait
+
+
+def _await_bell(gate: Gate, bell: Bell, timeout: float | None) -> bool:
+    """Block until notified in turn (True) or timed out in turn (False)."""
+    if timeout is not None and gate.virtual and bell.timer is not None:
+        deadline_us = gate.now_us() + int(min(timeout, 1e9) * 1e6)
+        gate.offer(bell.timer, bell.expire, deadline_us=deadline_us, alive=lambda: not bell.noticed)
+    if gate.virtual:
+        gate.sleeping(id(bell), bell.door.release)
+    gate.blocked()
+    try:
+        if timeout is None or gate.virtual:
+            bell.door.acquire()
+        elif not bell.door.acquire(True, min(timeout, threading.TIMEOUT_MAX)):
+            bell.expired()
+            bell.door.acquire()
+    except BaseException:  # an interrupt: we run again, counted once, whether or not a turn had come
+        with gate.lock:
+            taken_back = gate.withdraw(bell.wake) or (bell.timer is not None and gate.withdraw(bell.timer))
+            if taken_back or not (bell.noticed or bell.timed_out):
+                gate.running += 1
+            bell.noticed = True
+        raise
+    finally:
+        if gate.virtual:
+            gate.sleeping(id(bell), None)
+    if gate.halted is not None:
+        raise gate.halted
+    return not bell.timed_out
+
+
+# --- sleeping ------------------------------------------------------------------------------------------------------
+
+
+def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
+    def sleep(seconds: Any) -> None:
+        lane = lanes.counted()
+        if lane is None:
+            return original(seconds)  # type: ignore[no-any-return]
+        gate: Gate = lane.gate
+        if not seconds >= 0:
+            return original(seconds)  # type: ignore[no-any-return]  # raises as ever
+        tag = lane.tag("t")
+        if not gate.virtual:
+            gate.blocked()
+            try:
+                original(seconds)
+            finally:
+                gate.unblocked()
+            gate.take(tag)
+            return None
+        door = _thread.allocate_lock()
+        door.acquire()
+        with gate.lock:
+            gate.offer(tag, door.release, deadline_us=gate.now_us() + int(min(seconds, 1e9) * 1e6), sleeper=True)
+            gate.blocked()
+        door.acquire()
+        if gate.halted is not None:
+            raise gate.halted
+        return None
+
+    return sleep

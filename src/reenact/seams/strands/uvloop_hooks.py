@@ -1,0 +1,196 @@
+"""uvloop: recorded on, replayed on the standard loop in the same order.
+
+uvloop shows no view of its ready queue. Quiescence is found by a probe: posted behind everything that is ready, it
+finds the queue empty when nothing was posted since. In a replay the module's name ``Loop`` stands for a standard
+loop, which ``new_event_loop`` and ``uvloop.run`` look up when they are called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from reenact.seams import lanes
+from reenact.seams.gate import Gate
+from reenact.seams.patching import replace
+from reenact.seams.strands.loops import creating, due_at_gate
+
+PROBE_AGAIN_S = 0.0005
+
+
+class Probe:
+    """Looks, turn by turn, whether one uvloop has nothing left to run."""
+
+    __slots__ = ("foreign", "gates", "loop", "posts", "probing")
+
+    def __init__(self, loop: Any, foreign: Any) -> None:
+        self.loop = loop
+        self.foreign = foreign
+        self.gates: list[Gate] = []
+        self.posts = 0
+        self.probing = False
+
+    def begin(self) -> None:
+        """Start probing, unless a probe is under way. In the loop's own thread."""
+        if not self.probing:
+            self.probing = True
+            self._post()
+
+    def _post(self) -> None:
+        self.foreign.call_soon(self.loop, self._look, self.posts)
+
+    def _look(self, posts: int) -> None:
+        gates = [gate for gate in self.gates if gate.waiting]
+        if not gates:
+            self.probing = False
+        elif self.posts != posts:
+            self._post()
+        else:
+            for gate in gates:
+                if gate.enter_idle(self.loop):
+                    gate.leave_idle(self.loop)
+            if any(gate.waiting for gate in gates):
+                self.foreign.call_later(self.loop, PROBE_AGAIN_S, self._post)
+            else:
+                self.probing = False
+
+    def poke(self) -> None:
+        """Start probing from another thread."""
+        try:
+            self.foreign.call_soon_threadsafe(self.loop, self.begin)
+        except RuntimeError:  # closed meanwhile
+            pass
+
+
+def probe_of(loop: Any) -> Probe | None:
+    """The probe of a running uvloop; None for other loops."""
+    probe: Probe | None = getattr(loop, "_reenact_probe", None)
+    return probe
+
+
+def patch(module: ModuleType) -> None:
+    """Hook the Python subclass; the class in C below it has no settable attributes."""
+    loop_class = module.Loop
+    foreign = loop_class.__mro__[1]
+    for name, make in (
+        ("create_task", lambda _: creating(foreign.create_task)),
+        ("run_forever", lambda _: _running(foreign)),
+        ("call_soon", lambda _: _counting(foreign)),
+        ("call_at", lambda _: _timing(foreign)),
+        ("call_later", lambda _: _timing_later(foreign)),
+        ("call_soon_threadsafe", lambda _: _posting(foreign)),
+    ):
+        replace(loop_class, name, make)
+    standing_in = type("Loop", (asyncio.SelectorEventLoop,), {"__doc__": "A standard loop in uvloop's place."})
+    replace(module, "Loop", lambda original: _choosing(original, standing_in))
+
+
+def _choosing(original: Any, standing_in: Any) -> Any:
+    """A class whose instances are uvloops, except in a replay, where they are standard loops."""
+
+    class Meta(type):
+        def __call__(cls, *args: Any, **options: Any) -> Any:
+            lane = lanes.counted()
+            if lane is not None and lane.gate.virtual:
+                lane.session.note(lane, "loop", "recorded on uvloop, replayed on the standard loop")
+                return standing_in(*args, **options)
+            return original(*args, **options)
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, (original, standing_in))
+
+        def __subclasscheck__(cls, other: type) -> bool:
+            return issubclass(other, (original, standing_in))
+
+    return Meta("Loop", (), {"__doc__": original.__doc__})
+
+
+def _gate_here(loop: Any) -> Gate | None:
+    lane = lanes.counted()
+    if lane is None:
+        return None
+    probe = probe_of(loop)
+    gate: Gate = lane.gate
+    if probe is not None and gate not in probe.gates:
+        probe.gates.append(gate)
+        gate.join_loop(loop)
+        gate.pokes.append(probe.poke)
+    return gate
+
+
+def _running(foreign: Any) -> Callable[..., Any]:
+    def run_forever(self: Any) -> Any:
+        self._reenact_probe = probe = Probe(self, foreign)
+        gate = _gate_here(self)
+        try:
+            return foreign.run_forever(self)
+        finally:
+            self._reenact_probe = None
+            for each in probe.gates:
+                each.pokes.remove(probe.poke)
+                if each is gate:
+                    each.leave_loop(self)
+                else:
+                    each.loops.pop(self, None)
+
+    return run_forever
+
+
+def _counting(foreign: Any) -> Callable[..., Any]:
+    def call_soon(self: Any, callback: Any, *args: Any, context: Any = None) -> Any:
+        probe = probe_of(self)
+        if probe is not None:
+            probe.posts += 1
+        return foreign.call_soon(self, callback, *args, context=context)
+
+    return call_soon
+
+
+def _arm(foreign: Any, loop: Any, delay: float, callback: Any, args: tuple[Any, ...], context: Any) -> Any:
+    gate = _gate_here(loop)
+    if gate is None:
+        return foreign.call_later(loop, delay, callback, *args, context=context)
+    lane = lanes.counted()
+    assert lane is not None
+    context = context if context is not None else contextvars.copy_context()
+    due = asyncio.Handle(callback, args, loop, context)
+    return due_at_gate(
+        gate, lane.tag("t"), due, lambda fire: foreign.call_later(loop, max(0.0, delay), fire, context=context)
+    )
+
+
+def _timing(foreign: Any) -> Callable[..., Any]:
+    def call_at(self: Any, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
+        return _arm(foreign, self, when - self.time(), callback, args, context)
+
+    return call_at
+
+
+def _timing_later(foreign: Any) -> Callable[..., Any]:
+    def call_later(self: Any, delay: float, callback: Any, *args: Any, context: Any = None) -> Any:
+        return _arm(foreign, self, delay, callback, args, context)
+
+    return call_later
+
+
+def _posting(foreign: Any) -> Callable[..., Any]:
+    def call_soon_threadsafe(self: Any, callback: Any, *args: Any, context: Any = None) -> Any:
+        lane = lanes.counted()
+        probe = probe_of(self)
+        if lane is None or asyncio._get_running_loop() is self or probe is None:
+            return foreign.call_soon_threadsafe(self, callback, *args, context=context)
+        gate: Gate = lane.gate
+        if gate not in probe.gates:
+            return foreign.call_soon_threadsafe(self, callback, *args, context=context)
+        handle = asyncio.Handle(callback, args, self, context)
+        gate.offer(
+            lane.tag("p"),
+            gate.into(self, lambda: None if handle.cancelled() else handle._run()),
+            alive=lambda: not handle.cancelled(),
+        )
+        return handle
+
+    return call_soon_threadsafe
