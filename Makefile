@@ -34,7 +34,7 @@ sweep:
 	REENACT_SWEEP=1 $(RUN) -m pytest $(PYTEST_ARGS)
 
 bench:
-	@"$(PYTHON)" scripts/environment.py .venv test
+	@"$(PYTHON)" scripts/environment.py .venv test bench
 	@$(RUN) -m bench $(BENCH_ARGS)
 
 lint:

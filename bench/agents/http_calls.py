@@ -1,0 +1,18 @@
+"""A program that makes N model calls over httpx."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import httpx
+
+from bench.agents.figures import measure
+from bench.cases.traffic import body, url
+
+if __name__ == "__main__":
+    client = httpx.Client()
+    client.post(url(), json=body(-1))
+    measure(lambda number: client.post(url(), json=body(number)).content, int(sys.argv[1]))

@@ -1,0 +1,35 @@
+"""The measuring functions, by name: each takes a size and returns its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bench.cases.absent import Absent
+from bench.cases.code import frozen_tool, idle_decorator
+from bench.cases.http import durable_write, first_chunk, frozen_http, fsync, open_run, record_http
+from bench.cases.neighbours import plain_transport, vcr_first_chunk, vcr_http
+from bench.cases.start import import_bare, import_recorder, import_reenact, import_vcr, show_help
+
+CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
+    function.__name__: function
+    for function in (
+        durable_write,
+        first_chunk,
+        frozen_http,
+        frozen_tool,
+        fsync,
+        idle_decorator,
+        import_bare,
+        import_recorder,
+        import_reenact,
+        import_vcr,
+        open_run,
+        plain_transport,
+        record_http,
+        show_help,
+        vcr_first_chunk,
+        vcr_http,
+    )
+}
+
+__all__ = ["CASES", "Absent"]

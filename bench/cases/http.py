@@ -1,0 +1,111 @@
+"""HTTP calls recorded and replayed by reenact, beside the same calls unrecorded."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+
+import httpx
+
+import reenact
+from bench.agents import run_agent
+from bench.cases.neighbours import first_chunks
+from bench.cases.traffic import drive, url
+
+
+def store_in(folder: str) -> str:
+    """URL of a store in a folder."""
+    return f"sqlite:///{folder}/runs.db"
+
+
+def record_http(size: int) -> Mapping[str, float]:
+    """What recording adds to a model call in the agent's thread, and what is left to save when the run closes."""
+    with tempfile.TemporaryDirectory() as folder:
+        client = httpx.Client()
+
+        def call(asked: object) -> object:
+            return client.post(url(), json=asked).content
+
+        drive(call, range(40))
+        before = median(drive(call, range(size)))
+        recording = reenact.record(agent="bench", store=store_in(folder))
+        recording.__enter__()
+        drive(call, range(20))
+        took = drive(call, range(size))
+        start = time.perf_counter()
+        recording.__exit__(None, None, None)
+        saved = (time.perf_counter() - start) * 1e3
+        after = median(drive(call, range(size)))
+        size_on_disk = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+    live = (before + after) / 2
+    return {
+        "live_us": live,
+        "added_us": median(took) - live,
+        "save_ms": saved,
+        "bytes": size_on_disk / (size + 20),
+    }
+
+
+def durable_write(size: int) -> Mapping[str, float]:
+    """What recording adds to a write, which waits until its intent is durable."""
+    with tempfile.TemporaryDirectory() as folder:
+        client = httpx.Client()
+
+        def call(asked: object) -> object:
+            return client.post(url("/orders"), json=asked).content
+
+        drive(call, range(40))
+        before = median(drive(call, range(size)))
+        with reenact.record(agent="bench", store=store_in(folder)):
+            took = drive(call, range(size))
+        after = median(drive(call, range(size)))
+    return {"added_us": median(took) - (before + after) / 2}
+
+
+def fsync(size: int) -> Mapping[str, float]:
+    """What the disk asks for making 300 bytes durable: the floor of a write's intent."""
+    took = []
+    with tempfile.TemporaryFile() as file:
+        for _ in range(size):
+            file.write(b"x" * 300)
+            file.flush()
+            start = time.perf_counter_ns()
+            os.fsync(file.fileno())
+            took.append((time.perf_counter_ns() - start) / 1e3)
+    return {"us": median(took)}
+
+
+def first_chunk(size: int) -> Mapping[str, float]:
+    """How much later than unrecorded the first chunk of a stream arrives."""
+    with tempfile.TemporaryDirectory() as folder:
+        live = first_chunks()
+        with reenact.record(agent="bench", store=store_in(folder)):
+            recorded = first_chunks()
+    return {"live_ms": live, "recorded_ms": recorded, "later_ms": recorded - live}
+
+
+def frozen_http(size: int) -> Mapping[str, float]:
+    """Microseconds a call under httpx when the run is replayed, everything included but the start of the process."""
+    with tempfile.TemporaryDirectory() as folder:
+        return {f"replay_{name}": took for name, took in run_agent("http_calls", size, folder).items()}
+
+
+def open_run(size: int) -> Mapping[str, float]:
+    """Milliseconds to open a recorded run and read its first and its last event."""
+    with tempfile.TemporaryDirectory() as folder:
+        run_agent("tool_calls", size, folder, replay=False)
+        store = reenact.open_store(store_in(folder))
+        run = store.run("@")
+        took = []
+        for _ in range(20):
+            start = time.perf_counter()
+            recording = store.open(run)
+            recording.event(0)
+            recording.event(recording.count() - 1)
+            took.append((time.perf_counter() - start) * 1e3)
+        store.close()
+    return {"ms": median(took), "events": float(run.totals.events)}

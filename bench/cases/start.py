@@ -1,0 +1,67 @@
+"""How long it takes to begin: imports and ``--help``, each in a fresh interpreter."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from statistics import median
+
+from bench.cases.absent import Absent
+
+TRIES = 5
+
+
+def clock(*arguments: str) -> dict[str, float]:
+    """Milliseconds from the start of an interpreter to its end: the median of some tries."""
+    took = []
+    for _ in range(TRIES):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+        took.append((time.perf_counter() - start) * 1e3)
+    return {"ms": median(took)}
+
+
+def import_bare(size: int) -> Mapping[str, float]:
+    """An interpreter that does nothing: what is taken off the other imports."""
+    return clock("-c", "pass")
+
+
+def over_bare(code: str) -> Mapping[str, float]:
+    """Milliseconds over an interpreter that does nothing, measured alternately."""
+    bare, full = [], []
+    for _ in range(TRIES):
+        bare.append(clock_once("pass"))
+        full.append(clock_once(code))
+    return {"ms": median(full) - median(bare)}
+
+
+def clock_once(code: str) -> float:
+    """Milliseconds of one interpreter with one piece of code."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+    return (time.perf_counter() - start) * 1e3
+
+
+def import_reenact(size: int) -> Mapping[str, float]:
+    """``import reenact``, the facade alone."""
+    return over_bare("import reenact")
+
+
+def import_recorder(size: int) -> Mapping[str, float]:
+    """``import reenact`` and what a program that records itself uses."""
+    return over_bare("import reenact; reenact.record, reenact.tool, reenact.step")
+
+
+def import_vcr(size: int) -> Mapping[str, float]:
+    """``import vcr``."""
+    if importlib.util.find_spec("vcr") is None:
+        raise Absent("vcrpy is not installed")
+    return over_bare("import vcr")
+
+
+def show_help(size: int) -> Mapping[str, float]:
+    """``reenact --help``, the interpreter's own start included."""
+    return clock("-m", "reenact", "--help")
