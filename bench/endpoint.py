@@ -1,7 +1,7 @@
 """A small local server that speaks enough of a chat API to measure against.
 
-``python -m bench.endpoint`` prints its port. ``POST /v1/chat/completions`` answers 1 KB of JSON, streamed when the body asks for it (``/slow`` in the path: 5 ms
-between chunks); ``POST /orders`` stands for a write.
+``python -m bench.endpoint`` prints its port. ``POST /v1/chat/completions`` answers 1 KB of JSON, streamed when the
+body asks for it (``/slow`` in the path: 5 ms between chunks); ``POST /orders`` stands for a write.
 """
 
 from __future__ import annotations
