@@ -70,22 +70,6 @@ def parse_reference(text: str) -> Reference:
     return Reference(run, rest)
 
 
-def parse_run(text: str) -> str:
-    """The reference of a whole run.
-
-    Raises:
-        UsageError: It names an event, a field or a stretch.
-    """
-    reference = parse_reference(text)
-    if reference.event or reference.stretch:
-        raise UsageError(
-            f"{text} names a part of a run, a whole run is needed here",
-            cause="an event stands behind the colon",
-            next_command=f"reenact show {reference.run}",
-        )
-    return reference.run
-
-
 def _number(digits: str, text: str) -> int:
     if len(digits) > _MAX_DIGITS or not digits.isascii():
         raise _refuse(text)

@@ -1,0 +1,192 @@
+"""Settings: what a project and its environment may set, checked, with the origin of every value.
+
+Layers are laid over each other, the last one wins: the default, ``[tool.reenact]`` of ``pyproject.toml``,
+``reenact.toml``, ``REENACT_*`` of the environment, and last the command line or the caller. This module is pure;
+``abc.settings`` reads the files.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from reenact.errors import UsageError
+from reenact.facts.call import Json
+from reenact.facts.policy import Policy
+
+PREFIX = "REENACT_"
+"""Environment variables that set something begin with this."""
+
+ORDERS = ("exact", "arrival", "off")
+
+SWITCHES: Mapping[str, str] = {
+    "REENACT_DISABLE": "1: record nothing, run programs as if reenact were not there",
+    "REENACT_DEBUG": "1: show tracebacks of errors",
+}
+"""Environment variables that are no settings: they are never read from a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One thing that can be set.
+
+    Attributes:
+        name: Key in a file; in the environment ``REENACT_`` and the name in capitals.
+        default: Value where nobody set it.
+        about: What it does, in a line.
+        read: Checks a value of a file or of the environment and gives it its type.
+    """
+
+    name: str
+    default: Json
+    about: str
+    read: Callable[[Json], Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The value of a setting, and where it came from."""
+
+    value: Json
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Values of one origin: a file, or the environment."""
+
+    origin: str
+    values: Mapping[str, Json]
+
+
+Settings = Mapping[str, Chosen]
+"""Every setting by its name."""
+
+
+def resolve(layers: Iterable[Layer]) -> Settings:
+    """Lay layers over the defaults, the last one on top.
+
+    Raises:
+        UsageError: A key that is none, naming the nearest one, or a value of another type.
+    """
+    chosen = {setting.name: Chosen(setting.default, "default") for setting in SETTINGS}
+    for layer in layers:
+        for key, value in layer.values.items():
+            setting = _NAMED.get(key)
+            if setting is None:
+                raise _unknown(key, layer.origin)
+            try:
+                chosen[key] = Chosen(setting.read(value), layer.origin)
+            except ValueError as error:
+                raise UsageError(
+                    f"{layer.origin}: {key} = {value!r} {error}",
+                    cause=setting.about,
+                    next_command="reenact config",
+                ) from None
+    return chosen
+
+
+def environment_layer(environ: Mapping[str, str]) -> Layer:
+    """What the environment sets. Variables of another name are left alone: see ``strangers``."""
+    known = {PREFIX + setting.name.upper(): setting.name for setting in SETTINGS}
+    return Layer("environment", {known[name]: text for name, text in environ.items() if name in known and text != ""})
+
+
+def strangers(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Variables of our prefix that set nothing, each with the nearest name that would; for a person to see."""
+    known = [PREFIX + setting.name.upper() for setting in SETTINGS] + list(SWITCHES)
+    found = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+    return [(name, next(iter(difflib.get_close_matches(name, known, 1)), "")) for name in found]
+
+
+def policy_of(settings: Settings, **over: Any) -> Policy:
+    """The policy the settings describe; what is given by name wins over them, None gives way."""
+    names = [each.name for each in fields(Policy)]
+    values = {name: settings[name].value for name in names}
+    values.update({name: value for name, value in over.items() if value is not None})
+    return Policy(**values)
+
+
+def _unknown(key: str, origin: str) -> UsageError:
+    near = difflib.get_close_matches(key, list(_NAMED), 1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return UsageError(
+        f"{origin}: unknown setting {key}",
+        cause=f"{hint}the settings are {', '.join(_NAMED)}",
+        next_command="reenact config",
+    )
+
+
+def _text(value: Json) -> Json:
+    if not isinstance(value, str):
+        raise ValueError("is not text")
+    return value
+
+
+def _order(value: Json) -> Json:
+    if value not in ORDERS:
+        raise ValueError(f"is none of {', '.join(ORDERS)}")
+    return value
+
+
+def _switch(value: Json) -> Json:
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    found = words.get(value.lower()) if isinstance(value, str) else value
+    if not isinstance(found, bool):
+        raise ValueError("is neither true nor false")
+    return found
+
+
+def _number(low: float, high: float) -> Callable[[Json], Json]:
+    def read(value: Json) -> Json:
+        try:
+            number = float(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
+        except ValueError:
+            number = None
+        if number is None or not low <= number <= high:
+            raise ValueError(f"is not a number from {low:g} to {high:g}")
+        return number
+
+    return read
+
+
+def _words(value: Json) -> Json:
+    parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+        raise ValueError("is not a list of texts")
+    return tuple(parts)
+
+
+def _table(value: Json) -> Json:
+    if isinstance(value, str):
+        halves = [part.partition("=") for part in value.split(",") if part.strip()]
+        if not all(equals and key.strip() for key, equals, _ in halves):
+            raise ValueError("is not written name=value,name=value")
+        return {key.strip(): text.strip() for key, _, text in halves}
+    if not isinstance(value, Mapping) or not all(isinstance(part, str) for part in value.values()):
+        raise ValueError("is not a table of texts")
+    return dict(value)
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("store", None, "where runs are kept: a directory, sqlite:///PATH, memory:; .reenact/ if unset", _text),
+    Setting("agent", None, "name of the agent, NAME or NAME@VERSION, where a recording names none", _text),
+    Setting("user", None, "user id of runs that name none", _text),
+    Setting("tenant", None, "tenant id of runs that name none", _text),
+    Setting("session", None, "session id of runs that name none", _text),
+    Setting("order", "exact", "how the order of events is kept: exact, arrival or off", _order),
+    Setting("hold_ms", 20.0, "longest time a delivery is held while recording, milliseconds", _number(0, 10_000)),
+    Setting("files", (), "patterns of files that a run declares as its results", _words),
+    Setting("env", (), "environment variables whose values may be stored", _words),
+    Setting("require", (), "run fields that must be known (user_id …); a missing one is a capture gap", _words),
+    Setting("sample", 1.0, "share of runs to record, 0 to 1", _number(0, 1)),
+    Setting("retention", "", "class for retention", _text),
+    Setting("redact", {}, "extra redaction: field name to rule name", _table),
+    Setting("ignore", {}, "ignore rules for matching: name to path (body.metadata.trace_id)", _table),
+    Setting("check_changes", True, "look for arguments that a tool changed", _switch),
+)
+"""Every setting, in the order ``reenact config`` shows them."""
+
+_NAMED = {setting.name: setting for setting in SETTINGS}

@@ -1,0 +1,98 @@
+"""Arguments that several commands take: ``k=v`` pairs, spans of time, and references that are not available yet."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from reenact.errors import UsageError
+from reenact.timetravel.references import Reference, parse_reference
+
+_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|min|m|h|d|w)")
+
+
+class Since(click.ParamType[int]):
+    """A span of time such as ``2h``; gives microseconds."""
+
+    name = "span"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """What the help shows for the value."""
+        return "SPAN"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read the span."""
+        if isinstance(value, int):
+            return value
+        found = _SPAN.fullmatch(str(value).strip())
+        if found is None:
+            self.fail(f"{value!r} is not a span of time; write 30s, 15min, 2h, 7d or 4w", param, ctx)
+        return round(float(found[1]) * _UNITS[found[2]] * 1_000_000)
+
+
+def pairs(texts: Iterable[str]) -> dict[str, str]:
+    """Labels written ``k=v``. A value that is JSON text is unquoted; every other value stays as it was written.
+
+    Raises:
+        UsageError: One of them has no ``=`` or no key.
+    """
+    labels = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (equals and key.strip()):
+            raise UsageError(
+                f"{text!r} is not a label", cause="a label is written k=v", next_command="reenact tag @ owner=ann"
+            )
+        labels[key.strip()] = _unquoted(value)
+    return labels
+
+
+def _unquoted(value: str) -> str:
+    try:
+        decoded = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return decoded if isinstance(decoded, str) else value
+
+
+def reference(text: str) -> Reference:
+    """A reference of a kind that this version can follow.
+
+    Raises:
+        UsageError: It is none, or of a kind that is not available yet.
+    """
+    found = parse_reference(text)
+    if found.run.endswith(".reenact"):
+        raise UsageError(
+            f"{found.run}: references to a packed run are not available yet in this version",
+            cause="only runs in a store can be read so far",
+            next_command="reenact ls",
+        )
+    if found.run.startswith("@golden/"):
+        raise UsageError(
+            f"{found.run}: references to a golden are not available yet in this version",
+            cause="goldens come with `reenact golden`",
+            next_command="reenact ls",
+        )
+    return found
+
+
+def whole_run(text: str) -> str:
+    """The reference of a whole run, of a kind that this version can follow.
+
+    Raises:
+        UsageError: It names a part of a run, or is of a kind that is not available yet.
+    """
+    found = reference(text)
+    if found.event or found.stretch:
+        raise UsageError(
+            f"{text} names a part of a run, a whole run is needed here",
+            cause="an event stands behind the colon",
+            next_command=f"reenact show {text}",
+        )
+    return found.run

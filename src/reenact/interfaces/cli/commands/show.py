@@ -1,0 +1,187 @@
+"""``reenact show``: a run as a story, or one event in detail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+
+from reenact.abc.store import Recording, Store
+from reenact.errors import UsageError
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.interfaces.cli.arguments import reference
+from reenact.interfaces.cli.commands.ls import outcome
+from reenact.interfaces.cli.detail import event_lines
+from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.shell import Command, Shell, current, paint
+from reenact.timetravel import preview
+from reenact.timetravel.plain import event_data, run_data
+from reenact.timetravel.references import Reference
+from reenact.timetravel.steps import event_state, step_data, steps_of
+from reenact.timetravel.story import Line, suspicion, tell
+
+_WIDTH = 160
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What of a run is shown: everything or folded, states, one line only, child runs."""
+
+    everything: bool
+    state: bool
+    oneline: bool
+    tree: bool
+
+
+@click.command(
+    cls=Command,
+    name="show",
+    short_help="a run as a story, or one event in detail",
+    example="""
+    reenact show @failed
+    reenact show 7f3c:search_docs#2
+    reenact --json show 7f3c:4..9
+    """,
+)
+@click.argument("ref", default="@")
+@click.option("--all", "everything", is_flag=True, help="Fold nothing.")
+@click.option("--state", is_flag=True, help="The steps, with the state each was given and left.")
+@click.option("--oneline", is_flag=True, help="One line for the whole run.")
+@click.option("--tree", is_flag=True, help="Child runs, forks and replays below their parents.")
+@click.pass_context
+def command(ctx: click.Context, ref: str, everything: bool, state: bool, oneline: bool, tree: bool) -> None:
+    """Show REF (default: @, the last run) as a story: one line an event.
+
+    Ambient events and repeats are folded; what deserves a look is marked with <-. REF:12 or REF:search_docs#2 shows
+    one event in detail, REF:4..9 a stretch.
+    """
+    shell = current(ctx)
+    wanted = reference(ref)
+    if wanted.field:
+        raise UsageError(f"{ref} names a field", cause="show prints events and runs", next_command=f"reenact cat {ref}")
+    with opened(shell) as store:
+        if wanted.event:
+            _event(shell, store, wanted)
+        else:
+            _run(shell, store, wanted, _View(everything, state, oneline, tree))
+
+
+def _event(shell: Shell, store: Store, wanted: Reference) -> None:
+    event = store.event(wanted.event_ref)
+    recording = store.open(event.run)
+    if shell.json:
+        shell.line(event_data(event) | {"mark": suspicion(event), "state": event_state(recording, event.number)})
+        return
+    shell.lines(event_lines(recording, event))
+    shell.next(f"reenact cat {tail(event.run)}:{event.number}.response.body")
+
+
+def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
+    run = store.run(wanted.run)
+    recording = store.open(run)
+    if view.tree:
+        _tree(shell, store, run)
+    elif shell.json:
+        _json(shell, recording, wanted.stretch, view)
+    elif view.oneline:
+        shell.data(headline(run))
+    else:
+        shell.lines(_text(recording, wanted.stretch, view))
+    shell.next(_next_command(run))
+
+
+def _next_command(run: Run) -> str:
+    return f"reenact replay {tail(run.id)}" if run.entry.kind != "block" else f"reenact show {tail(run.id)} --state"
+
+
+def _json(shell: Shell, recording: Recording, stretch: tuple[int, int] | None, view: _View) -> None:
+    """The run, then its events or steps, one JSON line each; nothing is folded for a program."""
+    shell.line({"type": "run"} | run_data(recording.run))
+    if view.oneline:
+        return
+    if view.state:
+        for step in steps_of(recording):
+            shell.line({"type": "step"} | step_data(step))
+        return
+    first, last = stretch or (0, None)
+    for event in recording.events(after=first - 1):
+        if last is not None and event.number > last:
+            return
+        shell.line({"type": "event"} | event_data(event) | {"mark": suspicion(event)})
+
+
+def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View) -> Iterator[str]:
+    yield paint(headline(recording.run), bold=True)
+    for reason in recording.run.degraded:
+        yield paint(f"  degraded: {preview.safe(reason)}", fg="yellow")
+    if view.state:
+        yield from _steps(recording)
+        return
+    for line in tell(recording, everything=view.everything, stretch=stretch):
+        yield story_line(line)
+    for what, place, count in recording.gaps():
+        yield paint(f"  gap  {preview.safe(what)} at {preview.safe(place)}, {count} times", fg="yellow")
+
+
+def headline(run: Run) -> str:
+    """A run in one line: id, agent, outcome, events, time, commit."""
+    parts = [tail(run.id), run.agent + (f"@{run.version}" if run.version else "") if run.agent else "-", outcome(run)]
+    parts.append(f"{run.totals.events} events")
+    if run.ended_us is not None:
+        parts.append(preview.duration(run.ended_us - run.started_us))
+    if run.parent:
+        parts.append(f"{run.relation or 'child'} of {tail(run.parent)}")
+    parts += [f"{key}={value}" for key, value in run.tags.items()]
+    if run.flag:
+        parts.append(f'flag "{run.flag}"')
+    return preview.clip("  ".join(preview.safe(part) for part in parts), _WIDTH)
+
+
+def story_line(line: Line) -> str:
+    """One line of the story as text."""
+    numbers = str(line.first) if line.first == line.last else f"{line.first}..{line.last}"
+    kind = "" if line.kind == "…" else line.kind
+    indent = "  " * min(line.depth, 8)
+    text = f"{numbers:>9}  {indent}{kind:<9} {line.name:<20} {line.text}".rstrip()
+    if line.elapsed_us is not None and line.kind not in ("input", "output", "note"):
+        text += f"  ({preview.duration(line.elapsed_us)})"
+    text = preview.clip(text, _WIDTH)
+    if not line.mark:
+        return text
+    return paint(f"{text}   <- {preview.safe(line.mark)}", fg="red" if line.mark.startswith("susp") else "yellow")
+
+
+def _steps(recording: Recording) -> Iterator[str]:
+    """The steps: what each was given, decided, did and left."""
+    for step in steps_of(recording):
+        name = preview.safe(step.name) or "(derived)"
+        yield f"step {step.number}  {name}  #{step.first}..{step.last}  {preview.duration(step.duration_us)}"
+        if step.input_state is not None:
+            yield f"    in     {preview.brief(step.input_state, _WIDTH)}"
+        if step.decision is not None:
+            yield f"    chose  {preview.brief(step.decision, _WIDTH)}"
+        for act in step.acts:
+            result = act.error if act.error is not None else act.result
+            yield f"    #{act.event:<5} {preview.call_text(act.tool, act.arguments, 90)} -> {preview.brief(result, 90)}"
+        if step.error is not None:
+            yield paint(f"    error  {preview.brief(step.error, _WIDTH)}", fg="red")
+        if step.output_state is not None:
+            yield f"    out    {preview.brief(step.output_state, _WIDTH)}"
+
+
+def _tree(shell: Shell, store: Store, run: Run) -> None:
+    """A run and all that came of it, deepest last."""
+    pending = [(run, 0)]
+    seen = set()
+    while pending:
+        each, depth = pending.pop()
+        if each.id in seen:
+            continue
+        seen.add(each.id)
+        if shell.json:
+            shell.line(run_data(each) | {"depth": depth})
+        else:
+            shell.data("  " * depth + headline(each))
+        pending += [(child, depth + 1) for child in store.runs(parent=each.id)]

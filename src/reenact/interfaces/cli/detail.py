@@ -1,0 +1,105 @@
+"""One event in detail, as text for a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Json, Stream
+from reenact.facts.event import Event
+from reenact.interfaces.cli.shell import paint
+from reenact.timetravel import preview
+from reenact.timetravel.contents import Unread, answered, asked, error_of, headers_of
+from reenact.timetravel.readings import reading_of
+from reenact.timetravel.steps import event_state
+from reenact.timetravel.story import arguments_of, elapsed, suspicion
+
+_WIDTH = 160
+_LINES = 60
+_LIMIT = 1 << 20
+
+
+def event_lines(recording: Recording, event: Event) -> Iterator[str]:
+    """Request, answer, reading, timing, source line and lane of one event."""
+    mark = suspicion(event)
+    title = f"#{event.number}  {event.kind}  {preview.safe(event.name)}  ({event.call.effect.value})"
+    yield paint(f"{title}   <- {mark}" if mark else title, bold=True)
+    yield from _facts(event)
+    yield from _block("request", _head_lines(event.call.head), _content(asked(recording, event, _LIMIT)))
+    outcome = event.outcome
+    head = outcome.head if isinstance(outcome, Stream) else {}
+    error = error_of(event)
+    yield from _block(
+        "answer" if error is None else "error", _head_lines(head), _content(answered(recording, event, _LIMIT))
+    )
+    if error is not None and isinstance(outcome, Stream):
+        yield f"    {preview.safe(error.type)}: {preview.safe(error.text)}"
+    reading = reading_of(event)
+    if reading is not None:
+        yield from _block("reading", [], reading)
+    state = event_state(recording, event.number)
+    if state is not None:
+        yield from _block("state", [], state)
+    others = {key: value for key, value in event.attributes.items() if key != "reading"}
+    if others:
+        yield from _block("notes", [], others)
+
+
+def _facts(event: Event) -> Iterator[str]:
+    timing = f"issued at {preview.duration(event.issued_us)}"
+    if event.first_us is not None:
+        timing += f", first byte after {preview.duration(event.first_us - event.issued_us)}"
+    timing += f", took {preview.duration(elapsed(event))}" if event.ended_us is not None else ", never ended"
+    yield f"  timing    {timing}"
+    yield f"  lane      {preview.safe(event.lane)}, its call {event.position}"
+    if event.parent is not None:
+        yield f"  inside    #{event.parent}"
+    if event.call.source:
+        yield f"  source    {preview.safe(event.call.source)}"
+    if event.delivery is not None:
+        yield f"  delivery  {event.delivery}"
+    if event.fidelity.value != "exact" or event.fidelity_note:
+        yield f"  fidelity  {event.fidelity.value} {preview.safe(event.fidelity_note)}".rstrip()
+    if isinstance(event.outcome, Stream):
+        end = event.outcome.end
+        how = end.kind.value if end is not None else "open"
+        yield f"  stream    {event.outcome.segments} segments, {preview.size(event.outcome.size)}, ended: {how}"
+    else:
+        yield f"  outcome   {preview.clip(_one_word(event), 100)}"
+
+
+def _one_word(event: Event) -> str:
+    return type(event.outcome).__name__.lower() if event.outcome is not None else "open: never answered"
+
+
+def _head_lines(head: object) -> list[str]:
+    if not isinstance(head, dict):
+        return []
+    first = [f"{key}: {preview.brief(value, 120)}" for key, value in head.items() if key != "headers"]
+    return first + [
+        f"{preview.safe(name)}: {preview.clip(preview.safe(value), 120)}" for name, value in headers_of(head)
+    ]
+
+
+def _content(value: Json | Unread) -> Json:
+    """Content to show; a frame of arguments is taken off."""
+    if isinstance(value, Unread):
+        return f"<{preview.size(value.size)}, not shown>"
+    return f"<{preview.size(len(value))}, no text>" if isinstance(value, bytes) else arguments_of(value)
+
+
+def _block(name: str, heads: list[str], value: Json) -> Iterator[str]:
+    if not heads and value is None:
+        return
+    yield paint(f"  {name}", bold=True)
+    for text in heads:
+        yield f"    {text}"
+    if value is None:
+        return
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    lines = text.splitlines()
+    for line in lines[:_LINES]:
+        yield f"    {preview.clip(preview.safe(line), _WIDTH)}"
+    if len(lines) > _LINES:
+        yield f"    … {len(lines) - _LINES} more lines"
