@@ -1,0 +1,36 @@
+"""For authors of tests: a scripted provider to talk to, and fakes of time and entropy.
+
+Each name is loaded when it is first used, so that a pytest plugin living here does not pay for an HTTP server that
+nobody started.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reenact.testing.provider import ProviderProcess, ScriptedProvider
+    from reenact.testing.sources import FrozenClock, SeededEntropy
+
+__all__ = ["FrozenClock", "ProviderProcess", "ScriptedProvider", "SeededEntropy"]
+
+_HOMES = {
+    "FrozenClock": "sources",
+    "ProviderProcess": "provider",
+    "ScriptedProvider": "provider",
+    "SeededEntropy": "sources",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

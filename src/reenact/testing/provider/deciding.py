@@ -1,0 +1,138 @@
+"""What one request to the scripted world is answered with: pure, from the request, the script and some chance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit
+
+from reenact.testing.provider import anthropic_messages, openai_chat, openai_responses
+from reenact.testing.provider.asks import BadAsk, Turn
+from reenact.testing.provider.dialects import Dialect, Recall, Stamp, encoded
+from reenact.testing.provider.improvising import Draw, answered, drawn
+from reenact.testing.provider.script import Fault, Reply, Script, Visit
+
+DIALECTS: Mapping[str, Dialect] = {
+    module.DIALECT.path: module.DIALECT for module in (openai_chat, openai_responses, anthropic_messages)
+}
+"""The wire formats by their path."""
+
+_STABLE_CREATED_S = 1_760_000_000
+_JSON = ("content-type", "application/json")
+_SSE = ("content-type", "text/event-stream; charset=utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request, read.
+
+    Attributes:
+        method: Upper case.
+        target: Path and query as sent.
+        headers: Header values by lower-case name.
+        body: The body's bytes.
+        call: The how-manieth request to this path it is, from 1.
+        day: The world's day.
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+    call: int
+    day: int
+
+    @property
+    def path(self) -> str:
+        """The path without the query."""
+        return urlsplit(self.target).path
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do about a request.
+
+    Attributes:
+        reply: The answer.
+        fault: What goes wrong with it.
+        remember: Id and conversation of a response that later requests may refer to.
+    """
+
+    reply: Reply
+    fault: Fault | None = None
+    remember: tuple[str, tuple[Turn, ...]] | None = None
+
+
+def decide(script: Script, request: Request, recall: Recall, fresh: bytes, now_s: int) -> Decision:
+    """The answer to ``request``.
+
+    Args:
+        script: The world.
+        request: The request.
+        recall: Finds earlier responses by id.
+        fresh: 64 bytes of entropy of this call.
+        now_s: Seconds since the epoch.
+    """
+    dialect = DIALECTS.get(request.path)
+    if dialect is not None and request.method == "POST":
+        return _model(script, request, dialect, recall, fresh, now_s)
+    return _route(script, request)
+
+
+def failed(request: Request, fault: Fault) -> Reply:
+    """The answer of a fault of kind ``status``, in the dialect of the request's path."""
+    texts = {429: "Rate limit reached, please try again later.", 529: "Overloaded"}
+    message = texts.get(fault.status, "The server had an error while processing your request.")
+    dialect = DIALECTS.get(request.path)
+    body = encoded(dialect.error(fault.status, message, "req_scripted") if dialect else {"error": message})
+    wait = () if fault.retry_after_s is None else (("retry-after", f"{fault.retry_after_s:g}"),)
+    return Reply(fault.status, (_JSON, *wait), body[: len(body) // 2] if fault.half else body)
+
+
+def _model(script: Script, request: Request, dialect: Dialect, recall: Recall, fresh: bytes, now_s: int) -> Decision:
+    stamp = Stamp(Draw(fresh[32:64]), now_s)
+    own = dialect.headers(stamp)
+    if not any(_key(request.headers.get(name, "")) for name in dialect.key_headers):
+        return Decision(_refusal(dialect, 401, "You didn't provide an API key.", own))
+    try:
+        body = json.loads(request.body)
+        if not isinstance(body, dict):
+            raise BadAsk("the body must be a JSON object")
+        ask = dialect.read(body, request.call, request.day, recall)
+    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
+        return Decision(_refusal(dialect, 400, f"Invalid request: {wrong}", own))
+    rule = next((rule for rule in script.rules if rule.when.holds(ask)), None)
+    answer = answered(ask, rule, drawn(ask, fresh))
+    if script.stable_ids and ask.settled:
+        stamp = Stamp(Draw(ask.fingerprint), _STABLE_CREATED_S)
+    written = dialect.write(ask, answer, body, stamp)
+    if ask.stream:
+        reply = Reply(headers=(_SSE, ("cache-control", "no-cache"), *own), frames=written.frames())
+    else:
+        reply = Reply(headers=(_JSON, *own), body=encoded(written.whole()))
+    fault = None if rule is None else rule.fault
+    return Decision(reply, fault, (written.id, (*ask.turns, Turn("assistant", answer.text, answer.uses))))
+
+
+def _key(value: str) -> str:
+    return value.removeprefix("Bearer").strip()
+
+
+def _refusal(dialect: Dialect, status: int, message: str, headers: tuple[tuple[str, str], ...]) -> Reply:
+    return Reply(status, (_JSON, *headers), encoded(dialect.error(status, message, headers[0][1])))
+
+
+def _route(script: Script, request: Request) -> Decision:
+    try:
+        body = json.loads(request.body) if request.body else None
+    except ValueError:
+        return Decision(Reply(400, (_JSON,), encoded({"error": "the body is not JSON"})))
+    query = dict(parse_qsl(urlsplit(request.target).query, keep_blank_values=True))
+    visit = Visit(request.method, request.path, query, body, request.call, request.day)
+    route = next((route for route in script.routes if route.holds(visit)), None)
+    if route is None:
+        return Decision(Reply(404, (_JSON,), encoded({"error": f"nothing at {request.method} {request.path}"})))
+    answer = route.answer(visit) if callable(route.answer) else route.answer
+    reply = answer if isinstance(answer, Reply) else Reply(route.status, (_JSON,), encoded(answer))
+    return Decision(reply, route.fault)

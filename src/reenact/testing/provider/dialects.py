@@ -1,0 +1,117 @@
+"""What the three wire formats have in common: how a dialect is described, and how ids and streams are made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from reenact.facts.call import Json
+from reenact.testing.provider.asks import Answer, Ask, Turn, tokens
+from reenact.testing.provider.improvising import Draw, pieces
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+Recall = Callable[[str], tuple[Turn, ...] | None]
+"""Finds the conversation behind the id of an earlier response; None when there is none."""
+
+
+class Stamp:
+    """What is new in each answer: its ids and its time.
+
+    Args:
+        draw: Where the ids come from.
+        created_s: Time of the answer, in seconds since the epoch.
+    """
+
+    __slots__ = ("_draw", "created_s")
+
+    def __init__(self, draw: Draw, created_s: int) -> None:
+        self._draw = draw
+        self.created_s = created_s
+
+    def id(self, prefix: str, length: int) -> str:
+        """A new id: ``prefix`` and ``length`` letters and digits."""
+        return prefix + self._draw.token(length, _LETTERS)
+
+    def hex(self, prefix: str, length: int) -> str:
+        """A new id in hexadecimal digits."""
+        return prefix + self._draw.token(length, "0123456789abcdef")
+
+
+class Read(Protocol):
+    """Reads a request body of a dialect."""
+
+    def __call__(self, body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
+        """The request as an ``Ask``; raises ``BadAsk`` for one that a real provider would refuse."""
+        ...
+
+
+class Written(Protocol):
+    """An answer in a dialect, made once, so that ids are the same however it is sent."""
+
+    @property
+    def id(self) -> str:
+        """Id of the answer."""
+        ...
+
+    def whole(self) -> Json:
+        """The body, when it is not streamed."""
+        ...
+
+    def frames(self) -> list[bytes]:
+        """The events of the stream, each as it goes over the wire."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One wire format.
+
+    Attributes:
+        path: Path of its endpoint.
+        read: Reads its requests.
+        write: Writes its answers, from the request, the answer, the request's body and what is new.
+        error: Its error body, from HTTP status and message.
+        headers: Header lines that its provider sends, given an id and the milliseconds it took.
+        key_headers: Headers, one of which must carry a key.
+    """
+
+    path: str
+    read: Read
+    write: Callable[[Ask, Answer, Mapping[str, Json], Stamp], Written]
+    error: Callable[[int, str, str], Json]
+    headers: Callable[[Stamp], tuple[tuple[str, str], ...]]
+    key_headers: tuple[str, ...]
+
+
+def encoded(data: Json) -> bytes:
+    """JSON as providers write it: compact, text as it is."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def named_event(data: Mapping[str, Json]) -> bytes:
+    """One server-sent event that carries its type as its name too."""
+    return b"event: " + str(data["type"]).encode() + b"\ndata: " + encoded(data) + b"\n\n"
+
+
+def slices(text: str, size: int = 6) -> list[str]:
+    """A text in pieces of ``size`` characters, as the arguments of tool calls are streamed."""
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def asked_tokens(ask: Ask) -> int:
+    """Tokens of a request, in the same way for every dialect."""
+    count = 3 + tokens(ask.system)
+    for turn in ask.turns:
+        count += 4 + tokens(turn.text) + sum(tokens(result.text) for result in turn.results)
+        count += sum(tokens(use.name) + tokens(json.dumps(use.arguments)) for use in turn.uses)
+    return count + sum(tokens(tool.name) + tokens(json.dumps(tool.schema)) for tool in ask.tools)
+
+
+def said_tokens(answer: Answer) -> int:
+    """Tokens of an answer, in the same way for every dialect."""
+    return len(pieces(answer.text)) + sum(
+        4 + tokens(use.name) + tokens(json.dumps(use.arguments)) for use in answer.uses
+    )

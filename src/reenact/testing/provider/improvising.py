@@ -1,0 +1,152 @@
+"""What a model answers: from the script's rules, or improvised from the request where no rule holds.
+
+Everything here is pure. Chance comes in as bytes: a *draw* is settled by the request alone at temperature 0 or with a
+seed, and takes fresh entropy with it otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from reenact.facts.call import Json
+from reenact.testing.provider.asks import Answer, Ask, OfferedTool, ToolUse
+from reenact.testing.provider.script import Rule
+
+T = TypeVar("T")
+
+_OPENINGS = ("I read", "You wrote", "As I understand it, you said", "Noted", "Here is what I have")
+_CLOSINGS = (
+    "Shall I go on?",
+    "That is all I can tell.",
+    "Ask me for more.",
+    "I hope this helps.",
+    "Nothing else stands out.",
+)
+_LONGEST_QUOTE = 160
+
+
+class Draw:
+    """Choices that follow from some bytes.
+
+    Args:
+        seed: The bytes.
+        greedy: Whether the first, most likely alternative is always taken: temperature 0.
+    """
+
+    __slots__ = ("_count", "_seed", "greedy")
+
+    def __init__(self, seed: bytes, greedy: bool = False) -> None:
+        self._seed = seed
+        self._count = 0
+        self.greedy = greedy
+
+    def number(self, below: int) -> int:
+        """The next number, at least 0 and less than ``below``."""
+        self._count += 1
+        block = hashlib.blake2b(self._count.to_bytes(8, "big"), key=self._seed[:64], digest_size=8).digest()
+        return int.from_bytes(block, "big") % below
+
+    def pick(self, options: Sequence[T]) -> T:
+        """One of ``options``, by number."""
+        return options[self.number(len(options))]
+
+    def likely(self, options: Sequence[T]) -> T:
+        """One of ``options``: the first when greedy."""
+        return options[0] if self.greedy else self.pick(options)
+
+    def token(self, length: int, alphabet: str) -> str:
+        """Text of ``length`` letters of ``alphabet``."""
+        return "".join(alphabet[self.number(len(alphabet))] for _ in range(length))
+
+
+def drawn(ask: Ask, fresh: bytes) -> Draw:
+    """The chance of one request: none of ``fresh`` gets in where the request settles the answer."""
+    return Draw(ask.fingerprint if ask.settled else ask.fingerprint[:32] + fresh[:32], greedy=ask.temperature == 0)
+
+
+def answered(ask: Ask, rule: Rule | None, draw: Draw) -> Answer:
+    """The answer to ``ask``.
+
+    Args:
+        ask: The request.
+        rule: The rule that holds; None improvises.
+        draw: Its chance.
+    """
+    answer = _improvised(ask, draw) if rule is None else _by_rule(ask, rule, draw)
+    return _within_limit(answer, ask.max_tokens)
+
+
+def pieces(text: str) -> list[str]:
+    """The pieces a text is streamed in: a word each, with the white space before it; joined they give the text."""
+    return re.findall(r"\s*\S+|\s+$", text)
+
+
+def _by_rule(ask: Ask, rule: Rule, draw: Draw) -> Answer:
+    say = rule.say
+    text = say if isinstance(say, str) else draw.likely(say) if isinstance(say, tuple) else say(ask)
+    uses = rule.uses(ask) if callable(rule.uses) else rule.uses
+    return Answer(text, uses)
+
+
+def _improvised(ask: Ask, draw: Draw) -> Answer:
+    if ask.choice not in {"auto", "none", "any"}:
+        named = [tool for tool in ask.tools if tool.name == ask.choice]
+        return Answer(uses=tuple(_use(tool, ask, draw) for tool in named))
+    if ask.tools and (ask.choice == "any" or (ask.choice == "auto" and not ask.results)):
+        return Answer(uses=(_use(_fitting(ask), ask, draw),))
+    if ask.schema is not None:
+        return Answer(json.dumps(_sample(ask.schema, ask.last_user, draw)))
+    heard = ask.results[-1].text if ask.results else ask.last_user
+    source = f" from {ask.results[-1].name}" if ask.results else ""
+    note = draw.token(6, "0123456789abcdef")
+    quoted = heard if len(heard) <= _LONGEST_QUOTE else heard[:_LONGEST_QUOTE] + "…"
+    return Answer(f"{draw.pick(_OPENINGS)}{source}: {quoted} {draw.pick(_CLOSINGS)} (scripted, {note})")
+
+
+def _fitting(ask: Ask) -> OfferedTool:
+    words = set(re.findall(r"[a-z]{3,}", ask.last_user.lower()))
+    shares = [len(words & set(re.findall(r"[a-z]{3,}", tool.name.lower()))) for tool in ask.tools]
+    return ask.tools[shares.index(max(shares))]
+
+
+def _use(tool: OfferedTool, ask: Ask, draw: Draw) -> ToolUse:
+    sample = _sample(tool.schema, ask.last_user, draw)
+    return ToolUse(tool.name, sample if isinstance(sample, dict) else {})
+
+
+def _sample(schema: Mapping[str, Json], text: str, draw: Draw, depth: int = 0) -> Json:
+    """Data that follows a JSON schema well enough for the schemas that agents send."""
+    if "const" in schema:
+        return schema["const"]
+    if schema.get("enum"):
+        return draw.likely(schema["enum"])
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = kind[0]
+    if kind is None and schema.get("anyOf"):
+        return _sample(schema["anyOf"][0], text, draw, depth)
+    if kind == "object" or (kind is None and "properties" in schema):
+        properties = schema.get("properties") or {}
+        wanted = schema.get("required", list(properties)) if depth < 8 else []
+        return {name: _sample(properties.get(name) or {}, text, draw, depth + 1) for name in wanted}
+    plain: dict[Json, Json] = {
+        "integer": draw.number(10),
+        "number": draw.number(100) / 10,
+        "boolean": True,
+        "null": None,
+    }
+    if kind == "array":
+        return [_sample(schema.get("items") or {}, text, draw, depth + 1)] if depth < 8 else []
+    return plain[kind] if kind in plain else text[:80]
+
+
+def _within_limit(answer: Answer, limit: int | None) -> Answer:
+    parts = pieces(answer.text)
+    if limit is None or len(parts) <= limit or answer.uses:
+        return answer
+    return replace(answer, text="".join(parts[:limit]), cut=True)
