@@ -1,0 +1,58 @@
+"""``reenact config``: each setting, its value and its origin."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+
+import click
+
+from reenact.abc.settings import OWN_FILE, load_settings
+from reenact.facts.settings import SETTINGS, SWITCHES, Chosen, Settings, strangers
+from reenact.interfaces.cli.shell import Command, Shell, current, paint
+from reenact.timetravel.preview import safe
+
+
+@click.command(
+    cls=Command, name="config", short_help="each setting, its value and its origin", example="reenact config"
+)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Show each setting with its value and where it came from.
+
+    The default is overridden by [tool.reenact] in pyproject.toml, that by reenact.toml, that by REENACT_NAME in the
+    environment, and that by an option of the command line.
+    """
+    shell = current(ctx)
+    settings = dict(load_settings())
+    if shell.store_url is not None:
+        settings["store"] = Chosen(shell.store_url, "command line")
+    if shell.json:
+        for setting in SETTINGS:
+            chosen = settings[setting.name]
+            shell.line(
+                {"setting": setting.name, "value": chosen.value, "origin": chosen.origin, "about": setting.about}
+            )
+    else:
+        shell.lines(_lines(settings))
+    _warn(shell)
+    shell.next("reenact init" if all(each.origin == "default" for each in settings.values()) else f"edit {OWN_FILE}")
+
+
+def _lines(settings: Settings) -> Iterator[str]:
+    values = {name: safe(json.dumps(chosen.value, ensure_ascii=False)) for name, chosen in settings.items()}
+    width = max(len(name) for name in settings)
+    room = max(len(value) for value in values.values())
+    for setting in SETTINGS:
+        origin = settings[setting.name].origin
+        text = f"{setting.name:<{width}}  {values[setting.name]:<{room}}  {origin}"
+        yield text if origin == "default" else paint(text, bold=True)
+    for name, about in SWITCHES.items():
+        if os.environ.get(name):
+            yield f"{name}={safe(os.environ[name])}  ({about})"
+
+
+def _warn(shell: Shell) -> None:
+    for name, near in strangers(os.environ):
+        shell.talk(f"note: {name} in the environment sets nothing" + (f"; did you mean {near}?" if near else ""))

@@ -1,0 +1,103 @@
+"""``reenact record``: run any Python program recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import Any
+
+import click
+
+from reenact.abc.settings import load_settings
+from reenact.errors import UsageError
+from reenact.facts.ids import tail
+from reenact.facts.policy import Policy
+from reenact.facts.run import Run
+from reenact.facts.settings import ORDERS, Settings, policy_of
+from reenact.interfaces.cli.arguments import pairs
+from reenact.interfaces.cli.commands.ls import outcome
+from reenact.interfaces.cli.opening import store_url
+from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.recording.command import run_command
+from reenact.timetravel import preview
+from reenact.timetravel.plain import run_data
+
+_SIGNAL = 128
+
+
+@click.command(
+    cls=Command,
+    name="record",
+    short_help="run any Python program recorded",
+    context_settings={"allow_interspersed_args": False},
+    example="""
+    reenact record -- python agent.py "where is my order?"
+    reenact record --agent order-lookup@1.4 --user u_7710 --tag ticket=r_8821 -- python agent.py
+    """,
+)
+@click.option("--agent", metavar="NAME[@VERSION]", help="Name of the agent, and its version.")
+@click.option("--user", metavar="ID", help="User the run is for.")
+@click.option("--tenant", metavar="ID", help="Tenant the run is for.")
+@click.option("--session", metavar="ID", help="Session the run belongs to.")
+@click.option("--tag", metavar="K=V", multiple=True, help="A label; may be repeated.")
+@click.option("--order", type=click.Choice(ORDERS), help="How the order of events is kept. Default: exact.")
+@click.argument("argv", metavar="CMD…", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.pass_context
+def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], order: str | None, **who: Any) -> None:
+    """Run a Python program recorded: python x.py, pytest, uvicorn …, or any console script.
+
+    Its output, input and exit status stay its own; one line on standard error at the end names the run.
+    REENACT_DISABLE=1 runs it bare.
+    """
+    if os.environ.get("REENACT_DISABLE", "") not in ("", "0"):
+        ctx.exit(_bare(argv))
+    shell = current(ctx)
+    settings = load_settings()
+    status, run = run_command(
+        argv,
+        store_url=store_url(shell),
+        policy=_policy(settings, order),
+        tags=pairs(tag),
+        **{name: _named(settings, name, value) for name, value in who.items()},
+    )
+    if run is not None:
+        _tell(shell, run)
+    ctx.exit(_SIGNAL - status if status < 0 else status)
+
+
+def _policy(settings: Settings, order: str | None) -> Policy:
+    return policy_of(settings, order=order)
+
+
+def _named(settings: Settings, name: str, given: str | None) -> str | None:
+    """An identity: as given, else as set."""
+    value = given if given is not None else settings[name].value
+    return value if isinstance(value, str) else None
+
+
+def _bare(argv: tuple[str, ...]) -> int:
+    """Run the program as if reenact were not there."""
+    try:
+        status = subprocess.run(argv, check=False).returncode
+    except FileNotFoundError:
+        raise UsageError(
+            f"no program {argv[0]} was found",
+            cause="a typing mistake, or it is not on PATH",
+            next_command=f"which {argv[0]}",
+        ) from None
+    return _SIGNAL - status if status < 0 else status
+
+
+def _tell(shell: Shell, run: Run) -> None:
+    """The one line at the end; it stands beside the agent's own output."""
+    if shell.json:
+        # The agent owns standard output, so this is the one JSON line that goes to standard error.
+        shell.talk(json.dumps(run_data(run), ensure_ascii=False, default=str))
+        return
+    spent = None if run.ended_us is None else run.ended_us - run.started_us
+    totals = run.totals
+    shell.talk(
+        f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {totals.events} events ({totals.models} model, "
+        f"{totals.tools} tool)  {preview.duration(spent)}  kit not available yet  -> reenact show {tail(run.id)}"
+    )

@@ -1,0 +1,105 @@
+"""``reenact replay``: re-execute a run's code, the world frozen."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from reenact.errors import UsageError
+from reenact.facts.ids import tail
+from reenact.interfaces.cli.arguments import whole_run
+from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.replaying.launch import replay_run
+from reenact.replaying.report import Options, Report
+
+_ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
+
+
+@click.command(
+    cls=Command,
+    name="replay",
+    short_help="re-execute a run's code, the world frozen",
+    example="""
+    reenact replay @failed
+    reenact replay 7f3c --through parse_invoice --on-divergence observe
+    """,
+)
+@click.argument("ref", default="@")
+@click.option("--events", is_flag=True, help="Walk the recorded events and states, without the agent's code.")
+@click.option("--through", metavar="TOOL", multiple=True, help="Run this tool's own code, freeze what it calls.")
+@click.option("--live", metavar="KIND|NAME", multiple=True, help="Open just that to the world.")
+@click.option("--order", default="exact", metavar="exact|shuffle[:SEED]", help="Order of the answers. Default: exact.")
+@click.option(
+    "--on-divergence",
+    type=click.Choice(("stop", "observe")),
+    default="stop",
+    help="Stop at the first divergence (default), or collect every one in one pass.",
+)
+@click.option("--rev", metavar="GITREV", help="Code of another revision (not available yet).")
+@click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
+@click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
+@click.option("--save", is_flag=True, help="Keep the replay as a run of its own.")
+@click.pass_context
+def command(ctx: click.Context, /, ref: str, events: bool, rev: str | None, cmd: str | None, **how: Any) -> None:
+    """Re-execute the code of REF (default: @, the last run) with every answer taken from the recording.
+
+    The first line says what is frozen, the last one whether the replay was the same. The agent's own output goes
+    where it went; with --json its standard output goes to standard error and the report is one line on ours.
+    """
+    if rev is not None:
+        raise UsageError(
+            "`replay --rev` is not available yet in this version",
+            cause="the working tree's code is what can be replayed so far",
+            next_command=f"git worktree add ../at-{rev} {rev}, and replay there",
+        )
+    shell = current(ctx)
+    options = _options(shell, events, cmd, how)
+    with opened(shell) as store:
+        run = store.run(whole_run(ref))
+        url = store.url
+    report = replay_run(url, run.id, options)
+    _tell(shell, report, tail(run.id))
+    ctx.exit(report.exit_code)
+
+
+def _options(shell: Shell, events: bool, cmd: str | None, how: dict[str, Any]) -> Options:
+    if not _ORDER.fullmatch(how["order"]):
+        raise UsageError(
+            f"{how['order']!r} is no order",
+            cause="it is exact, shuffle or shuffle:SEED",
+            next_command="reenact replay --help",
+        )
+    if cmd is not None and how["entry"]:
+        raise UsageError(
+            "--cmd and --entry exclude each other",
+            cause="one of them starts the agent",
+            next_command="reenact replay --help",
+        )
+    try:
+        words = tuple(shlex.split(cmd)) if cmd is not None else ()
+    except ValueError as error:
+        raise UsageError(
+            f"--cmd cannot be split into words: {error}", cause="a missing quote", next_command="reenact replay --help"
+        ) from None
+    return Options(mode="events" if events else "code", command=words, divert_output=shell.json, **how)
+
+
+def _tell(shell: Shell, report: Report, run: str) -> None:
+    """The verdict. The first line has been said by the replay itself, before the agent spoke."""
+    if shell.json:
+        shell.line(asdict(report))
+        return
+    shown = report.divergences or ((report.divergence,) if report.divergence is not None else ())
+    for divergence in shown:
+        for text in str(divergence.get("message", "")).splitlines():
+            shell.talk(f"reenact: {text}")
+    for note in report.skipped:
+        shell.talk(f"reenact: {note}")
+    shell.talk(f"reenact: {report.last_line}")
+    event = report.divergence.get("event") if report.divergence is not None else None
+    shell.talk(f"reenact: next: reenact show {run}" + (f":{event}" if event is not None else ""))
