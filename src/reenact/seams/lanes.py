@@ -242,6 +242,7 @@ def _cell() -> Cell | None:
 @contextmanager
 def inside(lane: Lane | None) -> Iterator[None]:
     """Run the block in ``lane``: the unit's cell and the context both say so, and are put back afterwards."""
+    unseen_thread = _thread.cell is None and _get_running_loop() is None
     cell = _cell()
     before = cell.lane if cell is not None else None
     if cell is not None:
@@ -250,7 +251,9 @@ def inside(lane: Lane | None) -> Iterator[None]:
     try:
         yield
     finally:
-        if cell is not None:
+        if unseen_thread:  # it had no cell of its own, and must find the fallback lane again
+            _thread.cell = None
+        elif cell is not None:
             cell.lane = before
         try:
             _context.reset(token)
