@@ -84,6 +84,7 @@ class Server:
         self.routes: dict[str, Route] = {}
         self.requests: list[Request] = []
         self.connections = 0
+        self.refuse_uploads = False
         self._context = context
         self._numbers = itertools.count(1)
         self._open: set[socket.socket] = set()
@@ -141,9 +142,10 @@ class Server:
             name, _, value = line.decode("latin-1").partition(":")
             headers.append((name, value.strip()))
         request = Request(method, target, headers, b"", next(self._numbers))
-        if request.header("expect"):
+        if request.header("expect") and not self.refuse_uploads:
             connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-        request.body = self._body(request, reader)
+        if not (request.header("expect") and self.refuse_uploads):
+            request.body = self._body(request, reader)
         self.requests.append(request)
         route = self.routes.get(target.partition("?")[0]) or self.routes.get("*", _nothing)
         for piece in route(request):

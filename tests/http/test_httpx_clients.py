@@ -1,4 +1,4 @@
-"""Proves that httpx and httpx2, sync and async, over any transport, are recorded once and replayed with the server gone."""
+"""Proves that httpx and httpx2, in both colours and over any transport, are recorded once and replayed offline."""
 
 from __future__ import annotations
 
@@ -194,9 +194,7 @@ def test_connection_errors_are_raised_again_with_their_causes(lib: Any, server: 
 
     live, recording = proven(agent, server, exchanges=2 * len(urls))
     names = [error[0][0].rpartition(".")[2] for error in live[0]]
-    assert names == ["ReadError", "RemoteProtocolError", "RemoteProtocolError", "RemoteProtocolError"] + [
-        "ReadTimeout", "ReadTimeout", "ConnectError",
-    ]  # fmt: skip
+    assert names == ["ReadError", *["RemoteProtocolError"] * 3, *["ReadTimeout"] * 2, "ConnectError"]
     assert live[0][0][0][2] is not None, "the cause is lost"
     assert recording.exchanges[2].segments == [b"short"] and recording.exchanges[2].end.kind is EndKind.ERROR
 
@@ -276,7 +274,8 @@ def test_uploads_are_sent_and_kept_whole(lib: Any, server: Server) -> None:
     def agent() -> Any:
         with lib.Client() as client:
             first = client.post(server.url + "/up", content=parts()).json()
-            form = client.post(server.url + "/up", data={"a": "b"}, files={"f": ("f.txt", io.BytesIO(b"contents"))}).json()
+            files = {"f": ("f.txt", io.BytesIO(b"contents"))}
+            form = client.post(server.url + "/up", data={"a": "b"}, files=files).json()
         return first, form["body"].count("contents"), asyncio.run(agent_async())
 
     async def agent_async() -> Any:
@@ -342,7 +341,7 @@ def test_custom_mounted_in_process_and_proxied_transports(
             monkeypatch.delenv("HTTP_PROXY")
         return [seen(response) for response in out], asyncio.run(in_process())
 
-    live, recording = proven(agent, server, exchanges=6)
+    live, _ = proven(agent, server, exchanges=6)
     assert live[0][1][4] == b"2" and b"no.such.host" in live[0][4][4]
     assert calls == ["custom", "mock", "wsgi", "asgi"], "a replay must not run any transport"
 

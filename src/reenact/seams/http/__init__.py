@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reenact.seams import patching
-from reenact.seams.http import httpx_clients
+from reenact.seams.http import httpx_clients, urllib3_pools
 
-_FAMILIES = (httpx_clients,)
+_FAMILIES = (httpx_clients, urllib3_pools)
 
 
 def install() -> None:

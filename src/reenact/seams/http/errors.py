@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from reenact.errors import UnreplayableRun
@@ -80,20 +80,25 @@ def _plain(value: Any, roles: Roles, members: list[ErrorFact], depth: int) -> An
     for name, role in roles.items():
         if role is value or (type(role) is type(value) and isinstance(value, tuple) and role == value):
             return {"$role": name}
-    if isinstance(value, (bytes, bytearray)):
-        return {"$bytes": bytes(value).decode("latin-1")}
     if isinstance(value, BaseException) and depth < _DEEPEST:
         members.append(_describe(value, roles, depth + 1))
         return {"$error": len(members) - 1}
-    if type(value) is list:
-        return [_plain(item, roles, members, depth) for item in value]
-    if type(value) is tuple:
-        return {"$tuple": [_plain(item, roles, members, depth) for item in value]}
-    if type(value) is dict and all(type(key) is str and not key.startswith("$") for key in value):
-        return {key: _plain(item, roles, members, depth) for key, item in value.items()}
-    if isinstance(value, int):  # enumerations of numbers: errno names, verify codes
-        return int(value)
-    return {"$opaque": f"{type(value).__module__}.{type(value).__qualname__}"}
+    return _plain_data(value, lambda item: _plain(item, roles, members, depth))
+
+
+def _plain_data(value: Any, inner: Callable[[Any], Any]) -> Any:
+    plain: Any = {"$opaque": f"{type(value).__module__}.{type(value).__qualname__}"}
+    if isinstance(value, (bytes, bytearray)):
+        plain = {"$bytes": bytes(value).decode("latin-1")}
+    elif type(value) is list:
+        plain = [inner(item) for item in value]
+    elif type(value) is tuple:
+        plain = {"$tuple": [inner(item) for item in value]}
+    elif type(value) is dict and all(type(key) is str and not key.startswith("$") for key in value):
+        plain = {key: inner(item) for key, item in value.items()}
+    elif isinstance(value, int):  # enumerations of numbers: errno names, verify codes
+        plain = int(value)
+    return plain
 
 
 def loaded_class(name: str) -> type[BaseException] | None:
@@ -177,16 +182,16 @@ def _restored(value: Any, roles: Roles, members: list[BaseException]) -> Any:
         return [_restored(item, roles, members) for item in value]
     if type(value) is not dict:
         return value
-    if len(value) == 1:
-        tag, content = next(iter(value.items()))
-        if tag == "$bytes":
-            return content.encode("latin-1")
-        if tag == "$tuple":
-            return tuple(_restored(item, roles, members) for item in content)
-        if tag == "$role":
-            return roles.get(content)
-        if tag == "$error":
-            return members[content]
-        if tag == "$opaque":
-            return None
+    tag: str
+    content: Any
+    tag, content = next(iter(value.items()), ("", None))
+    makers: dict[str, Callable[[], Any]] = {
+        "$bytes": lambda: content.encode("latin-1"),
+        "$tuple": lambda: tuple(_restored(item, roles, members) for item in content),
+        "$role": lambda: roles.get(content),
+        "$error": lambda: members[content],
+        "$opaque": lambda: None,
+    }
+    if tag in makers:
+        return makers[tag]()
     return {key: _restored(item, roles, members) for key, item in value.items()}

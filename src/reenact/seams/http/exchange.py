@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from reenact.abc.session import Frozen, Live
@@ -12,7 +11,7 @@ from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Kind
 from reenact.seams import switchboard
 from reenact.seams.http import errors
 from reenact.seams.http.source import calling_line
-from reenact.seams.lanes import Lane, inside
+from reenact.seams.lanes import Lane
 
 T = TypeVar("T")
 
@@ -28,21 +27,17 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 StatelessRule = Callable[[str, str, bytes], bool]
 """``(method, url, body)``: whether a request of a writing method changes nothing on its server."""
 
-_stateless: list[StatelessRule] = []
-
-
-def regard_as_read(rule: StatelessRule) -> None:
-    """Add a pure rule that recognises requests of a writing method which only read (stateless model requests)."""
-    if rule not in _stateless:
-        _stateless.append(rule)
+stateless_tests: list[StatelessRule] = []
+"""Rules that recognise requests of a writing method which only read (stateless model requests). Whoever wires the
+seams together fills it."""
 
 
 def effect_of(method: str, url: str, body: bytes) -> Effect:
-    """What performing a request may do to the world: decided by its method, then by the rules of ``regard_as_read``."""
+    """What performing a request may do to the world: decided by its method, then by ``stateless_tests``."""
     if method in _READING:
         return Effect.READ
-    for rule in _stateless:
-        if rule(method, url, body):
+    for reads_only in stateless_tests:
+        if reads_only(method, url, body):
             return Effect.READ
     return Effect.WRITE
 
@@ -106,11 +101,6 @@ def begin(lane: Lane, request: Callable[[], Call]) -> Live | Frozen | None:
 
 def _no_rerun() -> None:
     raise TypeError("a session asked to rerun an HTTP exchange, which has no body of the agent's own code")
-
-
-def beneath(lane: Lane) -> AbstractContextManager[None]:
-    """The scope of library code that runs under a frozen exchange: nothing in it is answered, counted or ordered."""
-    return inside(Lane(lane.path, lane.session, lane.gate, parent=lane.parent, below=True))
 
 
 def guarded(lane: Lane, make: Callable[[], T]) -> T | None:
