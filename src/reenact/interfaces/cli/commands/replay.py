@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -15,7 +14,9 @@ from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.launch import replay_run
-from reenact.replaying.report import Options, Report
+from reenact.replaying.options import Options
+from reenact.replaying.verdict import Report
+from reenact.timetravel import preview
 
 _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
 
@@ -62,7 +63,7 @@ def command(ctx: click.Context, /, ref: str, events: bool, rev: str | None, cmd:
     with opened(shell) as store:
         run = store.run(whole_run(ref))
         url = store.url
-    report = replay_run(url, run.id, options)
+    report = replay_run(url, run.id, options, announce=lambda line: shell.talk(f"reenact: {line}"))
     _tell(shell, report, tail(run.id))
     ctx.exit(report.exit_code)
 
@@ -90,16 +91,15 @@ def _options(shell: Shell, events: bool, cmd: str | None, how: dict[str, Any]) -
 
 
 def _tell(shell: Shell, report: Report, run: str) -> None:
-    """The verdict. The first line has been said by the replay itself, before the agent spoke."""
+    """The verdict. The first line was announced by the replay itself, before the agent spoke."""
     if shell.json:
-        shell.line(asdict(report))
+        shell.line(report.to_json() | {"last_line": report.last_line()})
         return
-    shown = report.divergences or ((report.divergence,) if report.divergence is not None else ())
-    for divergence in shown:
-        for text in str(divergence.get("message", "")).splitlines():
-            shell.talk(f"reenact: {text}")
-    for note in report.skipped:
-        shell.talk(f"reenact: {note}")
-    shell.talk(f"reenact: {report.last_line}")
-    event = report.divergence.get("event") if report.divergence is not None else None
+    for difference in report.differences:
+        for text in difference.text.splitlines():
+            shell.talk(f"reenact: {preview.safe(text)}")
+    for text in (*report.refused, *report.remarks):
+        shell.talk(f"reenact: {preview.safe(text)}")
+    event = next((each.event for each in report.differences if each.event is not None), None)
     shell.talk(f"reenact: next: reenact show {run}" + (f":{event}" if event is not None else ""))
+    shell.talk(f"reenact: {report.last_line()}")

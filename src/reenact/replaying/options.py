@@ -1,0 +1,32 @@
+"""What a replay is asked for, as one frozen value between whoever asks and the replay process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to replay a run.
+
+    Attributes:
+        mode: ``code`` re-executes the agent's code, ``events`` walks the log without it.
+        through: Names of tools whose own code runs, with what they call frozen.
+        live: Kinds or names that are opened to the world; everything else stays frozen.
+        order: ``exact``, ``shuffle`` or ``shuffle:SEED``.
+        on_divergence: ``stop`` at the first one, or ``observe`` every one in a single pass.
+        command: Command line to run in place of the captured one; empty takes that one.
+        entry: ``module:function`` to call in place of the captured one.
+        save: Keep the replay as a run of its own.
+        divert_output: What the agent writes to standard output goes to standard error (a program reads ours).
+    """
+
+    mode: str = "code"
+    through: tuple[str, ...] = ()
+    live: tuple[str, ...] = ()
+    order: str = "exact"
+    on_divergence: str = "stop"
+    command: tuple[str, ...] = ()
+    entry: str = ""
+    save: bool = False
+    divert_output: bool = False
