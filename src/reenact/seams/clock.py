@@ -1,0 +1,250 @@
+"""The clocks: each read that the agent's code makes is an ambient read of its lane.
+
+The wall clock is reached in C (``seams.wallclock``), the others by replacing the functions of ``time``, also where a
+module has imported them by name. Who reads decides what is done, by the name of the module that made the call:
+
+- the agent, and any library above a transport: recorded, and answered from the recording;
+- the machinery of waiting and logging (``EXEMPT``): sees the session's virtual time, unrecorded, because how often it
+  looks is not the agent's doing;
+- anything below a transport, and everybody when nobody listens: the real clock.
+
+Sleeps, timers and the event loop's time are not here (``seams.strands``); ``REAL`` keeps the real functions for them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+from reenact.seams.ambient import answer, virtual
+from reenact.seams.lanes import listening
+from reenact.seams.rebinding import Rebinding
+from reenact.seams.wallclock import WallClock
+
+__all__ = ["EXEMPT", "REAL", "install", "remove"]
+
+EXEMPT: Final = frozenset(
+    {
+        "asyncio",
+        "concurrent",
+        "logging",
+        "multiprocessing",
+        "queue",
+        "reenact",
+        "sched",
+        "selectors",
+        "socketserver",
+        "subprocess",
+        "threading",
+        "trio",
+        "uvloop",
+    }
+)
+"""Packages whose reads are not the agent's: how often they look depends on scheduling, not on what the agent does."""
+
+_frame = sys._getframe
+
+
+class _Real:
+    """The functions of ``time`` as they were before any seam, and whatever is done to ``time`` later."""
+
+    __slots__ = (
+        "clock_gettime_ns",
+        "monotonic",
+        "monotonic_ns",
+        "perf_counter",
+        "perf_counter_ns",
+        "process_time_ns",
+        "sleep",
+        "thread_time_ns",
+        "time_ns",
+        "times",
+    )
+
+    def __init__(self) -> None:
+        self.monotonic: Callable[[], float] = time.monotonic
+        self.monotonic_ns: Callable[[], int] = time.monotonic_ns
+        self.perf_counter: Callable[[], float] = time.perf_counter
+        self.perf_counter_ns: Callable[[], int] = time.perf_counter_ns
+        self.process_time_ns: Callable[[], int] = time.process_time_ns
+        self.thread_time_ns: Callable[[], int] | None = getattr(time, "thread_time_ns", None)
+        self.clock_gettime_ns: Callable[[int], int] | None = getattr(time, "clock_gettime_ns", None)
+        self.sleep: Callable[[float], None] = time.sleep
+        self.times: Callable[[], Any] = os.times
+        self.time_ns: Callable[[], int] = time.time_ns
+
+
+REAL: Final = _Real()
+"""The real clock functions. ``time_ns`` stays real while a program, or a session, travels in time."""
+
+_BETWEEN = frozenset({"time_machine", __name__})
+_exempt: dict[str, bool] = {}
+
+
+def _is_exempt(module_name: str) -> bool:
+    """Whether the names of this module are the machinery's."""
+    return module_name.partition(".")[0] in EXEMPT
+
+
+def _by_machinery(frame: FrameType | None) -> bool:
+    """Whether the machinery made this read, looking through time-machine's frames and ours. Cached by module name."""
+    name = ""
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name not in _BETWEEN:
+            break
+        frame = frame.f_back
+    found = _exempt.get(name)
+    if found is None:
+        found = _exempt[name] = _is_exempt(name)
+    return found
+
+
+class _Clock:
+    """One clock, in its integer form (``ns``) and its float form (``seconds``).
+
+    The two are given out as bound methods: unlike functions, these do not turn into methods when a class holds one
+    (``class Timer: clock = time.perf_counter``), which is how the builtins they replace behave.
+    """
+
+    __slots__ = ("_real", "_source")
+
+    def __init__(self, source: str, real: Callable[[], int]) -> None:
+        self._source = source
+        self._real = real
+
+    def ns(self) -> int:
+        """Nanoseconds, as the caller may see them."""
+        fresh = self._real()
+        lane = listening()
+        if lane is None:
+            return fresh
+        frame = _frame(1)
+        exempt = _exempt.get(frame.f_globals.get("__name__", ""))
+        if exempt is None:
+            exempt = _by_machinery(frame)
+        seen: int = (virtual if exempt else answer)(lane, self._source, fresh)
+        return seen
+
+    def seconds(self) -> float:
+        """Seconds, as the caller may see them."""
+        fresh = self._real()
+        lane = listening()
+        if lane is None:
+            return fresh / 1e9
+        frame = _frame(1)
+        exempt = _exempt.get(frame.f_globals.get("__name__", ""))
+        if exempt is None:
+            exempt = _by_machinery(frame)
+        seen: int = (virtual if exempt else answer)(lane, self._source, fresh)
+        return seen / 1e9
+
+    def __deepcopy__(self, _memo: object) -> _Clock:
+        return self
+
+
+class _System:
+    """``clock_gettime`` and ``os.times``, which name their clock by argument or give several at once."""
+
+    __slots__ = ("_mono", "_realtime")
+
+    def __init__(self) -> None:
+        self._realtime = getattr(time, "CLOCK_REALTIME", None)
+        self._mono = getattr(time, "CLOCK_MONOTONIC", None)
+
+    def gettime_ns(self, clk_id: int, /) -> int:
+        """``time.clock_gettime_ns``."""
+        return self._read(clk_id, _frame(1))
+
+    def gettime(self, clk_id: int, /) -> float:
+        """``time.clock_gettime``."""
+        return self._read(clk_id, _frame(1)) / 1e9
+
+    def times(self) -> Any:
+        """``os.times``."""
+        fresh = REAL.times()
+        lane = listening()
+        if lane is None or _by_machinery(_frame(1)):
+            return fresh
+        return type(fresh)(answer(lane, "times/5", tuple(fresh)))
+
+    def _read(self, clk_id: int, frame: FrameType) -> int:
+        assert REAL.clock_gettime_ns is not None
+        fresh = REAL.clock_gettime_ns(clk_id)
+        lane = listening()
+        if lane is None or clk_id == self._realtime:
+            return fresh  # the wall clock was answered in C, on the way
+        source = "mono" if clk_id == self._mono else f"clock/{int(clk_id)}"
+        seen: int = (virtual if _by_machinery(frame) else answer)(lane, source, fresh)
+        return seen
+
+    def __deepcopy__(self, _memo: object) -> _System:
+        return self
+
+
+def _read_wall() -> int:
+    """Called from C for each read of the wall clock; the next frame is the reader's."""
+    fresh = _wall.real_ns()
+    lane = listening()
+    if lane is None:
+        return fresh
+    frame = _frame(1)
+    exempt = _exempt.get(frame.f_globals.get("__name__", ""))
+    if exempt is None:
+        exempt = _by_machinery(frame)
+    seen: int = (virtual if exempt else answer)(lane, "wall", fresh)
+    return seen
+
+
+_wall = WallClock(_read_wall)
+REAL.time_ns = _wall.real_ns
+_rebinding = Rebinding(_is_exempt)
+_system = _System()
+_lock = threading.Lock()
+_listeners = 0
+
+
+def _prepare() -> None:
+    clocks = {
+        "mono": ("monotonic", REAL.monotonic_ns),
+        "perf": ("perf_counter", REAL.perf_counter_ns),
+        "process": ("process_time", REAL.process_time_ns),
+        "thread": ("thread_time", REAL.thread_time_ns),
+    }
+    for source, (name, real) in clocks.items():
+        if real is None:
+            continue
+        clock = _Clock(source, real)
+        _rebinding.add(time, name, getattr(time, name), clock.seconds)
+        _rebinding.add(time, f"{name}_ns", getattr(time, f"{name}_ns"), clock.ns)
+    if REAL.clock_gettime_ns is not None:
+        _rebinding.add(time, "clock_gettime", time.clock_gettime, _system.gettime)
+        _rebinding.add(time, "clock_gettime_ns", time.clock_gettime_ns, _system.gettime_ns)
+    _rebinding.add(os, "times", os.times, _system.times)
+
+
+_prepare()
+
+
+def install() -> None:
+    """One more session listens: from the first on, reads come here. Costs the search of modules not seen before."""
+    global _listeners
+    with _lock:
+        _listeners += 1
+        _wall.install()
+        _rebinding.apply()
+
+
+def remove() -> None:
+    """One session less: after the last, the clocks are as they were."""
+    global _listeners
+    with _lock:
+        _listeners -= 1
+        if _listeners == 0:
+            _rebinding.undo()
+            _wall.remove()
