@@ -1,0 +1,176 @@
+"""Credentials: which names and shapes are one, and the stand-in that takes a credential's place.
+
+A stand-in reads ``~rx`` + one letter for its class + a keyed digest + ``~``. Its characters survive headers, URLs and
+JSON strings unescaped, no credential's shape allows ``~``, and so a stand-in is never mistaken for a credential:
+redacting twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b32encode
+from enum import StrEnum
+from functools import lru_cache
+from hashlib import blake2b
+
+RULES = ("credential-names/1", "credential-shapes/1")
+"""The rule sets of this module, by name and version."""
+
+
+class Sort(StrEnum):
+    """Class of a credential: the letter in its stand-in."""
+
+    KEY = "k"
+    """A vendor's key, known by its shape (``sk-…``, ``AKIA…``)."""
+    TOKEN = "t"
+    """A JSON web token."""
+    PEM = "p"
+    """A private key in a PEM frame."""
+    SCHEME = "b"
+    """What follows ``Bearer`` or ``Basic``."""
+    NAMED = "n"
+    """A value whose name says what it is (``password``, ``client_secret``)."""
+    USERINFO = "u"
+    """The password in a URL's user part."""
+    COOKIE = "c"
+    """A cookie's value."""
+
+
+MARK = b"~rx"
+STANDIN = re.compile(rb"~rx([a-z])([a-z2-7]*)0*~")
+"""A stand-in, or the constant of its class (a stand-in without digest)."""
+SHORTEST = 16
+"""Fewest bytes in which a stand-in with a digest fits."""
+
+_LONGEST_DIGEST = 26
+_FRAME = len(MARK) + 2
+
+
+def constant(sort: str) -> bytes:
+    """What every credential of a class is to matching."""
+    return MARK + sort.encode() + b"~"
+
+
+def stand_in(sort: str, original: bytes, secret: bytes, *, fit: bool = True) -> bytes:
+    """The stand-in of a credential.
+
+    Args:
+        sort: Its class.
+        original: The credential; only its keyed digest survives.
+        secret: Key of the digest, of the run or store: equal credentials have equal stand-ins under one secret.
+        fit: Give exactly as many bytes as the original has. A credential under ``SHORTEST`` bytes then leaves only
+            tildes; otherwise it leaves a stand-in of ``SHORTEST`` bytes, which also hides its length.
+    """
+    size = len(original)
+    if size < SHORTEST:
+        if fit:
+            return b"~" * size
+        size = SHORTEST
+    digest = blake2b(original, key=secret[:64], digest_size=16, person=b"reenact-standin").digest()
+    shown = b32encode(digest).rstrip(b"=").lower()[: min(_LONGEST_DIGEST, size - _FRAME)]
+    return MARK + sort.encode() + shown + b"0" * (size - _FRAME - len(shown)) + b"~"
+
+
+def is_stand_in(value: bytes) -> bool:
+    """Whether a whole value is already a stand-in, short ones of tildes included."""
+    return STANDIN.fullmatch(value) is not None or not value.strip(b"~")
+
+
+_STRONG = re.compile(
+    r"(?:api|secret|private|access|account|shared|signing|encryption|master|subscription|auth|service|functions)keys?$"
+    r"|pass(?:word|wd|phrase)s?$|(?:^|db|pg|user|mysql|postgres)pwd$"
+    r"|(?:client|app|api|oauth|webhook|shared|jwt|session|consumer|user|token|signing)secrets?$|^secrets?$"
+    r"|(?:access|refresh|id|auth|bearer|session|security|api|bot|oauth|private|csrf|xsrf|personal|deploy|login)tokens?$"
+    r"|(?:github|gitlab|slack|hf|huggingface|npm|pypi|discord|telegram|vault|gh|notion|linear|consul)token$"
+    r"|authorization$|^authheader$|^setcookie$|^(?:aws)?credentials?$|^pgpass$"
+)
+_FRIENDS = re.compile(
+    r"tokens$|(?:max|min|next|prev|previous|page|continuation|sync|cancel|cancellation|start|end|bos|eos|pad|unk|stop"
+    r"|resume|change|placeholder|prompt|completion|special|mask|cursor|budget|skip|delta|client_request|clientrequest"
+    r"|idempotency|per|each|by|first|last)token$"
+)
+_WEAK = re.compile(r"token$|^jwt$|^cookies?$|^auth$|secret$|^sessionkey$|^sid$|^otp$|^signedurl$")
+_FOLD = str.maketrans("", "", "_-. ")
+
+
+@lru_cache(4096)
+def named(name: str) -> int:
+    """What a field's name says of its value: 2 always a credential, 1 one if it looks random, 0 nothing.
+
+    Names of counts and positions (``max_tokens``, ``next_page_token``) say nothing. Case, ``_``, ``-`` and ``.`` do
+    not matter.
+    """
+    folded = name.lower().translate(_FOLD)
+    if _FRIENDS.search(folded):
+        return 2 if folded.endswith(("accesstokens", "refreshtokens", "apitokens", "authtokens")) else 0
+    if _STRONG.search(folded):
+        return 2
+    return 1 if _WEAK.search(folded) else 0
+
+
+_QUERY = frozenset({
+    "key", "token", "sig", "signature", "xamzsignature", "xamzcredential", "xamzsecuritytoken", "xgoogsignature",
+    "xgoogcredential", "hapikey", "appid", "code", "clientassertion", "ticket", "awsaccesskeyid", "xapikey",
+})  # fmt: skip
+
+
+def named_in_url(name: str) -> int:
+    """The same for a parameter of a query: ``key``, ``sig`` and their like count there, if they look random."""
+    return named(name) or (1 if name.lower().translate(_FOLD) in _QUERY else 0)
+
+
+HEADERS = frozenset({
+    "authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "x-amz-security-token",
+    "x-auth-token", "x-access-token", "x-csrf-token", "x-xsrf-token", "x-functions-key", "ocp-apim-subscription-key",
+    "x-vault-token", "private-token", "job-token", "x-gitlab-token", "x-github-token", "x-subscription-token",
+    "x-amz-access-token", "x-shopify-access-token", "x-token", "apikey", "token", "x-goog-iam-authorization-token",
+    "x-hub-signature", "x-hub-signature-256", "x-stainless-auth", "authentication", "x-ms-authorization-auxiliary",
+    "x-forwarded-access-token", "helicone-auth", "x-registry-auth", "dpop",
+})  # fmt: skip
+"""Headers whose whole value (after its scheme) is a credential."""
+
+COOKIES = frozenset({"cookie", "set-cookie", "cookie2", "set-cookie2"})
+"""Headers that hold ``name=value`` pairs."""
+
+PROTECTED = frozenset({
+    "signature", "encryptedcontent", "thoughtsignature", "toolcallid", "callid", "tooluseid", "requestid", "responseid",
+    "previousresponseid", "itemid", "systemfingerprint", "obfuscation", "signaturedelta", "conversationid", "messageid",
+})  # fmt: skip
+"""Folded names of protocol ids and of what providers signed: a shape inside them is chance, and never edited."""
+
+
+def protected(name: str) -> bool:
+    """Whether a field's value must never be edited."""
+    return name.lower().translate(_FOLD) in PROTECTED
+
+
+_ENVIRONMENT = re.compile(
+    r"(?:^|_)(?:KEY|KEYS|TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|PWD|CREDENTIALS?|APIKEY|AUTH|DSN|COOKIE"
+    r"|CONNECTION_STRING|PAT|PGPASS)(?:_\d+)?$|(?:API|ACCESS|SECRET|PRIVATE)_?KEY|PASSWORD|(?:AUTH|ACCESS|API)_?TOKEN"
+)
+_NOT_ENVIRONMENT = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK", "XDG_SESSION_COOKIE"})
+
+
+def named_in_environment(name: str) -> bool:
+    """Whether an environment variable of this name holds a credential."""
+    upper = name.upper()
+    return upper not in _NOT_ENVIRONMENT and _ENVIRONMENT.search(upper) is not None
+
+
+_RANDOM = re.compile(rb"[\w.\-+/=~%:]{16,}")
+_TRIVIAL = re.compile(
+    rb"(?i)|string|str|null|none|true|false|text|password|secret|token|optional|required|bytes|bearer|undefined|object"
+    rb"|\*+|x{3,}|\[[\w .:-]*\]|<[\w .:-]*>|\$?\{{1,2}[\w .:-]*\}{1,2}|\$[A-Z_][A-Z0-9_]*|redacted|\.{3}"
+)
+
+
+def looks_random(value: bytes) -> bool:
+    """Whether a value could be a token: 16 characters or more of a token's alphabet, letters and digits among them."""
+    if _RANDOM.fullmatch(value) is None:
+        return False
+    return any(48 <= byte <= 57 for byte in value) and value.lower() != value.upper()
+
+
+def trivial(value: bytes) -> bool:
+    """Whether a value only stands for a secret in a schema, a template or an earlier redaction of somebody else."""
+    return _TRIVIAL.fullmatch(value) is not None
