@@ -23,7 +23,7 @@ from types import MethodType, ModuleType
 from typing import Any, Final
 
 from reenact.seams.ambient import answer
-from reenact.seams.lanes import listening
+from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.patching import replace, when_imported
 from reenact.seams.rebinding import Rebinding
 
@@ -111,9 +111,12 @@ def _time_safe(original: Callable[[], tuple[bytes, int | None]]) -> Callable[[],
 
 def _node(original: Callable[[], int]) -> Callable[[], int]:
     def getnode() -> int:
-        fresh = original()
         lane = listening()
-        return fresh if lane is None else answer(lane, "node/48", fresh)
+        if lane is None:
+            return original()
+        with inside(Lane(lane.path, lane.session, lane.gate, below=True)):  # it draws only the first time it is asked
+            fresh = original()
+        return answer(lane, "node/48", fresh)
 
     return getnode
 
