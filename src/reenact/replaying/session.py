@@ -26,6 +26,7 @@ from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
 from reenact.replaying.calls import FrozenCall, RerunCall
 from reenact.replaying.matching import Match, Matcher, Miss
+from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.tape import Tape
 from reenact.seams import lanes
@@ -34,22 +35,6 @@ from reenact.seams.turns import parent_path
 from reenact.seams.watch import WATCH
 
 _LEVELS = [Fidelity.EXACT, Fidelity.SEALED, Fidelity.REDACTED, Fidelity.WITHHELD]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a replay behaves.
-
-    Attributes:
-        through: Names of tools whose own code runs.
-        order: ``exact``, or ``shuffle`` with ``seed``.
-        observe: Collect every difference in one pass instead of stopping at the first.
-    """
-
-    through: tuple[str, ...] = ()
-    order: str = "exact"
-    seed: int = 0
-    observe: bool = False
 
 
 @dataclass(slots=True)
@@ -103,8 +88,9 @@ class ReplaySession:
             return self.recording.deliveries(0)
 
         parts = (again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
-        if self.options.order == "shuffle":
-            return ShuffledGate(self.options.seed, *parts)
+        if self.options.order.startswith("shuffle"):
+            seed = self.options.order.partition(":")[2]
+            return ShuffledGate(int(seed) if seed else 0, *parts)
         return ReplayGate(*parts)
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
@@ -227,7 +213,7 @@ class ReplaySession:
         with self._lock:
             self.divergences.append(divergence)
         halt = Halt(divergence.message)
-        if not self.options.observe:
+        if self.options.on_divergence != "observe":
             self.gate.halt(halt)
             return self.gate.halted or halt
         return halt

@@ -15,7 +15,7 @@ from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
-from reenact.replaying.verdict import Report
+from reenact.replaying.report import Report
 from reenact.timetravel import preview
 
 _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
@@ -93,7 +93,7 @@ def _options(shell: Shell, events: bool, cmd: str | None, how: dict[str, Any]) -
 def _tell(shell: Shell, report: Report, run: str) -> None:
     """The verdict. The first line was announced by the replay itself, before the agent spoke."""
     if shell.json:
-        shell.line(report.to_json() | {"last_line": report.last_line()})
+        shell.line(report.to_json())
         return
     for difference in report.differences:
         for text in difference.text.splitlines():
@@ -102,4 +102,4 @@ def _tell(shell: Shell, report: Report, run: str) -> None:
         shell.talk(f"reenact: {preview.safe(text)}")
     event = next((each.event for each in report.differences if each.event is not None), None)
     shell.talk(f"reenact: next: reenact show {run}" + (f":{event}" if event is not None else ""))
-    shell.talk(f"reenact: {report.last_line()}")
+    shell.talk(f"reenact: {report.last_line}")

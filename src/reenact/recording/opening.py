@@ -1,0 +1,130 @@
+"""Opening a recording: the run as it begins, its store, its redactor, its session, and the seams it listens to."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reenact.abc.redaction import Redactor
+from reenact.abc.sources import Clock, Entropy
+from reenact.abc.store import Store
+from reenact.facts.ids import make_run_id
+from reenact.facts.policy import Policy
+from reenact.facts.run import Entry, Run, Status
+from reenact.privacy import make_redactor
+from reenact.recording.readings import Readings
+from reenact.recording.session import RecordingSession
+from reenact.seams import wiring
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Whom a run is about: agent (``name`` or ``name@version``), user, tenant, session, labels."""
+
+    agent: str = ""
+    user: str | None = None
+    tenant: str | None = None
+    session: str | None = None
+    tags: Mapping[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self.agent.partition("@")[0]
+
+    @property
+    def version(self) -> str:
+        """The agent's version."""
+        return self.agent.partition("@")[2]
+
+
+def new_run(who: Who, entry: Entry, policy: Policy, clock: Clock, entropy: Entropy, **more: Any) -> Run:
+    """A run that begins now."""
+    now_us = clock.wall_us()
+    return Run(
+        id=make_run_id(now_us, entropy.bytes(8)),
+        agent=who.name,
+        version=who.version,
+        entry=entry,
+        user=who.user,
+        tenant=who.tenant,
+        session=who.session,
+        tags={str(k): str(v) for k, v in (who.tags or {}).items()},
+        started_us=now_us,
+        origin_us=clock.mono_us(),
+        retention=policy.retention,
+        **more,
+    )
+
+
+def interpreter(entry_kind: str = "block") -> Entry:
+    """How this process was started, as an entry."""
+    main = sys.modules.get("__main__")
+    return Entry(
+        kind=entry_kind,
+        argv=tuple(getattr(sys, "orig_argv", sys.argv)),
+        file=os.path.abspath(str(getattr(main, "__file__", "") or "")),
+        cwd=os.getcwd(),
+        python=sys.executable,
+        hash_seed=hash_seed(),
+        project=os.getcwd(),
+    )
+
+
+def hash_seed() -> str:
+    """The hash seed in force; empty when the interpreter chose a secret one."""
+    if not sys.flags.hash_randomization:
+        return "0"
+    seed = os.environ.get("PYTHONHASHSEED", "random")
+    return "" if seed == "random" else seed
+
+
+class Opened:
+    """A recording under way: its session and what must be released when it ends.
+
+    Args:
+        run: The run as it begins.
+        store: Where it is kept; closed at the end if ``owned``.
+        policy: What may be kept and how.
+        clock: Our own clock.
+        owned: Whether the store was opened for this recording alone.
+    """
+
+    def __init__(self, run: Run, store: Store, policy: Policy, clock: Clock, *, owned: bool) -> None:
+        redactor: Redactor = make_redactor(run.id, policy)
+        readings = Readings()
+        self._store = store
+        self._owned = owned
+        self._clock = clock
+        run = replace(
+            run,
+            capture={"order": policy.order, "rules": list(redactor.rules), "ignore": dict(policy.ignore)},
+            environment={**wiring.environment(), **run.environment},
+        )
+        self.run = run
+        wiring.install()
+        log = store.begin(run)
+        self.session = RecordingSession(run, log, redactor, clock, policy, readings.saw, readings.work)
+        readings.tokens = self.session.tokens
+
+    def close(self, status: Status, **changes: Any) -> Run:
+        """End the run and release the store."""
+        run = self.session.close(replace(self.run, status=status, ended_us=self._clock.wall_us(), **changes))
+        if self._owned:
+            self._store.close()
+        self.run = run
+        return run
+
+
+def status_of(error: BaseException | None) -> tuple[Status, str]:
+    """How a run that ended with ``error`` stands, and the error in one line."""
+    if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
+        return Status.OK, ""
+    line = traceback.format_exception_only(type(error), error)[-1].strip()
+    if isinstance(error, TimeoutError):
+        return Status.TIMEOUT, line
+    return Status.FAILED, line

@@ -1,0 +1,94 @@
+"""The report of a replay: what it has proved, as one frozen value that travels between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from reenact.facts.call import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One way in which a replay ended otherwise than the recording.
+
+    Attributes:
+        what: ``divergence``, ``stdout``, ``stderr``, ``exit status``, ``file``, ``unused``, ``unread``.
+        text: In words, for people.
+        event: The recorded event it is about, if any.
+        data: The same as data.
+    """
+
+    what: str
+    text: str
+    event: int | None = None
+    data: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a replay.
+
+    Attributes:
+        verdict: ``exact``, ``same`` or ``different``.
+        first_line: Mode, what is frozen, live calls allowed; said before the agent starts, repeated here.
+        last_line: Live calls made, events matched, reordered, moved, unused, fidelity, enforcement and verdict.
+        run: Id of the recorded run.
+        mode: ``code`` or ``events``.
+        divergence: The first divergence as data (``Divergence`` attributes and its message); None without one.
+        differences: Every difference, divergences and results (output, exit status, return value, files) alike.
+        live_calls: Contacts with the world that came about; 0.
+        refused: Contacts that were refused, and where in the agent's code.
+        events, matched, reordered, moved, unused: Counts.
+        unproven: Notes on deliveries whose order is not proven.
+        redacted: Matched events whose bytes redaction has changed.
+        fidelity: The weakest that was served.
+        enforcement: Names of what kept the replay from the world.
+        executed: Crossings the agent's own code made in this replay.
+        digest_chain: Digest over all answers in their order; equal for two replays that handed out the same.
+        exit_code: 0 same, 1 different, 5 contact with the world outside the seams.
+        remarks: What else a reader should know.
+        output: What the entry returned, encoded as text; None where it returned nothing storable.
+        saved: Id of the replay's own run; empty unless it was kept.
+    """
+
+    verdict: str
+    first_line: str
+    last_line: str
+    run: str = ""
+    mode: str = "code"
+    divergence: Mapping[str, Json] | None = None
+    differences: tuple[Difference, ...] = ()
+    live_calls: int = 0
+    refused: tuple[str, ...] = ()
+    events: int = 0
+    matched: int = 0
+    reordered: int = 0
+    moved: int = 0
+    unused: int = 0
+    unproven: tuple[str, ...] = ()
+    redacted: int = 0
+    fidelity: str = "exact"
+    enforcement: tuple[str, ...] = ()
+    executed: int = 0
+    digest_chain: str = ""
+    exit_code: int = 0
+    remarks: tuple[str, ...] = ()
+    output: str | None = None
+    saved: str = ""
+
+    def with_last_line(self, line: str) -> Report:
+        """The same report with its last line."""
+        return replace(self, last_line=line)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON-able data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Report:
+        """The inverse of ``to_json``."""
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+        values["differences"] = tuple(Difference(**entry) for entry in data.get("differences", ()))
+        return cls(**values)

@@ -1,0 +1,134 @@
+"""The verdict: what a replay has proved, put together from its session and its results, and its two lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reenact.errors import Divergence
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+from reenact.replaying.options import Options
+from reenact.replaying.report import Difference, Report
+from reenact.replaying.session import ReplaySession
+
+FROZEN = "http tools models clock random"
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """What a replay had to do with the world.
+
+    Attributes:
+        refused: What was refused, and where in the agent's code.
+        live_calls: Contacts that came about all the same.
+        enforcement: Names of what kept the replay from the world.
+    """
+
+    refused: tuple[str, ...] = ()
+    live_calls: int = 0
+    enforcement: tuple[str, ...] = ()
+
+
+def first_line(run: str, options: Options) -> str:
+    """Mode, what is frozen, live calls allowed: said before the agent's code starts."""
+    frozen = "everything recorded" if options.mode == "events" else FROZEN
+    line = f"replay {tail(run)}  mode: {options.mode}  frozen: {frozen}  live calls allowed: 0"
+    if options.through:
+        line += f"  through: {', '.join(options.through)}"
+    if options.order.startswith("shuffle"):
+        line += f"  order: {options.order}"
+    return line
+
+
+def conclude(
+    session: ReplaySession, differences: Sequence[Difference], contact: Contact, options: Options, saved: str = ""
+) -> Report:
+    """The report of a code replay.
+
+    Args:
+        session: The closed session.
+        differences: How results differ (output, exit status, return value, files).
+        contact: What the guard saw.
+        options: How the replay was asked for.
+        saved: Id of the replay's own run, if it was kept.
+    """
+    tally = session.tally
+    diverged = [from_divergence(divergence) for divergence in session.divergences]
+    unused = [] if diverged and options.on_divergence != "observe" else session.unused()
+    every = [*diverged, *differences]
+    if unused:
+        named = ", ".join(f"{event.number} {event.name}" for event in unused[:5])
+        every.append(
+            Difference(
+                "unused", f"{len(unused)} recorded calls were not made: {named}", unused[0].number,
+                [event.number for event in unused],
+            )
+        )
+    for number in tally.unread:
+        every.append(Difference("unread", f"event {number} was read less far than in the recording", number))
+    unproven = sorted({*session.gate.unproven})
+    exact = not (tally.reordered or tally.moved or unproven)
+    verdict = "different" if every else ("exact" if exact else "same")
+    report = Report(
+        run=session.run.id,
+        verdict=verdict,
+        first_line=first_line(session.run.id, options),
+        last_line="",
+        divergence=diverged[0].data if diverged else None,
+        differences=tuple(every),
+        live_calls=contact.live_calls,
+        refused=contact.refused,
+        events=session.recording.count(),
+        matched=tally.matched,
+        reordered=tally.reordered,
+        moved=tally.moved,
+        unused=len(unused),
+        unproven=tuple(f"order not proven at {number}" for number in unproven),
+        redacted=tally.redacted,
+        fidelity=tally.fidelity.value,
+        enforcement=contact.enforcement,
+        executed=tally.matched,
+        digest_chain=session.digest_chain(),
+        exit_code=5 if contact.refused or contact.live_calls else (1 if every else 0),
+        remarks=(*tally.remarks.values(), *(f"{what} ({count})" for what, count in tally.gaps.items())),
+        saved=saved,
+    )
+    return report.with_last_line(last_line(report))
+
+
+def last_line(report: Report) -> str:
+    """Live calls made, what was matched, fidelity, enforcement, verdict."""
+    counts = f"matched {report.matched} of {report.events}"
+    for name in ("reordered", "moved", "unused"):
+        count = getattr(report, name)
+        if count:
+            counts += f", {name} {count}"
+    word = "different" if report.verdict == "different" else "same"
+    if report.verdict == "exact":
+        word = "same (exact)"
+    if report.redacted:
+        word += f", {report.redacted} redacted"
+    if report.unproven:
+        more = f" and {len(report.unproven) - 1} more" if len(report.unproven) > 1 else ""
+        word += f", {report.unproven[0]}{more}"
+    return (
+        f"live calls made: {report.live_calls}  {counts}  fidelity: {report.fidelity}"
+        f"  enforcement: {', '.join(report.enforcement) or 'none'}  verdict: {word}"
+    )
+
+
+def from_divergence(divergence: Divergence) -> Difference:
+    """A divergence as a difference."""
+    data: Mapping[str, Json] = {
+        "event": divergence.event,
+        "source": divergence.source,
+        "recorded": divergence.recorded,
+        "now": divergence.now,
+        "path": divergence.path,
+        "reason": divergence.reason,
+        "cause": divergence.cause,
+        "message": divergence.message,
+        "next": divergence.next_command,
+    }
+    return Difference("divergence", str(divergence), divergence.event, data)
