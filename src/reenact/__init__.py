@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from reenact.facts.run import Run
     from reenact.recording.api import current_run, record
     from reenact.replaying.api import replay
-    from reenact.seams.models import model
-    from reenact.seams.retrieval import retriever
+    from reenact.seams.models import model, retriever
     from reenact.seams.steps import note, step
     from reenact.seams.tools import tool
     from reenact.store import open_store
@@ -73,7 +72,7 @@ _HOMES = {
     "record": "recording.api",
     "replay": "replaying.api",
     "resume": "timetravel.forking",
-    "retriever": "seams.retrieval",
+    "retriever": "seams.models",
     "step": "seams.steps",
     "tool": "seams.tools",
 }
