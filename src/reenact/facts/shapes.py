@@ -39,14 +39,18 @@ def namespace_of(cls: type) -> Mapping[str, Any]:
     return own
 
 
-def type_name(cls: type) -> str:
-    """``module.QualName`` of a class; the module is ``?`` where the class lies about it. Never raises."""
+def module_name(cls: type) -> str:
+    """Name of the module a class says it is from; ``?`` where it lies about it. Never raises."""
     try:
         module = _MODULE.__get__(cls)
     except Exception:
         module = "?"
-    name: str = _QUALNAME.__get__(cls)
-    return f"{module if type(module) is str else '?'}.{name}"
+    return module if type(module) is str else "?"
+
+
+def type_name(cls: type) -> str:
+    """``module.QualName`` of a class. Never raises."""
+    return f"{module_name(cls)}.{_QUALNAME.__get__(cls)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,324 @@
+"""One decorated function as a seam: how a call of it is described, sealed and revealed.
+
+The same for tools, models and retrievers; they differ in kind, effect and what they say about their answer.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import types
+import typing
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from reenact.errors import UsageError
+from reenact.facts import shapes
+from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
+from reenact.facts.scalars import WRITE
+from reenact.facts.values import decode, describe_error, encode, restore_error
+from reenact.seams.http.source import calling_line
+from reenact.seams.lanes import Lane
+from reenact.seams.mutation import Changes, Look, compare
+from reenact.seams.reapplying import reapply
+from reenact.seams.surroundings import Surroundings
+
+MEDIA = "application/json"
+RECEIVERS = ("self", "cls")
+"""First parameters of methods: part of a call's surroundings, never of its arguments."""
+
+_UNCHANGING = frozenset((str, int, float, bool, bytes, type(None), *WRITE)) - {bytearray}
+_EMPTY = inspect.Parameter.empty
+
+
+class Seam:
+    """A decorated function.
+
+    Args:
+        function: The function itself, without ``staticmethod`` around it.
+        kind: What its calls are.
+        effect: What a call may do to the world.
+        name: What its calls are called; the function's own name where empty.
+        rule: Rule that turns a call into a key.
+        key: Names the effect: a parameter, or a function of the same arguments.
+        view: What to say about a value beside it, as JSON-able data.
+        facts: What to say about each call.
+
+    Raises:
+        UsageError: ``function`` cannot be decorated, or ``key`` names no parameter.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        kind: Kind,
+        effect: Effect,
+        rule: str,
+        name: str | None = None,
+        key: str | Callable[..., Any] | None = None,
+        view: Callable[[Any], Mapping[str, Json]] | None = None,
+        facts: Mapping[str, Json] | None = None,
+    ) -> None:
+        if not callable(function) or isinstance(function, type):
+            raise UsageError(
+                f"{kind.value} takes a function, not {type(function).__name__}",
+                cause="it stands below a framework's own decorator, next to the function",
+                next_command="put it on the line above def",
+            )
+        self.function = function
+        self.kind = kind
+        self.effect = effect
+        self.rule = rule
+        self.name = name or getattr(function, "__name__", "") or type(function).__name__
+        self.key = key
+        self.view = view
+        self.facts = dict(facts or {})
+        self._parameters: tuple[inspect.Parameter, ...] | None = None
+        self._hints: dict[str, Any] | None = None
+        self._surroundings: Surroundings | None = None
+        if isinstance(key, str) and key not in inspect.signature(function).parameters:
+            raise UsageError(
+                f"key {key!r} is no parameter of {self.name}",
+                cause="key is the name of a parameter, or a function of the same arguments",
+                next_command=f"use one of: {', '.join(inspect.signature(function).parameters)}",
+            )
+
+    @property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """Parameters in order; a catch-all pair for what has no signature."""
+        if self._parameters is None:
+            try:
+                self._parameters = tuple(inspect.signature(self.function).parameters.values())
+            except (TypeError, ValueError):
+                self._parameters = (
+                    inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+                    inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+                )
+        return self._parameters
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """Closure and globals."""
+        if self._surroundings is None:
+            self._surroundings = Surroundings(self.function)
+        return self._surroundings
+
+    @property
+    def hints(self) -> dict[str, Any]:
+        """Declared types by parameter, and of the ``return``; what cannot be resolved is absent."""
+        if self._hints is None:
+            self._hints = hints_of(self.function)
+        return self._hints
+
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by parameter name, defaults applied, in the order of the signature.
+
+        Never raises: a call that does not fit keeps what fits, and the function itself raises.
+        """
+        given = dict(kwargs)
+        left = list(args)
+        bound: dict[str, Any] = {}
+        for parameter in self.parameters:
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                bound[parameter.name] = left
+                left = []
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                bound[parameter.name] = given
+            elif left and parameter.kind is not parameter.KEYWORD_ONLY:
+                bound[parameter.name] = left.pop(0)
+            elif parameter.name in given and parameter.kind is not parameter.POSITIONAL_ONLY:
+                bound[parameter.name] = given.pop(parameter.name)
+            elif parameter.default is not _EMPTY:
+                bound[parameter.name] = parameter.default
+        return bound
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The declared types of a function; those that name what does not exist at run time are absent."""
+    target: Any = function if hasattr(function, "__annotations__") else type(function).__call__
+    try:
+        return typing.get_type_hints(target)
+    except Exception:
+        pass
+    found: dict[str, Any] = {}
+    try:
+        annotations: dict[str, Any] = dict(target.__annotations__)
+    except Exception:  # annotations that are computed late, and fail
+        return found
+    for name, hint in annotations.items():
+        try:
+            one = types.SimpleNamespace(__annotations__={name: hint})
+            found.update(typing.get_type_hints(one, globalns=getattr(target, "__globals__", {})))
+        except Exception:
+            continue
+    return found
+
+
+class SeamCall:
+    """One call of a decorated function, from its arguments to its outcome.
+
+    Args:
+        seam: The function.
+        lane: Who calls.
+        args, kwargs: With what.
+    """
+
+    __slots__ = ("_args", "_before", "_bound", "_kwargs", "_lane", "_seam")
+
+    def __init__(self, seam: Seam, lane: Lane, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._seam = seam
+        self._lane = lane
+        self._args = args
+        self._kwargs = kwargs
+        self._bound: dict[str, Any] = {}
+        self._before: Look | None = None
+
+    @property
+    def name(self) -> str:
+        """What is called."""
+        return self._seam.name
+
+    @property
+    def observed(self) -> bool:
+        """Whether its body always runs."""
+        return self._seam.effect is Effect.NONE
+
+    @property
+    def declared(self) -> Any:
+        """Declared type of what it returns; None where nothing is."""
+        return self._seam.hints.get("return")
+
+    def describe(self) -> Call:
+        """The call as a fact."""
+        seam = self._seam
+        bound = self._bound = seam.bind(self._args, self._kwargs)
+        parts = []
+        opaque = {}
+        for place, (name, value) in enumerate(bound.items()):
+            if place == 0 and name in RECEIVERS:
+                continue
+            encoded = encode(value, sort_sets=True)
+            if encoded.opaque:
+                opaque[name] = list(encoded.opaque)
+            parts.append(json.dumps(name).encode() + b":" + encoded.body)
+        head: dict[str, Json] = {"tool": seam.name, "effect": seam.effect.value, **seam.facts}
+        if opaque:
+            head["opaque"] = opaque
+        if seam.key is not None:
+            head["key"] = self._effect_key(bound)
+        if not self.observed:
+            self._before = self._look(None)
+        ordinal = bound.get("tool_call_id")
+        return Call(
+            kind=seam.kind,
+            name=seam.name,
+            effect=seam.effect,
+            rule=seam.rule,
+            head=head,
+            body=b"{" + b",".join(parts) + b"}",
+            media=MEDIA,
+            ordinal=ordinal if type(ordinal) is str else None,
+            source=calling_line(2),
+            observed=self.observed,
+        )
+
+    def _effect_key(self, bound: dict[str, Any]) -> str:
+        key = self._seam.key
+        value = key(*self._args, **self._kwargs) if callable(key) else bound.get(str(key))
+        return value if type(value) is str else encode(value, sort_sets=True).body.decode()
+
+    def _look(self, before: Look | None) -> Look | None:
+        """Look at what the call may change; None when nothing of it can change."""
+        roots = [("args." + name, value) for name, value in self._bound.items() if type(value) not in _UNCHANGING]
+        roots += self._seam.surroundings.variables()
+        return Look(before).take(roots) if roots or before is not None else None
+
+    def perform(self) -> Any:
+        """Call the function (its coroutine, if it is one)."""
+        return self._seam.function(*self._args, **self._kwargs)
+
+    async def perform_async(self) -> Any:
+        """Call the function and await it."""
+        made: Awaitable[Any] = self._seam.function(*self._args, **self._kwargs)
+        return await made
+
+    def changes(self) -> Changes:
+        """What the call has changed so far."""
+        if self._before is None:
+            return Changes()
+        after = self._look(self._before)
+        return compare(self._before, after) if after is not None else Changes()
+
+    def seal(self, result: Any, error: BaseException | None) -> Value | Failure:
+        """What came back, as a fact."""
+        changes = self.changes()
+        head = _evidence(changes)
+        if error is not None:
+            return Failure(describe_error(error), changes.body, head)
+        given = self._given(result)
+        encoded = encode(result)
+        if given is not None:
+            head["same"] = given
+        else:
+            if encoded.opaque:
+                head["opaque"] = list(encoded.opaque)
+            if encoded.shapes and "return" not in self._seam.hints:
+                head["undeclared"] = list(encoded.shapes)
+        if self._seam.view is not None:
+            head.update(self._seam.view(result))
+        return Value(encoded.body, MEDIA, changes.body, head)
+
+    def _given(self, result: Any) -> str | None:
+        """Name of the argument that was handed back itself, if one was and its identity can matter."""
+        if type(result) in _UNCHANGING or type(result) in (tuple, frozenset):
+            return None
+        return next((name for name, value in self._bound.items() if value is result), None)
+
+    def reveal(self, outcome: Value | Failure) -> Any:
+        """A recorded outcome in place of the call: make its changes, then return its value or raise its error.
+
+        Raises:
+            UnreplayableRun: It needs a live value, or a class that is not declared or loaded.
+            Divergence: What it changed is not what it was.
+        """
+        seam = self._seam
+        made: Any = None
+        error = restore_error(outcome.error) if isinstance(outcome, Failure) else None
+        given = outcome.head.get("same") if isinstance(outcome, Value) else None
+        if isinstance(outcome, Value):
+            made = self._bound[given] if given in self._bound else decode(outcome.body, seam.hints.get("return"))
+        if outcome.changes:
+            look = self._before if self._before is not None else Look()
+            declared = {"args." + name: hint for name, hint in seam.hints.items()}
+            reapply(outcome.changes, look, declared, seam.surroundings.assign, seam.name)
+        if error is not None:
+            throw(error)
+        return made
+
+
+def _evidence(changes: Changes) -> dict[str, Json]:
+    """What to say about the changes of a call."""
+    head: dict[str, Json] = {}
+    if changes.roots:
+        head["mutates"] = list(changes.roots)
+    if changes.opaque:
+        head["mutates_opaque"] = list(changes.opaque)
+    if changes.unchecked:
+        head["unchecked"] = list(changes.unchecked)
+    return head
+
+
+def throw(error: BaseException) -> None:
+    """Raise a restored exception as it was: raising would replace its context by what is being handled here."""
+    context = error.__context__
+    try:
+        raise error
+    finally:
+        error.__context__ = context
+
+
+def is_state(value: Any) -> bool:
+    """Whether a value can be somebody's state: a mapping or a record, as a step's return value may be."""
+    cls = type(value)
+    return dict in shapes.mro_of(cls) or shapes.shape_of(cls).kind in ("dataclass", "pydantic", "attrs")

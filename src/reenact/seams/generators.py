@@ -1,0 +1,317 @@
+"""Generators as streams: each item that a generator yields is a segment, its end is the end of the stream.
+
+A segment is a JSON object with one key: ``{"yield": value}``, ``{"return": value}`` (only when not None),
+``{"sent": value}`` for what the consumer sent in and ``{"thrown": "module.Type"}`` for what it threw in. The body of
+the generator runs in the scope of the call, and only while it runs: between two items its consumer is outside.
+
+The decisions live in ``Taping`` (performing) and ``Playing`` (frozen); the four loops below only differ in colour.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Any, TypeVar, get_args
+
+from reenact.abc.session import Frozen, Turn
+from reenact.errors import Divergence
+from reenact.facts.call import End, EndKind, Failure, Value
+from reenact.facts.declared import NOTHING, Candidates, candidates
+from reenact.facts.decoding import restore
+from reenact.facts.shapes import type_name
+from reenact.facts.values import describe_error, encode, restore_error
+from reenact.seams import lanes
+from reenact.seams.functions import MEDIA, SeamCall, throw
+from reenact.seams.lanes import Lane
+from reenact.seams.turns import NOW
+
+T = TypeVar("T")
+HEAD = {"generator": True}
+
+
+class Scope:
+    """The scope of one call, entered for each stretch of its body."""
+
+    __slots__ = ("_crossing", "_lane")
+
+    def __init__(self, crossing: Any) -> None:
+        self._crossing = crossing
+        self._lane: Lane | None = None
+
+    @contextmanager
+    def resumed(self) -> Iterator[None]:
+        """While the body runs."""
+        if self._lane is None:
+            with self._crossing.enter():
+                self._lane = lanes.current()
+                yield
+        else:
+            with lanes.inside(self._lane):
+                yield
+
+
+class Taping:
+    """Notes a generator that is being performed. Every method gives the turn to wait for; none raises.
+
+    A call whose body runs in replays too (observed, or rerun) has no stream: a digest of its items is its value.
+    """
+
+    def __init__(self, lane: Lane, crossing: Any, call: SeamCall) -> None:
+        self._session = lane.session
+        self._crossing = crossing
+        self._call = call
+        self.whole = crossing.mode == "rerun" or call.observed
+        self._begun = False
+        self._items = 0
+        self._digest = blake2b(digest_size=16)
+        self.scope = Scope(crossing)
+
+    def _guarded(self, note: Callable[[], Any]) -> Any:
+        try:
+            return note()
+        except Exception as fault:
+            if self._session.fault(fault):
+                raise
+            return NOW
+
+    def ready(self) -> Turn[None]:
+        """Before the body begins."""
+        turn: Turn[None] = NOW if self._crossing.mode == "rerun" else self._crossing.ready()
+        return turn
+
+    def begin(self) -> Turn[None]:
+        """Before the first item or end is handed over."""
+        if self._begun or self.whole:
+            return NOW
+        self._begun = True
+        turn: Turn[None] = self._guarded(lambda: self._crossing.head(HEAD))
+        return turn
+
+    def part(self, key: str, value: Any) -> Turn[None]:
+        """One item (``yield``), or what the consumer put in (``sent``, ``thrown``)."""
+
+        def note() -> Turn[None]:
+            data = b'{"%s":%s}' % (key.encode(), encode(value).body)
+            if self.whole:
+                self._items += 1
+                self._digest.update(data)
+                return NOW
+            turn: Turn[None] = self._crossing.segment(data)
+            return turn
+
+        turn: Turn[None] = self._guarded(note)
+        return turn
+
+    def returned(self, value: Any) -> Iterator[Turn[None]]:
+        """The generator came to its end."""
+        yield self.begin()
+        if value is not None:
+            yield self.part("return", value)
+        if self.whole:
+            body = json.dumps({"items": self._items, "digest": self._digest.hexdigest()}).encode()
+            yield self._guarded(lambda: self._crossing.settle(Value(body, MEDIA, head=HEAD)))
+        else:
+            yield self._guarded(lambda: self._crossing.end(End(EndKind.EOF)))
+
+    def failed(self, error: Exception) -> Iterator[Turn[None]]:
+        """The generator raised."""
+        yield self.begin()
+        if self.whole:
+            yield self._guarded(lambda: self._crossing.settle(Failure(describe_error(error), head=HEAD)))
+        else:
+            yield self._guarded(lambda: self._crossing.end(End(EndKind.ERROR, describe_error(error))))
+
+    def dropped(self, kind: EndKind) -> None:
+        """Its consumer ended it."""
+        if self._crossing.mode == "live":
+            self._guarded(lambda: self._crossing.dropped(End(kind)))
+
+
+class Playing:
+    """Reads a recorded generator back."""
+
+    def __init__(self, call: SeamCall, crossing: Frozen) -> None:
+        self._call = call
+        self.crossing = crossing
+        args = get_args(call.declared)
+        self._of: Candidates = candidates(args[0]) if args else NOTHING
+        self.value: Any = None
+
+    def outcome(self, outcome: Value | Failure) -> Any:
+        """What was kept of a generator that was not kept as a stream; raises what it had raised."""
+        return self._call.reveal(outcome)
+
+    def read(self, part: bytes | End) -> tuple[str, Any]:
+        """One part: ``("yield", item)``, ``("return", value)``, ``("end", None)`` or what the consumer had put in.
+
+        Raises:
+            Whatever the generator had raised.
+        """
+        if isinstance(part, End):
+            if part.error is not None:
+                throw(restore_error(part.error))
+            return "end", None
+        ((key, node),) = json.loads(part).items()
+        if key == "return":
+            self.value = restore(node)
+        return key, restore(node, self._of) if key == "yield" else node
+
+    def agree(self, part: tuple[str, Any], key: str, value: Any) -> None:
+        """Check that the consumer puts in what it had put in.
+
+        Raises:
+            Divergence: It does not.
+        """
+        now = json.loads(encode(value).body)
+        if part != (key, now):
+            raise Divergence(
+                f"{self._call.name} is given something else than when it was recorded",
+                event=self.crossing.event,
+                recorded=list(part),
+                now=[key, now],
+                path=key,
+            )
+
+
+def thrown(error: BaseException) -> str:
+    """How an exception that a consumer throws in is kept."""
+    return type_name(type(error))
+
+
+def taped(tape: Taping, body: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Perform a generator and note it."""
+    resume: Callable[[], Any] = body.__next__
+    while True:
+        try:
+            with tape.scope.resumed():
+                item = resume()
+        except StopIteration as stop:
+            for turn in tape.returned(stop.value):
+                turn.wait()
+            return stop.value  # type: ignore[no-any-return]
+        except Exception as error:
+            for turn in tape.failed(error):
+                turn.wait()
+            raise
+        except BaseException:
+            tape.dropped(EndKind.CANCELLED)
+            raise
+        tape.begin().wait()
+        tape.part("yield", item).wait()
+        try:
+            sent = yield item
+        except GeneratorExit:
+            with tape.scope.resumed():
+                body.close()
+            tape.dropped(EndKind.CLOSED)
+            raise
+        except BaseException as error:
+            tape.part("thrown", thrown(error)).wait()
+            resume = _throwing(body, error)
+        else:
+            if sent is not None:
+                tape.part("sent", sent).wait()
+            resume = _sending(body, sent)
+
+
+def _throwing(body: Any, error: BaseException) -> Callable[[], Any]:
+    return lambda: body.throw(error)
+
+
+def _sending(body: Any, sent: Any) -> Callable[[], Any]:
+    return lambda: body.send(sent)
+
+
+def played(play: Playing) -> Generator[Any, Any, Any]:
+    """Give a recorded generator again."""
+    crossing = play.crossing
+    if crossing.form != "stream":
+        return play.outcome(crossing.outcome().wait())
+    crossing.head().wait()
+    while True:
+        key, value = play.read(crossing.part().wait())
+        if key == "end":
+            return play.value
+        if key != "yield":
+            continue
+        try:
+            sent = yield value
+        except GeneratorExit:
+            crossing.dropped()
+            raise
+        except BaseException as error:
+            play.agree(play.read(crossing.part().wait()), "thrown", thrown(error))
+        else:
+            if sent is not None:
+                play.agree(play.read(crossing.part().wait()), "sent", sent)
+
+
+async def taped_async(tape: Taping, body: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+    """``taped`` for asynchronous generators."""
+    resume: Callable[[], Any] = body.__anext__
+    while True:
+        try:
+            with tape.scope.resumed():
+                item = await resume()
+        except StopAsyncIteration:
+            for turn in tape.returned(None):
+                await turn
+            return
+        except Exception as error:
+            for turn in tape.failed(error):
+                await turn
+            raise
+        except BaseException:
+            tape.dropped(EndKind.CANCELLED)
+            raise
+        await tape.begin()
+        await tape.part("yield", item)
+        try:
+            sent = yield item
+        except GeneratorExit:
+            with tape.scope.resumed():
+                await body.aclose()
+            tape.dropped(EndKind.CLOSED)
+            raise
+        except BaseException as error:
+            await tape.part("thrown", thrown(error))
+            resume = _athrowing(body, error)
+        else:
+            if sent is not None:
+                await tape.part("sent", sent)
+            resume = _asending(body, sent)
+
+
+def _athrowing(body: Any, error: BaseException) -> Callable[[], Any]:
+    return lambda: body.athrow(error)
+
+
+def _asending(body: Any, sent: Any) -> Callable[[], Any]:
+    return lambda: body.asend(sent)
+
+
+async def played_async(play: Playing) -> AsyncGenerator[Any, Any]:
+    """``played`` for asynchronous generators."""
+    crossing = play.crossing
+    if crossing.form != "stream":
+        play.outcome(await crossing.outcome())
+        return
+    await crossing.head()
+    while True:
+        key, value = play.read(await crossing.part())
+        if key == "end":
+            return
+        if key != "yield":
+            continue
+        try:
+            sent = yield value
+        except GeneratorExit:
+            crossing.dropped()
+            raise
+        except BaseException as error:
+            play.agree(play.read(await crossing.part()), "thrown", thrown(error))
+        else:
+            if sent is not None:
+                play.agree(play.read(await crossing.part()), "sent", sent)

@@ -1,0 +1,323 @@
+"""Steps: stretches of the agent's own code that its author named, with the state before and after.
+
+A step always runs, in replays too; its states are compared there. ``note`` keeps evidence beside the events.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, TypeVar
+
+from reenact.abc.session import Turn
+from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
+from reenact.facts.values import describe_error, encode, jsonable
+from reenact.seams import lanes
+from reenact.seams.functions import MEDIA, Seam, is_state
+from reenact.seams.http.source import calling_line
+from reenact.seams.lanes import Lane, listening
+from reenact.seams.switchboard import begin
+from reenact.seams.turns import NOW
+
+F = TypeVar("F", bound=Callable[..., Any])
+RULE = "step/1"
+_COUNTER = "=step"
+
+
+def note(key: str, value: Any) -> None:
+    """Keep evidence on the event the caller is inside, or on the run. Does nothing while nobody listens.
+
+    Args:
+        key: What it is.
+        value: Anything; what is not JSON is kept as people would read it.
+    """
+    lane = listening()
+    if lane is None:
+        return
+    try:
+        lane.session.note(lane, key, jsonable(encode(value).body))
+    except Exception as error:
+        if lane.session.fault(error):
+            raise
+
+
+def step(name: str, state: Any = None) -> Step:
+    """Name a stretch of the agent's code.
+
+    As a context manager (``with`` and ``async with``) it gives the state back: ``with step("plan", state) as state``.
+    As a decorator of a function of any sort, the parameter named ``state`` is the state, and the return value is the
+    state afterwards if it is a mapping or a record. An exception passes through untouched. Idle it does nothing.
+
+    Args:
+        name: What the author calls it.
+        state: The agent's state, for the context manager.
+    """
+    return Step(name, state)
+
+
+class Passage:
+    """One passage through a step: from its first line to its end.
+
+    Args:
+        name: The step.
+        state: The state at its start; kept live, so that what is changed in place shows at its end.
+    """
+
+    __slots__ = ("_crossing", "_inside", "_lane", "_scope", "state")
+
+    def __init__(self, name: str, state: Any) -> None:
+        self.state = state
+        self._crossing: Any = None
+        self._scope: AbstractContextManager[None] | None = None
+        self._inside: Lane | None = None
+        lane = self._lane = listening()
+        if lane is None:
+            return
+
+        def describe() -> Call:
+            head = {"step": name, "number": lane._ordinal(_COUNTER)}
+            return Call(
+                kind=Kind.STEP,
+                name=name,
+                effect=Effect.NONE,
+                rule=RULE,
+                head=head,
+                body=encode(state).body,
+                media=MEDIA,
+                channel=f"step/{name}",
+                source=calling_line(2),
+                observed=True,
+            )
+
+        self._crossing = begin(lane, describe)
+        if self._crossing is not None:
+            self._checkpoint("in", state)
+
+    def enter(self) -> None:
+        """The code of the step runs now."""
+        if self._crossing is not None and self._scope is None:
+            scope = lanes.inside(self._inside) if self._inside is not None else self._crossing.enter()
+            scope.__enter__()
+            self._scope = scope
+            self._inside = lanes.current()
+
+    def leave(self) -> None:
+        """Other code runs now: the step has ended, or rests at a ``yield``."""
+        scope, self._scope = self._scope, None
+        if scope is not None:
+            scope.__exit__(None, None, None)
+
+    def end(self, state: Any, error: BaseException | None) -> Turn[None]:
+        """The step has ended; gives the turn to wait for."""
+        self.leave()
+        crossing = self._crossing
+        if crossing is None:
+            return NOW
+        if error is not None and not isinstance(error, Exception):
+            if crossing.mode == "live":
+                crossing.dropped(End(EndKind.CLOSED if isinstance(error, GeneratorExit) else EndKind.CANCELLED))
+            return NOW
+        outcome = self._outcome(state, error)
+        if outcome is None:
+            return NOW
+        turn: Turn[None] = crossing.settle(outcome)
+        return turn
+
+    def _outcome(self, state: Any, error: BaseException | None) -> Value | Failure | None:
+        try:
+            self._checkpoint("out", state)
+            if error is not None:
+                return Failure(describe_error(error))
+            encoded = encode(state)
+            return Value(encoded.body, MEDIA, head={"opaque": list(encoded.opaque)} if encoded.opaque else {})
+        except Exception as fault:
+            self._faulted(fault)
+            return None
+
+    def _checkpoint(self, phase: str, state: Any) -> None:
+        lane = self._lane
+        if lane is None or state is None:
+            return
+        try:
+            lane.session.checkpoint(self._crossing.event, phase, slots(state))
+        except Exception as fault:
+            self._faulted(fault)
+
+    def _faulted(self, fault: Exception) -> None:
+        if self._lane is not None and self._lane.session.fault(fault):
+            raise fault
+
+
+def slots(state: Any) -> Mapping[str, bytes]:
+    """A state as checkpoint slots: one for each key of a dictionary, else a single one without a name."""
+    if type(state) is dict and all(type(key) is str and key for key in state):
+        return {key: encode(value).body for key, value in list(state.items())}
+    return {"": encode(state).body}
+
+
+class Step:
+    """What ``step`` gives: a context manager in both colours, and a decorator."""
+
+    __slots__ = ("_name", "_open", "_state")
+
+    def __init__(self, name: str, state: Any) -> None:
+        self._name = name
+        self._state = state
+        self._open: list[Passage] = []
+
+    def __enter__(self) -> Any:
+        passage = Passage(self._name, self._state)
+        passage.enter()
+        self._open.append(passage)
+        return passage.state
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._open.pop().end(self._state, error).wait()
+
+    async def __aenter__(self) -> Any:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._open.pop().end(self._state, error)
+
+    def __call__(self, function: F) -> F:
+        """Decorate a function: each call is one passage through the step."""
+        if isinstance(function, (staticmethod, classmethod)):
+            return type(function)(self(function.__func__))
+        seam = Seam(function, kind=Kind.STEP, effect=Effect.NONE, rule=RULE, name=self._name)
+        if inspect.isasyncgenfunction(function):
+            wrapper = _async_generator(seam)
+        elif inspect.isgeneratorfunction(function):
+            wrapper = _generator(seam)
+        elif inspect.iscoroutinefunction(function):
+            wrapper = _coroutine(seam)
+        else:
+            wrapper = _plain(seam)
+        return functools.wraps(function)(wrapper)  # type: ignore[return-value]
+
+
+def _passage(seam: Seam, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Passage:
+    passage = Passage(seam.name, seam.bind(args, kwargs).get("state"))
+    passage.enter()
+    return passage
+
+
+def _after(passage: Passage, result: Any) -> Any:
+    """The state a decorated function leaves."""
+    return result if is_state(result) else passage.state
+
+
+def _plain(seam: Seam) -> Callable[..., Any]:
+    function = seam.function
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if listening() is None:
+            return function(*args, **kwargs)
+        passage = _passage(seam, args, kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            passage.end(passage.state, error).wait()
+            raise
+        passage.end(_after(passage, result), None).wait()
+        return result
+
+    return called
+
+
+def _coroutine(seam: Seam) -> Callable[..., Any]:
+    function = seam.function
+
+    async def called(*args: Any, **kwargs: Any) -> Any:
+        if listening() is None:
+            return await function(*args, **kwargs)
+        passage = _passage(seam, args, kwargs)
+        try:
+            result = await function(*args, **kwargs)
+        except BaseException as error:
+            await passage.end(passage.state, error)
+            raise
+        await passage.end(_after(passage, result), None)
+        return result
+
+    return called
+
+
+def _generator(seam: Seam) -> Callable[..., Any]:
+    function = seam.function
+
+    def called(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        if listening() is None:
+            return (yield from function(*args, **kwargs))
+        passage = _passage(seam, args, kwargs)
+        body = function(*args, **kwargs)
+        resume = body.__next__
+        try:
+            while True:
+                passage.enter()
+                try:
+                    item = resume()
+                finally:
+                    passage.leave()
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    body.close()
+                    raise
+                except BaseException as error:
+                    resume = functools.partial(body.throw, error)
+                else:
+                    resume = functools.partial(body.send, sent)
+        except StopIteration as stop:
+            passage.end(_after(passage, stop.value), None).wait()
+            return stop.value
+        except BaseException as error:
+            passage.end(passage.state, error).wait()
+            raise
+
+    return called
+
+
+def _async_generator(seam: Seam) -> Callable[..., Any]:
+    function = seam.function
+
+    async def called(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        passage = None if listening() is None else _passage(seam, args, kwargs)
+        body = function(*args, **kwargs)
+        resume = body.__anext__
+        try:
+            while True:
+                if passage is not None:
+                    passage.enter()
+                try:
+                    item = await resume()
+                finally:
+                    if passage is not None:
+                        passage.leave()
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    await body.aclose()
+                    raise
+                except BaseException as error:
+                    resume = functools.partial(body.athrow, error)
+                else:
+                    resume = functools.partial(body.asend, sent)
+        except StopAsyncIteration:
+            if passage is not None:
+                await passage.end(passage.state, None)
+        except BaseException as error:
+            if passage is not None:
+                await passage.end(passage.state, error)
+            raise
+
+    return called
+
+

@@ -1,0 +1,83 @@
+"""What a function can reach and change: its arguments, its closure, the globals its own code names.
+
+Reads only; the variables are looked at through the interpreter's own structures, never through the agent's code.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_NOT_STATE = (
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    type,
+    staticmethod,
+    classmethod,
+    property,
+)
+_GLOBAL_NAMES = frozenset(("LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME", "DELETE_GLOBAL"))
+
+
+class Surroundings:
+    """The variables around one function.
+
+    Args:
+        function: The function; anything without code of its own has no surroundings.
+    """
+
+    __slots__ = ("_cells", "_function", "_globals", "_names")
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        code = getattr(function, "__code__", None)
+        self._function = function
+        self._globals: dict[str, Any] = getattr(function, "__globals__", {})
+        self._cells: tuple[tuple[str, types.CellType], ...] = ()
+        self._names: tuple[str, ...] = ()
+        if isinstance(code, types.CodeType):
+            self._cells = tuple(zip(code.co_freevars, getattr(function, "__closure__", None) or (), strict=False))
+            self._names = tuple(dict.fromkeys(_global_names(code)))
+
+    def variables(self) -> Iterator[tuple[str, Any]]:
+        """Closure cells (``cell.NAME``) and globals (``global.NAME``) that hold something a call may change."""
+        for name, cell in self._cells:
+            try:
+                value = cell.cell_contents
+            except ValueError:  # a cell that is still empty
+                continue
+            if not _is_code(value):
+                yield "cell." + name, value
+        for name in self._names:
+            value = self._globals.get(name, self)
+            if value is not self and not _is_code(value):
+                yield "global." + name, value
+
+    def assign(self, root: str, value: Any) -> None:
+        """Bind a variable anew.
+
+        Raises:
+            KeyError: The function has no such variable.
+        """
+        sort, name = root.split(".", 1)
+        if sort == "global":
+            self._globals[name] = value
+            return
+        dict(self._cells)[name].cell_contents = value
+
+
+def _is_code(value: Any) -> bool:
+    # By exact lineage: ``isinstance`` would ask the agent's own ``__class__``.
+    return any(sort in type.__dict__["__mro__"].__get__(type(value)) for sort in _NOT_STATE)
+
+
+def _global_names(code: types.CodeType) -> Iterator[str]:
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in _GLOBAL_NAMES and isinstance(instruction.argval, str):
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _global_names(constant)

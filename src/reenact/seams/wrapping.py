@@ -1,0 +1,141 @@
+"""The wrapper around a decorated function, in the colour the function has.
+
+While nobody listens each wrapper costs one look at a module variable and one forwarded call. A wrapper is the same
+sort of function as what it wraps (coroutine function, generator function …), because frameworks ask.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import Any, TypeVar
+
+from reenact.seams import lanes
+from reenact.seams.functions import Seam, SeamCall
+from reenact.seams.generators import Playing, Taping, played, played_async, taped, taped_async
+from reenact.seams.lanes import Lane, listening
+from reenact.seams.switchboard import across, begin, cross
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def decorate(function: F, make: Callable[[Callable[..., Any]], Seam]) -> F:
+    """Wrap a function (or the function inside a ``staticmethod`` or ``classmethod``) as a seam.
+
+    Args:
+        function: What was decorated.
+        make: Describes the bare function.
+
+    Returns:
+        A function of the same sort, signature and documentation.
+    """
+    wrapper: Any
+    if isinstance(function, (staticmethod, classmethod)):
+        wrapper = type(function)(wrap(make(function.__func__)))
+    else:
+        wrapper = wrap(make(function))
+    return wrapper  # type: ignore[no-any-return]
+
+
+def wrap(seam: Seam) -> Callable[..., Any]:
+    """A function that crosses the seam when somebody listens, and calls through when nobody does."""
+    function = seam.function
+    if inspect.isasyncgenfunction(function):
+        wrapper = _async_generator(seam)
+    elif inspect.isgeneratorfunction(function):
+        wrapper = _generator(seam)
+    elif inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        wrapper = _coroutine(seam)
+    else:
+        wrapper = _plain(seam)
+    return functools.wraps(function)(wrapper)
+
+
+def _plain(seam: Seam) -> Callable[..., Any]:
+    function = seam.function
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if not lanes._sessions:
+            return function(*args, **kwargs)
+        lane = listening()
+        if lane is None:
+            return function(*args, **kwargs)
+        call = SeamCall(seam, lane, args, kwargs)
+        return cross(lane, call.describe, call.perform, call.seal, call.reveal)
+
+    return called
+
+
+def _coroutine(seam: Seam) -> Callable[..., Any]:
+    function = seam.function
+
+    async def called(*args: Any, **kwargs: Any) -> Any:
+        if not lanes._sessions:
+            return await function(*args, **kwargs)
+        lane = listening()
+        if lane is None:
+            return await function(*args, **kwargs)
+        call = SeamCall(seam, lane, args, kwargs)
+        return await across(lane, call.describe, call.perform_async, call.seal, call.reveal)
+
+    return called
+
+
+def _generator(seam: Seam) -> Callable[..., Any]:
+    function = seam.function
+
+    def called(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        lane = listening()
+        streamed = None if lane is None else _stream(seam, lane, args, kwargs)
+        if streamed is None:
+            return (yield from function(*args, **kwargs))
+        if isinstance(streamed, Playing):
+            return (yield from played(streamed))
+        streamed.ready().wait()
+        return (yield from taped(streamed, function(*args, **kwargs)))
+
+    return called
+
+
+def _async_generator(seam: Seam) -> Callable[..., Any]:
+    function = seam.function
+
+    async def called(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        lane = listening()
+        streamed = None if lane is None else _stream(seam, lane, args, kwargs)
+        body: AsyncGenerator[Any, Any]
+        if isinstance(streamed, Playing):
+            body = played_async(streamed)
+        elif streamed is None:
+            body = function(*args, **kwargs)
+        else:
+            await streamed.ready()
+            body = taped_async(streamed, function(*args, **kwargs))
+        # What "yield from" does, which asynchronous generators lack.
+        resume = body.__anext__
+        while True:
+            try:
+                item = await resume()
+            except StopAsyncIteration:
+                return
+            try:
+                sent = yield item
+            except GeneratorExit:
+                await body.aclose()
+                raise
+            except BaseException as error:
+                resume = functools.partial(body.athrow, error)
+            else:
+                resume = functools.partial(body.asend, sent)
+
+    return called
+
+
+def _stream(seam: Seam, lane: Lane, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Taping | Playing | None:
+    """Begin the crossing of a generator, when its first item is asked for."""
+    call = SeamCall(seam, lane, args, kwargs)
+    crossing = begin(lane, call.describe)
+    if crossing is None:
+        return None
+    return Playing(call, crossing) if crossing.mode == "frozen" else Taping(lane, crossing, call)
