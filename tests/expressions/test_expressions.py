@@ -210,6 +210,8 @@ JSON = st.recursive(
     max_leaves=8,
 )
 
+OPERATORS = ("+", "-", "*", "/", "//", "%", "<", "<=", ">", ">=", "==", "!=", "in", "not in", "and", "or")
+
 LEAVES = st.sampled_from(
     [
         "status",
@@ -229,9 +231,7 @@ LEAVES = st.sampled_from(
 TREES = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from("+ - * / // % < <= > >= == != in and or".split() + ["not in"]), inner).map(
-            lambda parts: f"({parts[0]} {parts[1]} {parts[2]})"
-        ),
+        st.tuples(inner, st.sampled_from(OPERATORS), inner).map(lambda parts: f"({parts[0]} {parts[1]} {parts[2]})"),
         st.tuples(st.sampled_from(FUNCTIONS), inner).map(lambda parts: f"{parts[0]}({parts[1]})"),
         st.tuples(st.sampled_from(FUNCTIONS), LEAVES, inner).map(lambda p: f"{p[0]}(x == {p[1]} for x in {p[2]})"),
         st.tuples(inner, inner).map(lambda parts: f"{parts[0]}[{parts[1]}]"),
@@ -257,9 +257,35 @@ def test_every_sentence_of_the_grammar_evaluates(text: str, args: Any, result: A
 
 
 PIECES = st.sampled_from(
-    list("()[]{}.,:=+-*/%@~^|&<>#01'\"\\\n\t\x00é\ud800")
-    + ["status", "args", "result", "calls", "__class__", "__globals__", "lambda", "for", "in", "if", "else", "not"]
-    + ["and", "or", "==", "**", ":=", "await", "yield", "import", "1e999", "0x10", "None", "True", "f'", "b'"]
+    [
+        *"()[]{}.,:=+-*/%@~^|&<>#01'\"\\\n\t\x00é�",
+        "status",
+        "args",
+        "result",
+        "calls",
+        "__class__",
+        "__globals__",
+        "lambda",
+        "for",
+        "in",
+        "if",
+        "else",
+        "not",
+        "and",
+        "or",
+        "==",
+        "**",
+        ":=",
+        "await",
+        "yield",
+        "import",
+        "1e999",
+        "0x10",
+        "None",
+        "True",
+        "f'",
+        "b'",
+    ]
 )
 
 

@@ -15,6 +15,11 @@ INTERNAL = 70
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+"""What a shell reports for a program that a closed pipe ended."""
+
+
+class ReaderLeft(Exception):
+    """Whoever read our standard output closed it before the end (``reenact ls | head``)."""
 
 
 def report(error: BaseException) -> int:
@@ -31,7 +36,7 @@ def report(error: BaseException) -> int:
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
         click.echo("reenact: interrupted", err=True)
         return INTERRUPTED
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, (ReaderLeft, BrokenPipeError)):
         _hush()
         return BROKEN_PIPE
     if debug:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from reenact.errors import UsageError
-from reenact.interfaces.cli.failures import report
+from reenact.interfaces.cli.failures import ReaderLeft, report
 from reenact.interfaces.cli.shell import Command, Shell, common_options
 from reenact.interfaces.cli.table import BY_NAME, COMMANDS, Entry
 
@@ -65,13 +65,21 @@ class LazyGroup(click.Group):
             for text in _FIRST_STEPS:
                 formatter.write(f"  {text}\n")
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a reader who leaves early is told apart from what click calls a failure (its code is 1)."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise ReaderLeft from None
+        return result
+
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
         """Run one command line and leave with its exit code; no traceback reaches a person unasked."""
         extra.pop("standalone_mode", None)
         extra.setdefault("prog_name", "reenact")
         try:
             code = super().main(args, standalone_mode=False, obj=Shell(), **extra)
-            sys.stdout.flush()
         except (Exception, KeyboardInterrupt) as error:
             code = report(error)
         sys.exit(code if isinstance(code, int) else 0)

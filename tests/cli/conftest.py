@@ -1,0 +1,68 @@
+"""A shelf of recorded runs behind the command line, and a way to call it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from reenact.interfaces.cli import opening
+from reenact.interfaces.cli.main import cli
+from tests.cli import scenes
+from tests.cli.shelf import Shelf
+
+
+@dataclass
+class Answer:
+    """What one command line did."""
+
+    code: int
+    out: str
+    err: str
+    raw: bytes
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+    @property
+    def data(self) -> list[Any]:
+        return [json.loads(line) for line in self.lines]
+
+
+@pytest.fixture
+def shelf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shelf:
+    """An empty store, in an empty directory without settings."""
+    shelf = Shelf()
+    monkeypatch.chdir(tmp_path)
+    for name in ("REENACT_STORE", "REENACT_DEBUG", "REENACT_DISABLE", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(opening, "open_store", lambda url=None: shelf)
+    return shelf
+
+
+@pytest.fixture
+def filled(shelf: Shelf) -> Shelf:
+    """A loop, a failure and a stepped run, oldest first."""
+    scenes.loop(shelf)
+    scenes.broken(shelf)
+    scenes.stepped(shelf)
+    return shelf
+
+
+@pytest.fixture
+def reenact(shelf: Shelf) -> Callable[..., Answer]:
+    """Call the command line as ``reenact(*words)``."""
+
+    def call(*words: str, **extra: Any) -> Answer:
+        result = CliRunner().invoke(cli, list(words), **extra)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Answer(result.exit_code, result.stdout, result.stderr, result.stdout_bytes)
+
+    return call

@@ -1,0 +1,234 @@
+"""A store on a shelf: the smallest reading of ``abc.store`` over records, to test the views without a back end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from reenact.errors import EventNotFound, RunNotFound
+from reenact.facts.call import End, Stream, Value
+from reenact.facts.event import Event, LaneFact, Payload
+from reenact.facts.ids import tail
+from reenact.facts.order import Delivery
+from reenact.facts.record import (
+    CallIssued,
+    CallSettled,
+    CheckpointTaken,
+    GapNoted,
+    HeadArrived,
+    LaneOpened,
+    Noted,
+    Printed,
+    Record,
+    RunClosed,
+    RunOpened,
+    SegmentArrived,
+    StreamEnded,
+)
+from reenact.facts.run import Run
+
+FAILED = ("failed", "timeout", "interrupted")
+
+
+class ShelfLog:
+    """The write side and the read side of one run."""
+
+    def __init__(self) -> None:
+        self.kept: list[Event] = []
+        self.bodies: dict[str, bytes] = {}
+        self.paths: dict[int, str] = {}
+        self.slots: dict[tuple[int, str], Mapping[str, bytes]] = {}
+        self.noted: dict[int | None, dict[str, Any]] = {}
+        self.out: list[Printed] = []
+        self.missing: list[tuple[str, str, int]] = []
+        self._run: Run | None = None
+
+    @property
+    def run(self) -> Run:
+        assert self._run is not None
+        return self._run
+
+    def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
+        for record in records:
+            self._take(record)
+
+    def close(self) -> None:
+        pass
+
+    def _take(self, record: Record) -> None:
+        match record:
+            case RunOpened(run=run) | RunClosed(run=run):
+                self._run = run
+            case LaneOpened(number=number, path=path):
+                self.paths[number] = path
+            case CallIssued(event=number, call=call):
+                key = hashlib.sha256(f"{call.kind} {call.name} {call.head.get('url')}".encode() + call.body).hexdigest()
+                event = Event(self.run.id, number, self.paths[record.lane], record.position, record.parent,
+                              replace(call, body=b""), issued_us=record.at_us, key=key)  # fmt: skip
+                self.kept.append(replace(event, request=self._keep(call.body)))
+            case CallSettled(event=number, outcome=Value() as value):
+                self._change(
+                    number, outcome=replace(value, body=b""), answer=self._keep(value.body), ended_us=record.at_us
+                )
+            case CallSettled(event=number, outcome=outcome):
+                self._change(number, outcome=outcome, ended_us=record.at_us)
+            case HeadArrived(event=number, head=head, at_us=at_us):
+                self._change(number, outcome=Stream(head, None), first_us=at_us)
+            case SegmentArrived(event=number, data=data):
+                event = self.kept[number]
+                body = self.body(event.answer) + data
+                assert isinstance(event.outcome, Stream)
+                grown = replace(event.outcome, size=len(body), segments=event.outcome.segments + 1)
+                self._change(number, outcome=grown, answer=self._keep(body))
+            case StreamEnded(event=number, end=End() as end, at_us=at_us):
+                self._change(number, outcome=replace(self.kept[number].outcome, end=end), ended_us=at_us)
+            case Noted(event=where, key=key, value=value):
+                self.noted.setdefault(where, {})[key] = value
+                if where is not None:
+                    self._change(where, attributes=dict(self.kept[where].attributes) | {key: value})
+            case CheckpointTaken(event=number, phase=phase, slots=slots):
+                self.slots[number, phase] = slots
+            case Printed():
+                self.out.append(record)
+            case GapNoted(what=what, place=place, count=count):
+                self.missing.append((what, place, count))
+
+    def _keep(self, data: bytes) -> Payload | None:
+        if not data:
+            return None
+        digest = hashlib.sha256(data).hexdigest()
+        self.bodies[digest] = data
+        return Payload(digest, len(data))
+
+    def _change(self, number: int, **fields: Any) -> None:
+        self.kept[number] = replace(self.kept[number], **fields)
+
+    def event(self, number: int) -> Event:
+        if number >= len(self.kept):
+            raise EventNotFound(f"the run has no event {number}", cause=f"it has {len(self.kept)} events")
+        return self.kept[number]
+
+    def events(
+        self,
+        *,
+        lane: str | None = None,
+        after: int = -1,
+        kinds: Iterable[str] = (),
+        name: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Event]:
+        wanted = tuple(kinds)
+        found = [
+            event
+            for event in self.kept
+            if event.number > after
+            and (lane is None or event.lane == lane)
+            and (not wanted or event.kind in wanted)
+            and (name is None or event.name == name)
+        ]
+        return iter(found[:limit])
+
+    def count(self) -> int:
+        return len(self.kept)
+
+    def body(self, payload: Payload | None) -> bytes:
+        return b"" if payload is None else self.bodies[payload.digest]
+
+    def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
+        yield None, 0, self.body(self.kept[event].answer)
+
+    def lanes(self) -> Iterator[LaneFact]:
+        return iter(())
+
+    def lane(self, path: str) -> LaneFact | None:
+        return None
+
+    def deliveries(self, start: int = 0) -> Iterator[Delivery]:
+        return iter(())
+
+    def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
+        return {}
+
+    def printed(self, stream: int) -> Iterator[bytes]:
+        return (each.data for each in self.out if each.stream == stream)
+
+    def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
+        return self.slots.get((event, phase))
+
+    def notes(self, event: int | None) -> Mapping[str, Any]:
+        return self.noted.get(event, {})
+
+    def gaps(self) -> Iterator[tuple[str, str, int]]:
+        return iter(self.missing)
+
+
+class Shelf:
+    """Runs on a shelf, newest first."""
+
+    url = "shelf:"
+
+    def __init__(self) -> None:
+        self.logs: list[ShelfLog] = []
+        self.filters: list[dict[str, Any]] = []
+
+    def begin(self, run: Run) -> ShelfLog:
+        log = ShelfLog()
+        log.write([RunOpened(run)])
+        self.logs.append(log)
+        return log
+
+    def runs(self, **filters: Any) -> Iterator[Run]:
+        self.filters.append(filters)
+        found = [log.run for log in reversed(self.logs)]
+        if filters.get("failed"):
+            found = [run for run in found if run.status.value in FAILED]
+        if "parent" in filters:
+            found = [run for run in found if run.parent == filters["parent"]]
+        for name in ("agent", "user", "tenant", "session"):
+            found = [run for run in found if name not in filters or getattr(run, name) == filters[name]]
+        return iter(found[: filters.get("limit")])
+
+    def run(self, ref: str) -> Run:
+        runs = list(self.runs())
+        if ref == "@":
+            found = runs[:1]
+        elif ref == "@failed":
+            found = [run for run in runs if run.status.value in FAILED][:1]
+        else:
+            found = [run for run in runs if run.id.startswith(ref) or tail(run.id).startswith(ref)]
+        if len(found) != 1:
+            raise RunNotFound(f"no run answers to {ref}", cause="none is there", next_command="reenact ls")
+        return found[0]
+
+    def open(self, run: Run | str) -> ShelfLog:
+        wanted = run if isinstance(run, str) else run.id
+        return next(log for log in self.logs if log.run.id == wanted)
+
+    def event(self, ref: str) -> Event:
+        run, _, rest = ref.partition(":")
+        log = self.open(self.run(run))
+        name, hash_, count = rest.partition("#")
+        if not hash_:
+            return log.event(int(rest))
+        found = list(log.events(name=name))
+        if not 0 < int(count) <= len(found):
+            raise EventNotFound(f"there is no {rest}", cause=f"there are {len(found)} calls of {name}")
+        return found[int(count) - 1]
+
+    def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
+        log = self.open(run)
+        log._run = replace(log.run, tags={**log.run.tags, **(tags or {})})
+        if flag is not None:
+            log._run = replace(log.run, flag=flag, flagged=True)
+        return log.run
+
+    def close(self) -> None:
+        pass
+
+    def __enter__(self) -> Shelf:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
