@@ -30,7 +30,7 @@ class Exhausted(Exception):
 
 _WORDS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"_-" else 32 for byte in range(256))
 _RUN = b"a" * SHORTEST
-_LEFT = rb"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<=\\u00[0-9a-fA-F]{2}))"
+_LEFT = rb"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=/bot)|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<=\\u00[0-9a-fA-F]{2}))"
 _SHAPES = re.compile(
     _LEFT
     + rb"(?:(?P<sk>sk-(?:ant-|proj-|svcacct-|admin-|or-v1-|lf-)?)(?P<skrest>[A-Za-z0-9_-]{16,512})"
@@ -43,11 +43,12 @@ _SHAPES = re.compile(
     + rb"(?P<rest>[A-Za-z0-9_-]{16,512}(?:\.[A-Za-z0-9_-]{16,512})?)"
     + rb"|(?P<bot>\d{8,10}:)AA[\w-]{33}(?![\w-]))"
 )
-_STARTS = re.compile(
-    _LEFT + rb"(?:sk-|eyJ|A[KSBCGINPR][A-Z]A|gh[pousr]_|github_pat|gl[a-z]{2,3}-|xox|xapp|AIza|hf_|npm_|pypi-|[srp]k_"
-    rb"|whsec_|gsk_|r8_|pplx-|xai-|nvapi-|tvly-|fc-|lsv2_|pcsk_|dop_|shp|dapi|ya29|1//|SG\.|key-|EAA|sq0|sntrys_|dckr"
-    rb"|ATATT|figd_|secret_|ntn_|tfp_|pat-|lin_api|phc_|fw_|csk-|esecret_|voyage-|\d{8,10}:AA)"
+_PAIRS = frozenset(
+    b"sk ey AK AS AB AC AG AI AN AP AR gh gl xo xa hf np py rk pk wh gs r8 pp nv tv fc ls pc do sh da ke EA sq sn dc AT"
+    b" fi se nt tf pa li ph fw cs es vo".split()
 )
+"""How the shapes begin; those that begin outside a run of word characters are in ``_OUTSIDE``."""
+_OUTSIDE = re.compile(rb"(?:ya29\.|SG\.|1//|\d{8,10}:)\Z")
 _SCHEME = re.compile(rb"(?i)\b(bearer|basic)(?:\s|%20|\+)+([A-Za-z0-9._~+/=-]{8,16384})")
 _PEM = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = b"-----END "
@@ -149,35 +150,55 @@ def _by_shape(data: bytes, flat: bytes, budget: _Budget) -> Iterator[Span]:
         budget.spend()
         end = flat.find(b" ", at + SHORTEST)
         end = len(flat) if end < 0 else end
-        if data[at - 1 : at] != b"+":  # inside base64: whatever stands there is chance
-            yield from _shapes_in(data, max(0, at - 11), end, budget)
-        at = flat.find(_RUN, end)
+        resume = end
+        before = data[at - 1 : at]
+        if before != b"+":  # inside base64: whatever stands there is chance
+            for start in _starts(data, at, end, before):
+                span = _shape_at(data, start) if start >= 0 else None
+                if span is not None:
+                    resume = max(resume, span.end)
+                    yield span
+        at = flat.find(_RUN, resume)
 
 
-def _shapes_in(data: bytes, start: int, end: int, budget: _Budget) -> Iterator[Span]:
-    while (begin := _STARTS.search(data, start, end)) is not None:
-        budget.spend()
-        match = _SHAPES.match(data, begin.start())
-        start = begin.start() + 1
-        if match is None:
-            continue
-        if match["sk"] is not None:
-            if not _like_a_key(match["skrest"], 12):
-                continue
-            span = Span(match.end("sk"), match.end(), Sort.KEY.value)
-        elif match["jwt"] is not None:
-            span = Span(match.start(), match.end(), Sort.TOKEN.value)
-        elif match["aws"] is not None:
-            span = Span(match.end("aws"), match.end(), Sort.KEY.value)
-        elif match["bot"] is not None:
-            span = Span(match.end("bot"), match.end(), Sort.KEY.value)
-        else:
-            if not _like_a_key(match["rest"], 8):
-                continue
-            span = Span(match.end("vendor"), match.end(), Sort.KEY.value)
-        start = match.end()
-        if not _is_protected(data, match.start()):
-            yield span
+def _starts(data: bytes, at: int, end: int, before: bytes) -> Iterator[int]:
+    """Where in or just before a run of word characters a shape may begin."""
+    if data[at : at + 2] in _PAIRS:
+        yield at
+    if before == b"\\":  # the letter of an escape stands before it
+        yield at + (5 if data[at : at + 1] == b"u" else 1)
+    elif before == b"%":
+        yield at + 2
+    elif before in (b".", b"/", b":"):
+        outside = _OUTSIDE.search(data, max(0, at - 11), at)
+        if outside is not None:
+            yield outside.start()
+    dash = data.find(b"-", at, end)
+    while dash >= 0:
+        if data[dash + 1 : dash + 3] in _PAIRS:
+            yield dash + 1
+        dash = data.find(b"-", dash + 1, end)
+
+
+def _shape_at(data: bytes, start: int) -> Span | None:
+    match = _SHAPES.match(data, start)
+    if match is None:
+        return None
+    if match["sk"] is not None:
+        if not _like_a_key(match["skrest"], 12):
+            return None
+        span = Span(match.end("sk"), match.end(), Sort.KEY.value)
+    elif match["jwt"] is not None:
+        span = Span(match.start(), match.end(), Sort.TOKEN.value)
+    elif match["aws"] is not None:
+        span = Span(match.end("aws"), match.end(), Sort.KEY.value)
+    elif match["bot"] is not None:
+        span = Span(match.end("bot"), match.end(), Sort.KEY.value)
+    else:
+        if not _like_a_key(match["rest"], 8):
+            return None
+        span = Span(match.end("vendor"), match.end(), Sort.KEY.value)
+    return None if _is_protected(data, match.start()) else span
 
 
 def _like_a_key(rest: bytes, run: int) -> bool:

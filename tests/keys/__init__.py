@@ -1,0 +1,1 @@
+"""Tests of keys and of the structural difference."""
