@@ -121,10 +121,11 @@ def spread(numbers: Iterable[float]) -> float:
 def judge(row: Row, results: Mapping[tuple[int, str], Metrics], missing: Mapping[str, str]) -> Line:
     """Put the numbers of a row together and compare them with its goal."""
     ours = values(results, row.ours)
-    if not ours:
-        return Line(row, None, None, None, 0.0, None, missing.get(row.ours.case, "was not measured"))
-    middle = median(ours.values())
     other = values(results, row.against) if row.against else {}
+    theirs = median(other.values()) if other else None
+    if not ours:
+        return Line(row, None, theirs, None, 0.0, None, missing.get(row.ours.case, "was not measured"))
+    middle = median(ours.values())
     ratios = paired(ours, other, ours_on_top=row.kind != "faster")
     ratio = median(ratios) if ratios else None
     why = ""
@@ -135,5 +136,4 @@ def judge(row: Row, results: Mapping[tuple[int, str], Metrics], missing: Mapping
         why = missing.get(row.against.case, "was not measured")
     elif ratio is not None and row.kind != "shown":
         met = ratio <= row.goal if row.kind == "times" else ratio >= row.goal
-    theirs = median(other.values()) if other else None
     return Line(row, middle, theirs, ratio, spread(ours.values()), met, why)

@@ -45,5 +45,6 @@ def step(command: list[str], env: dict[str, str]) -> None:
     """Run one command; its failure is a case that cannot be measured."""
     ran = subprocess.run(command, env=env, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
     if ran.returncode:
-        last = (ran.stderr.strip() or ran.stdout.strip() or "no word").splitlines()[-1]
+        said = (ran.stderr.strip() or ran.stdout.strip() or "no word").splitlines()
+        last = next((line for line in reversed(said) if not line.startswith("  next:")), said[-1])
         raise Absent(f"{command[3]} ended with {ran.returncode}: {last[:120]}")
