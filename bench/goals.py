@@ -90,7 +90,7 @@ def frozen(size: int) -> list[Row]:
     """Replaying HTTP at one size: against the limit, and against itself at ten calls."""
     ours = Figure(f"frozen_http[{size}]", "replay_us")
     limit = Figure(f"plain_transport[{size}]", "replay_us")
-    found = [Row(f"replay an HTTP call, {size:,} recorded", ours, "µs", "times", 1.2, limit)]
+    found = [Row(f"replay an HTTP call, {size:,} in the run", ours, "µs", "times", 1.2, limit)]
     if size > 1000:
         found.append(Row("  flat: against ten calls", ours, "µs", "times", 1.2, Figure("frozen_http[10]", "replay_us")))
     return found

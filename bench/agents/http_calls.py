@@ -10,9 +10,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import httpx
 
 from bench.agents.figures import measure
-from bench.cases.traffic import body, url
+from bench.cases.traffic import WARM, body, url
 
 if __name__ == "__main__":
     client = httpx.Client()
-    client.post(url(), json=body(-1))
+    for number in range(WARM):
+        client.post(url(), json=body(-number))
     measure(lambda number: client.post(url(), json=body(number)).content, int(sys.argv[1]))

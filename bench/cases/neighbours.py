@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 
 from bench.cases.absent import Absent
-from bench.cases.traffic import body, describe, drive, url
+from bench.cases.traffic import WARM, body, describe, drive, url
 
 
 class Tape(httpx.BaseTransport):
@@ -52,11 +52,11 @@ def plain_transport(size: int) -> Mapping[str, float]:
             sample = live.post(url(), json=body(0))
         client = httpx.Client(transport=tape)
         tape.db.execute("BEGIN")
-        for number in range(size):
+        for number in range(size + WARM):
             tape.put(client.build_request("POST", url(), json=body(number)), sample)
         tape.db.execute("COMMIT")
-        drive(lambda asked: client.post(url(), json=asked).content, range(min(5, size)))
-        return describe("replay", drive(lambda asked: client.post(url(), json=asked).content, range(size)))
+        drive(lambda asked: client.post(url(), json=asked).content, range(WARM))
+        return describe("replay", drive(lambda asked: client.post(url(), json=asked).content, range(WARM, size + WARM)))
 
 
 def recorder(folder: str) -> Any:

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 from typing import Any
 
+WARM = 10
+"""Calls made before any is timed, by everybody: connections, caches and first times are not what is compared."""
+
 SYSTEM = "You answer questions about orders. Look an order up before you speak about it, and never guess. " * 12
 QUESTION = "Where is my parcel, and when will it be here? I ordered it a week ago and have heard nothing since. " * 15
 
