@@ -1,0 +1,53 @@
+"""The built wheel holds what it must and nothing else: the package, its typing mark, its licence, its command."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """A wheel of this checkout, built offline with the pinned build tools."""
+    found = importlib.metadata.version("setuptools") if importlib.util.find_spec("setuptools") else "none"
+    if not found[:1].isdigit() or int(found.split(".")[0]) < 77:
+        pytest.skip(
+            f"the build tools are not installed here (setuptools {found}): python scripts/environment.py .venv test"
+        )
+    source = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy2(ROOT / name, source / name)
+    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*command, "--wheel-dir", "out", "."], cwd=source, check=True)
+    return zipfile.ZipFile(next((source / "out").glob("*.whl")))
+
+
+def test_it_holds_the_package_its_typing_mark_and_its_licence(wheel: zipfile.ZipFile) -> None:
+    names = wheel.namelist()
+    assert "reenact/py.typed" in names
+    assert any(name.endswith("/licenses/LICENSE") for name in names)
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"reenact"}
+    modules = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "reenact").rglob("*.py")}
+    assert modules <= set(names)
+
+
+def test_its_metadata_say_what_the_project_says(wheel: zipfile.ZipFile) -> None:
+    place = next(name for name in wheel.namelist() if name.endswith("/METADATA"))
+    text = wheel.read(place).decode()
+    assert "License-Expression: Apache-2.0" in text
+    assert "Requires-Python: >=3.11" in text
+    needed = [line.split(": ")[1].split(">")[0] for line in text.splitlines() if line.startswith("Requires-Dist")]
+    assert [name for name in needed if "extra" not in name][:3] == ["click", "time-machine", "wrapt"]
+    points = wheel.read(place.replace("METADATA", "entry_points.txt")).decode()
+    assert "reenact = reenact.interfaces.cli.main:main" in points
