@@ -34,6 +34,8 @@ def definitions(node: ast.AST, *, public: bool = True) -> Iterator[Definition]:
     """Classes and functions that are reachable by public names (or all of them); never what is inside a function."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Definition):
+            if any("overload" in ast.unparse(decorator) for decorator in child.decorator_list):
+                continue
             if not public or not child.name.startswith("_"):
                 yield child
                 if isinstance(child, ast.ClassDef):
