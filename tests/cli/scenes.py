@@ -53,24 +53,22 @@ class Scene:
         return number
 
     def tool(self, name: str, result: Any = None, *, parent: int | None = None, **kwargs: Any) -> int:
-        body = json.dumps({"args": [], "kwargs": kwargs}).encode()
+        body = json.dumps(kwargs).encode()
         return self.settle(self.issue(Kind.TOOL, name, body, parent=parent), result)
 
     def fail(self, name: str, type_: str, text: str, **kwargs: Any) -> int:
-        number = self.issue(Kind.TOOL, name, json.dumps({"args": [], "kwargs": kwargs}).encode())
+        number = self.issue(Kind.TOOL, name, json.dumps(kwargs).encode())
         self._put(CallSettled(number, number * 1000 + 400, Failure(ErrorFact(type_, text))))
         return number
 
-    def http(
-        self, request: bytes, answer: bytes, status: int = 200, reading: Any = None, parent: int | None = None
-    ) -> int:
+    def http(self, request: bytes, answer: bytes, status: int = 200, reading: Any = None, **more: Any) -> int:
+        answer_head = more.pop("head", {"status": status, "headers": [["content-type", "application/json"]]})
         head = {
             "method": "POST",
             "url": URL,
             "headers": [["Content-Type", "application/json"], ["Authorization", "‹credential›"], ["X-Odd", "it's"]],
         }
-        number = self.issue(Kind.HTTP, "POST api.openai.test", request, head=head, parent=parent)
-        answer_head = {"status": status, "reason": "", "headers": [["content-type", "application/json"]]}
+        number = self.issue(Kind.HTTP, "POST api.openai.test", request, head=head, **more)
         self._put(HeadArrived(number, number * 1000 + 100, answer_head))
         for part in (answer[:5], answer[5:]):
             self._put(SegmentArrived(number, number * 1000 + 200, part))
@@ -81,8 +79,8 @@ class Scene:
 
     def step(self, name: str, before: Any, after: Any) -> int:
         number = self.issue(Kind.STEP, name, observed=True, effect=Effect.NONE)
-        self._put(CheckpointTaken(number, "in", {"state": json.dumps(before).encode()}))
-        self._put(CheckpointTaken(number, "out", {"state": json.dumps(after).encode()}))
+        self._put(CheckpointTaken(number, "in", _slots(before)))
+        self._put(CheckpointTaken(number, "out", _slots(after)))
         return self.settle(number, None)
 
     def note(self, key: str, value: Any) -> None:
@@ -97,6 +95,10 @@ class Scene:
         self._put(RunClosed(self.run))
         self._log.close()
         return self.run
+
+
+def _slots(state: dict[str, Any]) -> dict[str, bytes]:
+    return {key: json.dumps(value).encode() for key, value in state.items()}
 
 
 def reading(*calls: tuple[str, dict[str, Any]], text: str = "") -> dict[str, Any]:
@@ -128,12 +130,12 @@ def loop(store: Any, seed: int = 1, times: int = 20) -> Run:
 def broken(store: Any, seed: int = 2) -> Run:
     """An order agent: nested exchange, a provider that says 429, a tool that raises, a call never answered."""
     scene = Scene(store, seed, agent="order-lookup", user="u_1")
-    outer = scene.issue(Kind.TOOL, "get_order", b'{"args": [4421], "kwargs": {}}')
+    outer = scene.issue(Kind.TOOL, "get_order", b'{"order": 4421}')
     scene.http(b'{"q": 1}', b'{"price": 12, "esc": "\\u001b[31mred"}', parent=outer)
     scene.settle(outer, {"id": 4421, "a.b": {"~": 1}})
     scene.http(b'{"q": 2}', b'{"error": "slow down"}', status=429)
     scene.fail("send_email", "smtplib.SMTPException", "mailbox\nfull", to="ann")
-    scene.issue(Kind.TOOL, "never", b'{"args": [], "kwargs": {}}')
+    scene.issue(Kind.TOOL, "never", b"{}")
     return scene.close(Status.FAILED, error="SMTPException: mailbox full", totals={"tools": 3, "models": 1})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from reenact.facts.ids import tail
+from reenact.facts.run import Status
+from tests.cli import scenes
 
 Cli = Callable[..., Any]
 
@@ -167,8 +170,22 @@ def test_cat_goes_through_odd_keys_and_state(filled: Any, reenact: Cli) -> None:
     assert reenact("cat", f"{run.id}:get_order#1.result.a~1b").out.strip() == "1", (
         "tags of encoded values are dissolved"
     )
-    assert reenact("cat", f"{run.id}:0.args.0").out == "4421\n"
+    assert reenact("cat", f"{run.id}:0.args.order").out == "4421\n"
     assert reenact("cat", "@:0.state.docs").out == '["a"]\n'
+
+
+def test_cat_takes_a_connection_apart(shelf: Any, reenact: Cli) -> None:
+    scene = scenes.Scene(shelf, 9, agent="wire")
+    packed = gzip.compress(b'{"a": [1]}')
+    chunked = b"%x\r\n%s\r\n%x;x=y\r\n%s\r\n0\r\n\r\n" % (3, packed[:3], len(packed) - 3, packed[3:])
+    raw = b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\n" + chunked
+    headers = [["Transfer-Encoding", "chunked"], ["Content-Encoding", "gzip"]]
+    scene.http(b"", raw, head={"status": 200, "framing": "wire", "headers": headers})
+    scene.close(Status.OK)
+    assert reenact("cat", "@:0.response.raw").raw == raw
+    assert reenact("cat", "@:0.response.body").raw == reenact("cat", "@:0").raw == packed
+    assert reenact("cat", "@:0.response.content").raw == b'{"a": [1]}'
+    assert reenact("cat", "@:0.response.body.a.0").out == "1\n"
 
 
 def test_cat_names_what_is_there(filled: Any, reenact: Cli) -> None:

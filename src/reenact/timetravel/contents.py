@@ -89,15 +89,22 @@ def headers_of(head: Mapping[str, Json]) -> list[tuple[str, str]]:
     return [(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, (list, tuple)) and len(pair) == 2]
 
 
-def body_bytes(head: Mapping[str, Json], raw: bytes) -> bytes:
-    """The body of an HTTP message: transfer framing and content coding undone as far as the standard library can."""
+def message_body(head: Mapping[str, Json], raw: bytes) -> bytes:
+    """The body of an HTTP message without status line, headers and chunk framing, exact, as it was coded."""
+    if head.get("framing") != "wire":
+        return raw
     headers = {name.lower(): value.lower() for name, value in headers_of(head)}
-    if head.get("framing") == "wire":
-        raw = _unframed(raw, "chunked" in headers.get("transfer-encoding", ""))
-    for coding in reversed([part.strip() for part in headers.get("content-encoding", "").split(",")]):
+    return _unframed(raw, "chunked" in headers.get("transfer-encoding", ""))
+
+
+def decoded_body(head: Mapping[str, Json], raw: bytes) -> bytes:
+    """The body of an HTTP message with its content coding undone, as far as the standard library can."""
+    body = message_body(head, raw)
+    codings = next((value for name, value in headers_of(head) if name.lower() == "content-encoding"), "")
+    for coding in reversed([part.strip().lower() for part in codings.split(",")]):
         if coding in ("gzip", "x-gzip", "deflate"):
-            raw = _inflated(raw)
-    return raw
+            body = _inflated(body)
+    return body
 
 
 def parsed(data: bytes) -> Json:
@@ -114,12 +121,15 @@ def _content(recording: Recording, payload: Payload | None, limit: int, head: Ma
         return None
     if payload.size > limit:
         return Unread(payload.size)
-    return parsed(body_bytes(head, recording.body(payload)))
+    return parsed(decoded_body(head, recording.body(payload)))
 
 
 def _unframed(raw: bytes, chunked: bool) -> bytes:
-    if raw.startswith(b"HTTP/"):
-        raw = raw.partition(b"\r\n\r\n")[2]
+    while raw.startswith(b"HTTP/"):
+        first, _, rest = raw.partition(b"\r\n\r\n")
+        raw = rest
+        if first.split(b" ", 2)[1:2] and not first.split(b" ", 2)[1].startswith(b"1"):
+            break
     if not chunked:
         return raw
     out = bytearray()

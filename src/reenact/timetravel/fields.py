@@ -1,7 +1,8 @@
 """Fields: one part of an event by its path, as exact bytes where it is bytes.
 
-``request.body`` and ``response.body`` are the bytes as stored; a longer path (``response.body.choices.0``) goes into
-the decoded content. ``state`` is what the step left, or was given.
+``request.body`` and ``response.body`` are exact bytes, content coding and all; ``response.content`` is the same
+decoded, ``response.raw`` all that was stored, the framing of a connection included. A longer path
+(``response.body.choices.0``) goes into the decoded content. ``state`` is what the step left, or was given.
 """
 
 from __future__ import annotations
@@ -11,15 +12,33 @@ from collections.abc import Callable, Mapping, Sequence
 
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
-from reenact.facts.call import Json
+from reenact.facts.call import Json, Stream, Value
 from reenact.facts.event import Event
-from reenact.timetravel.contents import answered, asked, headers_of
+from reenact.timetravel.contents import answered, asked, decoded_body, headers_of, message_body
 from reenact.timetravel.plain import event_data
 from reenact.timetravel.readings import reading_of
 from reenact.timetravel.steps import event_state
 from reenact.timetravel.story import arguments_of
 
 _UNLIMITED = 1 << 62
+
+
+def _answer_head(event: Event) -> Mapping[str, Json]:
+    return event.outcome.head if isinstance(event.outcome, (Stream, Value)) else {}
+
+
+def _answer_body(recording: Recording, event: Event) -> bytes:
+    return message_body(_answer_head(event), recording.body(event.answer))
+
+
+_EXACT: Mapping[tuple[str, ...], Callable[[Recording, Event], bytes]] = {
+    (): _answer_body,
+    ("response", "body"): _answer_body,
+    ("response", "content"): lambda log, event: decoded_body(_answer_head(event), log.body(event.answer)),
+    ("response", "raw"): lambda log, event: log.body(event.answer),
+    ("request", "body"): lambda log, event: log.body(event.request),
+    ("request", "content"): lambda log, event: decoded_body(event.call.head, log.body(event.request)),
+}
 
 
 def field_of(recording: Recording, event: Event, path: Sequence[str]) -> bytes | Json:
@@ -37,10 +56,9 @@ def field_of(recording: Recording, event: Event, path: Sequence[str]) -> bytes |
     Raises:
         UsageError: There is nothing at that path; the message names what is there.
     """
-    if tuple(path) in ((), ("response", "body")):
-        return recording.body(event.answer)
-    if tuple(path) == ("request", "body"):
-        return recording.body(event.request)
+    exact = _EXACT.get(tuple(path))
+    if exact is not None:
+        return exact(recording, event)
     found: Json = _roots(recording, event)
     for depth, key in enumerate(path):
         found = _descend(found, key, event, path[:depth])
@@ -51,14 +69,13 @@ def field_of(recording: Recording, event: Event, path: Sequence[str]) -> bytes |
 
 def _roots(recording: Recording, event: Event) -> dict[str, Json]:
     """What a path may begin with; content is decoded only when it is asked for."""
-    outcome = event.outcome
 
     def request() -> Json:
         head = event.call.head
         return {**head, "headers": headers_of(head), "body": lambda: asked(recording, event, _UNLIMITED)}
 
     def response() -> Json:
-        head = getattr(outcome, "head", {})
+        head = _answer_head(event)
         return {**head, "headers": headers_of(head), "body": lambda: answered(recording, event, _UNLIMITED)}
 
     late: dict[str, Callable[[], Json]] = {

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from reenact.facts.call import Json
 
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
 _DEPTH = 40
@@ -29,10 +28,12 @@ def safe(text: str) -> str:
 def _shown(char: str) -> str:
     if char in _SHORT_ESCAPES:
         return _SHORT_ESCAPES[char]
-    if unicodedata.category(char) in _UNSAFE:
-        code = ord(char)
-        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-    return char
+    if char.isprintable():
+        return char
+    if unicodedata.category(char) == "Zs":
+        return " "
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def clip(text: str, width: int) -> str:

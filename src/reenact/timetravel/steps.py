@@ -94,7 +94,8 @@ def event_state(recording: Recording, number: int, phase: str | None = None) -> 
         slots = recording.checkpoint_slots(number, each)
         if slots is not None:
             state = {name: jsonable(body) for name, body in slots.items()}
-            return next(iter(state.values())) if len(state) == 1 else state
+            # A state that is no dictionary is kept in one slot without a name.
+            return state[""] if set(state) == {""} else state
     return None
 
 

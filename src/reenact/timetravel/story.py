@@ -126,7 +126,7 @@ def _beats(events: Iterable[Event]) -> list[_Beat]:
         identity = (event.kind, event.name, event.key)
         if event.key and event.kind not in AMBIENT and not event.call.observed:
             if not mark and identity in seen:
-                mark = f"the same as #{seen[identity]}, byte for byte"
+                mark = f"the same as #{seen[identity]}"
             seen.setdefault(identity, event.number)
         beats.append(_Beat((event,), depth, _signature(event), mark))
     return beats
@@ -213,7 +213,7 @@ def event_text(recording: Recording, event: Event) -> str:
         return _model_text(recording, event)
     request = asked(recording, event, _PREVIEW_LIMIT)
     outcome = outcome_text(recording, event)
-    if event.kind in ("tool", "retrieval", "mcp", "step"):
+    if event.kind in ("tool", "retrieval", "mcp"):
         left = "" if request is None else preview.call_text("", arguments_of(request), 120)
         return f"{left} -> {outcome}" if outcome else left
     left = _short(request)
@@ -223,13 +223,12 @@ def event_text(recording: Recording, event: Event) -> str:
 
 
 def arguments_of(request: object) -> object:
-    """The arguments of a call without the frame they are kept in, where all are positional or all are named."""
-    if isinstance(request, Mapping) and set(request) <= {"args", "kwargs"} and request:
-        args, kwargs = request.get("args") or [], request.get("kwargs") or {}
-        if not args:
-            return kwargs
-        if not kwargs:
-            return args
+    """The arguments of an entry without the frame they are kept in, where all are positional or all are named."""
+    if isinstance(request, Mapping) and set(request) == {"args", "kwargs"}:
+        if not request["args"]:
+            return request["kwargs"]
+        if not request["kwargs"]:
+            return request["args"]
     return request
 
 

@@ -39,9 +39,10 @@ _ROW = 16
 def command(ctx: click.Context, ref: str, form: str | None) -> None:
     """Print the exact bytes of an event's answer, or of one FIELD of the event.
 
-    request.body and response.body are the bytes as stored, nothing added. Other fields: args, result, state, reading,
-    request.headers, request.url, response.status and what show --json prints; a longer path goes into the data
-    (result.docs.0). A dot inside a key is written ~1, a tilde ~0.
+    request.body and response.body are exact bytes, nothing added, content coding and all; response.content is the
+    same decoded, response.raw all that was stored. Other fields: args, result, state, reading, request.headers,
+    request.url, response.status and what show --json prints; a longer path goes into the data (result.docs.0). A dot
+    inside a key is written ~1, a tilde ~0.
     """
     shell = current(ctx)
     wanted = reference(ref)
