@@ -87,8 +87,8 @@ def pieces(text: str) -> list[str]:
 
 
 def _by_rule(ask: Ask, rule: Rule, draw: Draw) -> Answer:
-    say = rule.say
-    text = say if isinstance(say, str) else draw.likely(say) if isinstance(say, tuple) else say(ask)
+    say = rule.say(ask) if callable(rule.say) else rule.say
+    text = say if isinstance(say, str) else draw.likely(say)
     uses = rule.uses(ask) if callable(rule.uses) else rule.uses
     return Answer(text, uses)
 

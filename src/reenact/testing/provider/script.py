@@ -138,13 +138,13 @@ class Rule:
 
     Attributes:
         say: The answer's text; several texts are alternatives (the first at temperature 0, else one is drawn: by
-            the seed if the request has one, anew for each call if not); or a function of the request.
+            the seed if the request has one, anew for each call if not); or a function of the request that gives either.
         uses: Tool calls of the answer, after its text.
         when: When the rule holds; always, unless told.
         fault: What goes wrong when it does.
     """
 
-    say: str | tuple[str, ...] | Callable[[Ask], str] = ""
+    say: str | tuple[str, ...] | Callable[[Ask], str | tuple[str, ...]] = ""
     uses: tuple[ToolUse, ...] | Callable[[Ask], tuple[ToolUse, ...]] = ()
     when: When = field(default_factory=When)
     fault: Fault | None = None

@@ -1,0 +1,184 @@
+"""The guided tour: two agents fail, the network goes away, and both failures are re-enacted by the agents' own code.
+
+Everything happens in a temporary directory. Each command is printed as it could be typed. Each claim is checked, and
+one that does not hold ends the tour with exit status 1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from reenact.testing import ProviderProcess
+
+HERE = Path(__file__).resolve().parent
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+REFUND = 'python refund_loop/agent.py "What is your refund policy?"'
+ORDER = 'python order_lookup/agent.py "Where is my order?"'
+
+
+class NotAsTold(Exception):
+    """Something that the tour said did not come about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A command that has ended: its exit status and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Stage:
+    """The directory the tour plays in, and the environment its commands see.
+
+    Args:
+        directory: An empty directory; the examples are copied into it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        for name in ("refund_loop", "order_lookup"):
+            shutil.copytree(HERE / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+        bare = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "ANTHROPIC_"))}
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        self.environ = {**bare, "PATH": path, "REENACT_STORE": str(directory / ".reenact"), "NO_COLOR": "1"}
+
+    def run(self, command: str, *, show: int = 4) -> Done:
+        """Print a command, run it, show the end of what it printed."""
+        print(f"\n$ {command}", flush=True)
+        words = shlex.split(command)
+        # The interpreter of this process is the one that has reenact, whether or not its folder is on the PATH.
+        program = {"reenact": [sys.executable, "-m", "reenact"], "python": [sys.executable]}[words[0]]
+        done = subprocess.run(
+            [*program, *words[1:]],
+            cwd=self.directory,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        _show(done.stdout, show)
+        _show(done.stderr, show)
+        return Done(done.returncode, done.stdout, done.stderr)
+
+
+def _show(text: str, most: int) -> None:
+    lines = text.rstrip().splitlines()
+    if len(lines) > most:
+        print(f"  … {len(lines) - most} lines")
+    for line in lines[-most:]:
+        print(f"  {line}")
+
+
+def check(holds: bool, claim: str) -> None:
+    """Print a claim that holds; end the tour at one that does not."""
+    print(f"  {'ok ' if holds else 'NOT'} {claim}", flush=True)
+    if not holds:
+        raise NotAsTold(claim)
+
+
+def say(text: str) -> None:
+    """One line of talk."""
+    print(f"\n{text}", flush=True)
+
+
+def record_refund_loop(stage: Stage) -> Done:
+    """Record the first incident against its world, then end the world."""
+    say("1. An agent on the OpenAI SDK is asked for the refund policy. The provider is scripted; it is not a model.")
+    with ProviderProcess(HERE / "refund_loop" / "world.py") as world:
+        stage.environ.update(world.environment())
+        done = stage.run(f"reenact record --agent refund_loop@v1 --tag id=run_xyz789 -- {REFUND}")
+        check(
+            done.status == 1 and "TimeoutError: timed out after 20 searches" in done.err,
+            "it searched until it timed out",
+        )
+        check(world.counts == {"/v1/chat/completions": 20}, "the provider was asked 20 times")
+    return done
+
+
+def record_order_lookup(stage: Stage) -> Done:
+    """Record the second incident against its world, then end the world."""
+    say("2. An agent on the Anthropic SDK, unmodified: customer u_7710 asks for an order.")
+    with ProviderProcess(HERE / "order_lookup" / "world.py") as world:
+        stage.environ.update(world.environment(), ORDERS_URL=world.url)
+        done = stage.run(f"reenact record --agent order_lookup --user u_7710 --tag id=r_8821 -- {ORDER}")
+        check(done.status == 0 and "#4421" in done.out, "it answered with #4421, which is somebody else's")
+    return done
+
+
+def replay(stage: Stage, reference: str, then: Done) -> None:
+    """Replay a run and hold it against what it printed then."""
+    now = stage.run(f"reenact replay {reference}")
+    check(now.out == then.out, "its standard output is the same, to the byte")
+    report = stage.run(f"reenact replay {reference} --json", show=0)
+    found = json.loads(report.out.splitlines()[-1])
+    check(
+        now.status == report.status == 0 and found["verdict"] in {"exact", "same"}, f"the verdict is {found['verdict']}"
+    )
+    check(
+        found["live_calls"] == 0 and found["executed"] > 0, f"{found['executed']} calls of its own code, 0 live calls"
+    )
+
+
+def day_two(stage: Stage, then: Done) -> None:
+    """The world has moved on: look at the second incident a day later."""
+    say("4. A day later the order service knows better, and whoever looks now finds nothing wrong:")
+    with ProviderProcess(HERE / "order_lookup" / "world.py", day=2) as world:
+        live = {**world.environment(), "ORDERS_URL": world.url}
+        before, stage.environ = stage.environ, {**stage.environ, **live}
+        now = stage.run(ORDER)
+        stage.environ = before
+        check(now.status == 0 and "#5093" in now.out and "#4421" not in now.out, "the live agent answers with #5093")
+        asked = sum(world.counts.values())
+        say("The recording still shows what the customer saw, with that world running beside it:")
+        replay(stage, "@", then)
+        check(sum(world.counts.values()) == asked, "nobody asked the world that is there now")
+
+
+def tour(directory: Path) -> None:
+    """The whole tour, in ``directory``.
+
+    Raises:
+        NotAsTold: Something did not come about.
+    """
+    stage = Stage(directory)
+    refund = record_refund_loop(stage)
+    order = record_order_lookup(stage)
+    say("3. Both providers have ended, and the keys are gone. The agents' own code runs again:")
+    for key in KEYS:
+        stage.environ.pop(key, None)
+    print(f"\n$ unset {' '.join(KEYS)}")
+    replay(stage, "@~1", refund)
+    replay(stage, "@", order)
+    day_two(stage, order)
+    stage.run("reenact ls", show=6)
+
+
+def main() -> int:
+    """Play the tour in a temporary directory; gives the exit status."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="reenact-demo-") as directory:
+        try:
+            tour(Path(directory))
+        except NotAsTold as failed:
+            print(f"\nNot as told: {failed}", file=sys.stderr)
+            return 1
+    say(f"Two failures, recorded once, re-enacted offline ({time.monotonic() - started:.0f} s).")
+    print("next: reenact record -- python your_agent.py")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
