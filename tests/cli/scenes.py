@@ -109,7 +109,7 @@ def reading(*calls: tuple[str, dict[str, Any]], text: str = "") -> dict[str, Any
         "params": {"temperature": 0.7},
         "text": text,
         "tool_calls": [{"id": "c1", "name": name, "arguments": json.dumps(arguments)} for name, arguments in calls],
-        "usage": {"tokens_in": 10, "tokens_out": 5},
+        "usage": {"input": 10, "output": 5},
     }
 
 

@@ -234,7 +234,7 @@ def _event_error(scope: EventScope) -> str | None:
 
 def _event_tokens(scope: EventScope) -> Json:
     usage = (reading_of(scope.event) or {}).get("usage")
-    parts = [usage.get(key) for key in ("tokens_in", "tokens_out")] if isinstance(usage, Mapping) else [None]
+    parts = [usage.get(key) for key in ("input", "output")] if isinstance(usage, Mapping) else [None]
     return sum(part for part in parts if part) if any(isinstance(part, int) for part in parts) else None
 
 
