@@ -158,7 +158,7 @@ class Server:
             if isinstance(piece, Wait):
                 piece.go.wait(10)
                 continue
-            connection.sendall(piece)
+            connection.sendall(piece.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if method == "HEAD" else piece)
         return True
 
     def _body(self, request: Request, reader: Any) -> bytes:

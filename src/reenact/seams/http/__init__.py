@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reenact.seams import patching
-from reenact.seams.http import httpx_clients, urllib3_pools
+from reenact.seams.http import aiohttp_connectors, httpx_clients, urllib3_pools
 
-_FAMILIES = (httpx_clients, urllib3_pools)
+_FAMILIES = (httpx_clients, urllib3_pools, aiohttp_connectors)
 
 
 def install() -> None:

@@ -5,7 +5,8 @@ client that an exception refers to (the pool, the connection, the request) are s
 replaying client fills with its own objects. Exceptions among the arguments or attributes are kept as ``members``.
 
 Arguments and attributes are stored as JSON. What is no JSON scalar, list or string-keyed object is an object with one
-key: ``$bytes`` (latin-1), ``$tuple``, ``$role``, ``$error`` (index into ``members``), ``$opaque`` (type name).
+key: ``$bytes`` (latin-1), ``$tuple``, ``$role``, ``$like`` (a role's class with other content), ``$error`` (index into
+``members``), ``$opaque`` (type name).
 """
 
 from __future__ import annotations
@@ -78,12 +79,23 @@ def _plain(value: Any, roles: Roles, members: list[ErrorFact], depth: int) -> An
     if value is None or type(value) in (bool, int, float, str):
         return value
     for name, role in roles.items():
-        if role is value or (type(role) is type(value) and isinstance(value, tuple) and role == value):
+        if role is value:
             return {"$role": name}
+        if type(role) is type(value) and (name == "url" or isinstance(value, tuple)):
+            return {"$like": [name, _varied(value, role, lambda item: _plain(item, roles, members, depth))]}
     if isinstance(value, BaseException) and depth < _DEEPEST:
         members.append(_describe(value, roles, depth + 1))
         return {"$error": len(members) - 1}
     return _plain_data(value, lambda item: _plain(item, roles, members, depth))
+
+
+def _varied(value: Any, role: Any, inner: Callable[[Any], Any]) -> Any:
+    """How a value differs from a role of its class: text for what is made from text, a list of parts for a record
+    (None where a part is the role's, or is nothing that can be stored), None for no difference."""
+    if not isinstance(value, tuple):
+        return str(value)
+    parts = [None if own is same or own == same else [inner(own)] for own, same in zip(value, role, strict=True)]
+    return [None if part and "$opaque" in str(part) else part for part in parts] if any(parts) else None
 
 
 def _plain_data(value: Any, inner: Callable[[Any], Any]) -> Any:
@@ -189,9 +201,18 @@ def _restored(value: Any, roles: Roles, members: list[BaseException]) -> Any:
         "$bytes": lambda: content.encode("latin-1"),
         "$tuple": lambda: tuple(_restored(item, roles, members) for item in content),
         "$role": lambda: roles.get(content),
+        "$like": lambda: _alike(roles.get(content[0]), content[1], lambda item: _restored(item, roles, members)),
         "$error": lambda: members[content],
         "$opaque": lambda: None,
     }
     if tag in makers:
         return makers[tag]()
     return {key: _restored(item, roles, members) for key, item in value.items()}
+
+
+def _alike(role: Any, varied: Any, inner: Callable[[Any], Any]) -> Any:
+    if role is None or varied is None:
+        return role
+    if isinstance(varied, str):
+        return type(role)(varied)
+    return type(role)(*(same if part is None else inner(part[0]) for part, same in zip(varied, role, strict=True)))
