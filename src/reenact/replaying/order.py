@@ -91,6 +91,7 @@ class ReplayGate(Gate):
             waiter = self.waiting.get(head.tag)
             if waiter is not None:
                 if waiter.alive is None or waiter.alive():
+                    self._jump([waiter])  # a timer that fires sees its own deadline passed
                     return waiter
                 del self.waiting[head.tag]
             if not settled:

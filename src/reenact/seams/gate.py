@@ -275,14 +275,13 @@ class Gate(ABC):
 
     def into(self, loop: Any, go: Callable[[], Any]) -> Callable[[], None]:
         """A ``wake`` that runs ``go`` in ``loop`` and hands our count over to the loop's own."""
-        me = _thread.get_ident()
 
         def wake() -> None:
             if self.loops.get(loop):
                 self.loops[loop] = False
             else:
                 self.running -= 1
-            post(loop, go, here=_thread.get_ident() == me)
+            post(loop, go, here=_get_running_loop() is loop)
 
         return wake
 

@@ -53,17 +53,46 @@ def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
     return _spawn
 
 
-def run_job(lane: Lane, gate: Gate, function: Callable[..., Any], *args: Any) -> Any:
-    """A job in one of anyio's worker threads, counted from its submission to its end."""
-    before = lanes.adopt_thread(lane)
-    token = lanes._context.set(lane)
-    try:
-        gate.take(Tag("s", lane.path, 0, 0))
-        return function(*args)
-    finally:
-        lane.ended = True
-        lanes._context.reset(token)
-        lanes.restore_thread(before)
+class Job:
+    """A job in one of anyio's worker threads.
+
+    It is counted from its submission until its result has come back to the loop, so that nothing else is released in
+    between; an abandoned job, whose result nobody awaits any more, gives its count back itself.
+    """
+
+    __slots__ = ("_abandoned", "_begun", "_ended", "function", "gate", "lane")
+
+    def __init__(self, lane: Lane, gate: Gate, function: Callable[..., Any]) -> None:
+        self.lane = lane
+        self.gate = gate
+        self.function = function
+        self._begun = self._ended = self._abandoned = False
+
+    def __call__(self, *args: Any) -> Any:
+        """Run it in its lane and in its turn, in the worker thread."""
+        self._begun = True
+        before = lanes.adopt_thread(self.lane)
+        token = lanes._context.set(self.lane)
+        try:
+            self.gate.take(Tag("s", self.lane.path, 0, 0))
+            return self.function(*args)
+        finally:
+            self.lane.ended = True
+            lanes._context.reset(token)
+            lanes.restore_thread(before)
+            with self.gate.lock:
+                self._ended = True
+                abandoned = self._abandoned
+            if abandoned:
+                self.gate.blocked()
+
+    def abandon(self) -> None:
+        """Nobody awaits it any more."""
+        with self.gate.lock:
+            self._abandoned = True
+            running = self._begun and not self._ended
+        if not running:
+            self.gate.blocked()
 
 
 def _working(original: Any) -> Any:
@@ -74,30 +103,20 @@ def _working(original: Any) -> Any:
         if lane is None:
             return await function(cls, func, args, *rest, **options)
         gate: Gate = lane.gate
-        child = lane.child(name_of(func))
         handover = _Handover(gate, lane.tag("p"))
+        job = Job(lane.child(name_of(func)), gate, func)
         gate.started()
-        begun = False
-
-        def job(*values: Any) -> Any:
-            nonlocal begun
-            begun = True
-            try:
-                return run_job(child, gate, func, *values)
-            finally:
-                gate.blocked()
-
-        below = Lane(lane.path, lane.session, gate, below=True)
         try:
-            with lanes.inside(below):  # anyio's worker thread and its plumbing are no lanes
+            with lanes.inside(Lane(lane.path, lane.session, gate, below=True)):  # its threads are no lanes
                 result = await function(cls, job, args, *rest, **options)
         except Exception:
+            gate.blocked()
             await handover
             raise
-        except BaseException:  # cancelled: the job, if it began, gives its count back itself
-            if not begun:
-                gate.blocked()
+        except BaseException:
+            job.abandon()
             raise
+        gate.blocked()
         await handover
         return result
 

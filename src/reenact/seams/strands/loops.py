@@ -11,6 +11,7 @@ import asyncio
 import asyncio.base_events
 import contextvars
 import functools
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -37,6 +38,8 @@ def install() -> None:
     replace(_Base, "call_soon_threadsafe", posting)
     replace(_Base, "time", _telling)
     replace(asyncio, "run_coroutine_threadsafe", submitting)
+    replace(asyncio.tasks, "as_completed", _completing)
+    asyncio.as_completed = asyncio.tasks.as_completed
     if sys.version_info < (3, 12):
         replace(asyncio.tasks, "wait_for", _waiting_for)
         asyncio.wait_for = asyncio.tasks.wait_for
@@ -49,8 +52,11 @@ def name_of(work: Any) -> str:
     """The qualified name siblings are numbered by."""
     while isinstance(work, functools.partial):
         work = work.func
-    name = getattr(work, "__qualname__", None) or getattr(work, "__name__", None) or type(work).__name__
-    return str(name).replace("<locals>.", "").replace("/", "_").replace(">", "_").replace("#", "_")
+    name = str(getattr(work, "__qualname__", None) or getattr(work, "__name__", None) or type(work).__name__)
+    last = name.rpartition(".")[2]
+    if last in ("_do_shutdown", "shutdown_default_executor", "shutdown_asyncgens"):
+        return last  # a loop tidying up: the same strand, whichever loop it is
+    return name.replace("<locals>.", "")
 
 
 def creating(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,6 +111,18 @@ def submitting(original: Callable[..., Any]) -> Callable[..., Any]:
             lanes._context.reset(token)
 
     return run_coroutine_threadsafe
+
+
+def _completing(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``as_completed`` makes its tasks in the order of a set of coroutines, that is of their addresses: they are made
+    in the order they were given instead, one of the orders it could have taken."""
+
+    def as_completed(fs: Any, **options: Any) -> Any:
+        if lanes.counted() is not None and _get_running_loop() is not None and not asyncio.isfuture(fs):
+            fs = [asyncio.ensure_future(f) for f in fs] if not asyncio.iscoroutine(fs) else fs
+        return original(fs, **options)
+
+    return as_completed
 
 
 def _waiting_for(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -255,7 +273,7 @@ def _timing(original: Callable[..., Any]) -> Callable[..., Any]:
         timer = GateTimer(when, callback, args, self, context)
         timer.gate = gate
         timer.tag = tag
-        delay_us = int((when - self.time()) * 1e6)
+        delay_us = math.ceil((when - self.time()) * 1e6)
         gate.offer(
             tag,
             gate.into(self, timer._run),

@@ -43,17 +43,42 @@ def install() -> None:
     replace(concurrent.futures.Future, "add_done_callback", _calling_back)
 
 
-def run_job(lane: Lane, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
-    """A job's body, in its lane and in its turn."""
-    before = lanes.adopt_thread(lane)
-    token = lanes._context.set(lane)
-    try:
-        lane.gate.take(Tag("s", lane.path, 0, 0))
-        return function(*args, **options)
-    finally:
-        lane.ended = True
-        lanes._context.reset(token)
-        lanes.restore_thread(before)
+class Job:
+    """What a pool runs in place of the agent's function: the function in its lane and in its turn.
+
+    Attributes:
+        lane: The job's own lane.
+        desk: Where the job is counted, together with its gate.
+    """
+
+    __slots__ = ("desk", "function", "gate", "lane")
+
+    def __init__(self, lane: Lane, gate: Gate, desk: Desk, function: Callable[..., Any]) -> None:
+        self.lane = lane
+        self.gate = gate
+        self.desk = desk
+        self.function = function
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Run it, in the pool's thread."""
+        before = lanes.adopt_thread(self.lane)
+        token = lanes._context.set(self.lane)
+        try:
+            self.gate.take(Tag("s", self.lane.path, 0, 0))
+            return self.function(*args, **options)
+        finally:
+            self.lane.ended = True
+            lanes._context.reset(token)
+            lanes.restore_thread(before)
+
+    def over(self) -> None:
+        """The pool's thread is through with the job, its future's callbacks included."""
+        with self.gate.lock:
+            if self.desk.queued:
+                self.desk.queued -= 1  # the worker goes on to the next job: it stays counted
+                return
+            self.desk.active -= 1
+        self.gate.blocked()
 
 
 def _job_name(function: Any) -> str:
@@ -91,7 +116,7 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
                 desk.queued += 1
         try:
             with lanes.inside(None):  # a worker thread that starts now is no lane
-                item_future = original(self, run_job, child, fn, *args, **kwargs)
+                return original(self, Job(child, gate, desk, fn), *args, **kwargs)
         except BaseException:
             with gate.lock:
                 if ready:
@@ -100,29 +125,18 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
                 else:
                     desk.queued -= 1
             raise
-        item_future._reenact_desk = (gate, desk)
-        return item_future
 
     return submit
 
 
 def _running(original: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, *args: Any) -> Any:
+        job = getattr(self, "fn", None) or getattr(self, "task", (None,))[0]  # ``task`` since 3.14
         try:
             return original(self, *args)
         finally:
-            entry = self.future.__dict__.pop("_reenact_desk", None) if self is not None else None
-            if entry is not None:
-                gate, desk = entry
-                with gate.lock:
-                    if desk.queued:
-                        desk.queued -= 1  # the worker goes on to the next job: it stays counted
-                        freed = False
-                    else:
-                        desk.active -= 1
-                        freed = True
-                if freed:
-                    gate.blocked()
+            if isinstance(job, Job):
+                job.over()
 
     return run
 

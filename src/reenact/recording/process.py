@@ -1,0 +1,96 @@
+"""Recording a whole process: begun by the boot of ``reenact record -- CMD``, ended when the interpreter exits."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.facts.policy import Policy
+from reenact.facts.run import Entry
+from reenact.recording.opening import Opened, Who, hash_seed, interpreter, new_run, status_of
+from reenact.recording.results import file_digests
+from reenact.seams import lanes, stdio, wiring
+from reenact.store import open_store
+
+
+class RecordedProcess:
+    """This process, recorded from its boot to its exit.
+
+    Args:
+        instructions: What the parent asked for: ``store`` (URL), ``run`` (id), ``who`` (agent, user, tenant, session,
+            tags), ``policy`` (fields of ``Policy``), ``argv`` (the command as typed), ``environment``.
+    """
+
+    def __init__(self, instructions: dict[str, Any]) -> None:
+        self._pid = os.getpid()
+        self._policy = _policy(instructions.get("policy") or {})
+        wiring.configure(self._policy, instructions.get("environment") or {})
+        entry = _entry(instructions)
+        run = new_run(Who(**instructions.get("who") or {}), entry, self._policy, CLOCK, ENTROPY)
+        run = replace(run, id=instructions.get("run") or run.id)
+        store = open_store(instructions["store"], create=True)
+        self._opened = Opened(run, store, self._policy, CLOCK, owned=True)
+        self._error: BaseException | None = None
+        self._stack = ExitStack()
+
+    def start(self) -> None:
+        """Listen to the main thread and to every thread nobody else listens to."""
+        session = self._opened.session
+        self._stack.enter_context(session.begin(fallback=True))
+        wiring.begin()
+        stdio.install(session.printed)
+        self._watch_errors()
+        atexit.register(self.finish)
+        _before_exit(self.finish)
+
+    def _watch_errors(self) -> None:
+        before = sys.excepthook
+
+        def excepthook(kind: Any, error: BaseException, trace: Any) -> None:
+            self._error = error
+            before(kind, error, trace)
+
+        sys.excepthook = excepthook
+
+    def finish(self) -> None:
+        """The program has ended: write the end. Runs once, and only in the process it began in."""
+        if self._opened.session.closed or os.getpid() != self._pid:
+            return
+        stdio.flush()
+        status, line = status_of(self._error)
+        wiring.end()
+        lanes.session_ended()
+        self._stack.close()
+        files = file_digests(self._opened.run.entry.cwd, self._policy.files)
+        self._opened.close(status, error=line, files=files)
+
+
+def _before_exit(finish: Any) -> None:
+    """``os._exit`` skips every handler: the recording ends before it."""
+    leave = os._exit
+
+    def _exit(status: int) -> None:
+        finish()
+        leave(status)
+
+    os._exit = _exit  # type: ignore[assignment]
+
+
+def _policy(fields: dict[str, Any]) -> Policy:
+    return Policy(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
+
+
+def _entry(instructions: dict[str, Any]) -> Entry:
+    here = interpreter("command")
+    argv = tuple(instructions.get("argv") or here.argv)
+    return replace(here, argv=argv, hash_seed=hash_seed(), project=instructions.get("project") or here.cwd)
+
+
+def begin(instructions: dict[str, Any]) -> None:
+    """Start recording this process. Called once, by the boot, before the program's first line."""
+    RecordedProcess(instructions).start()

@@ -1,0 +1,107 @@
+"""Results compared: output as it is printed, exit status and declared files at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from reenact.abc.redaction import Redactor
+from reenact.facts.record import Printed
+from reenact.replaying.report import Difference
+
+_CONTEXT = 60
+_NAMES = {1: "stdout", 2: "stderr"}
+
+
+class Output:
+    """Compares one stream, byte by byte, with the recorded one as the agent prints.
+
+    Args:
+        stream: 1 or 2.
+        recorded: The recorded bytes, a piece at a time.
+        redactor: Cleans what is printed now, by the rules the recording was cleaned by.
+    """
+
+    def __init__(self, stream: int, recorded: Iterator[bytes], redactor: Redactor) -> None:
+        self.stream = stream
+        self._recorded = recorded
+        self._redactor = redactor
+        self._rest = b""
+        self._seen = bytearray()
+        self._offset = 0
+        self.difference: Difference | None = None
+
+    def feed(self, data: bytes) -> None:
+        """The agent printed ``data``."""
+        for record in self._redactor.clean(Printed(self.stream, 0, data)):
+            if isinstance(record, Printed):
+                self._compare(record.data)
+
+    def end(self) -> Difference | None:
+        """The agent has ended: whether it printed all that was recorded, and nothing else."""
+        for record in self._redactor.flush():
+            if isinstance(record, Printed) and record.stream == self.stream:
+                self._compare(record.data)
+        if self.difference is None:
+            left = self._rest or next((piece for piece in self._recorded if piece), b"")
+            if left:
+                self._differ(left, b"")
+        return self.difference
+
+    def _compare(self, data: bytes) -> None:
+        while data and self.difference is None:
+            if not self._rest:
+                self._rest = next((piece for piece in self._recorded if piece), b"")
+                if not self._rest:
+                    self._differ(b"", data)
+                    return
+            size = min(len(data), len(self._rest))
+            if data[:size] != self._rest[:size]:
+                at = next(i for i in range(size) if data[i] != self._rest[i])
+                self._remember(data[:at])
+                self._differ(self._rest[at:], data[at:])
+                return
+            self._remember(data[:size])
+            data, self._rest = data[size:], self._rest[size:]
+
+    def _remember(self, data: bytes) -> None:
+        self._offset += len(data)
+        self._seen += data
+        del self._seen[: -_CONTEXT * 4]
+
+    def _differ(self, recorded: bytes, now: bytes) -> None:
+        line = bytes(self._seen).rpartition(b"\n")[2][-_CONTEXT:]
+        was, is_now = _shown(line, recorded), _shown(line, now)
+        name = _NAMES[self.stream]
+        self.difference = Difference(
+            name,
+            f"{name} differs at byte {self._offset}\n  recorded  {was}\n  now       {is_now}",
+            None,
+            {"offset": self._offset, "recorded": was, "now": is_now},
+        )
+
+
+def _shown(line: bytes, rest: bytes) -> str:
+    if not rest:
+        return f"{line.decode('utf-8', 'replace')!r} and then nothing"
+    return repr((line + rest.partition(b"\n")[0][:_CONTEXT]).decode("utf-8", "replace"))
+
+
+def exit_statuses(recorded: int | None, now: int) -> Difference | None:
+    """Whether the process ended as it did."""
+    if recorded is None or recorded == now:
+        return None
+    return Difference(
+        "exit status",
+        f"exit status {now} instead of {recorded}",
+        None,
+        {"recorded": recorded, "now": now},
+    )
+
+
+def files(recorded: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Difference]:
+    """How declared files differ."""
+    for name in sorted({*recorded, *now}):
+        was, digest = recorded.get(name), now.get(name)
+        if was != digest:
+            what = "is missing" if digest is None else ("is new" if was is None else "has other contents")
+            yield Difference("file", f"declared file {name} {what}", None, {"file": name, "recorded": was, "now": digest})
