@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import httpx
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.testing import SeededEntropy
-from reenact.testing.provider import Route, Rule, Script, ScriptedProvider, When
+from reenact.testing.provider import Reply, Route, Rule, Script, ScriptedProvider, Visit, When
 from reenact.testing.provider.deciding import Request, decide
 from reenact.testing.provider.improvising import pieces
 
@@ -121,8 +122,6 @@ def test_a_rule_is_greedy_at_temperature_zero_and_drifts_by_call_and_by_day() ->
 
 
 def test_routes_answer_by_method_query_call_and_day() -> None:
-    import httpx
-
     script = Script(
         routes=(
             Route("/orders", {"orders": ["new"]}, from_day=2),
@@ -140,6 +139,16 @@ def test_routes_answer_by_method_query_call_and_day() -> None:
         world.day = 2
         assert httpx.get(f"{world.url}/orders").json() == {"orders": ["new"]}
         assert world.counts == {"/orders": 5}
+
+
+def test_a_route_may_stream_more_than_memory_should_hold() -> None:
+    def endless(visit: Visit) -> Reply:
+        return Reply(frames=(bytes(65536) for _ in range(int(visit.query["frames"]))))
+
+    with ScriptedProvider(Script(routes=(Route("/big", endless),))) as world:
+        headers = {"accept-encoding": "identity"}
+        with httpx.stream("GET", f"{world.url}/big?frames=160", headers=headers) as answer:
+            assert sum(len(part) for part in answer.iter_raw()) == 160 * 65536
 
 
 @given(st.text())

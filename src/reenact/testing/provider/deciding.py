@@ -112,6 +112,8 @@ def _model(script: Script, request: Request, dialect: Dialect, recall: Recall, f
     else:
         reply = Reply(headers=(_JSON, *own), body=encoded(written.whole()))
     fault = None if rule is None else rule.fault
+    if dialect is not openai_responses.DIALECT:
+        return Decision(reply, fault)
     return Decision(reply, fault, (written.id, (*ask.turns, Turn("assistant", answer.text, answer.uses))))
 
 
