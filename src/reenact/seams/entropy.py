@@ -116,7 +116,8 @@ def _node(original: Callable[[], int]) -> Callable[[], int]:
             return original()
         with inside(Lane(lane.path, lane.session, lane.gate, below=True)):  # it draws only the first time it is asked
             fresh = original()
-        return answer(lane, "node/48", fresh)
+        seen: int = answer(lane, "node/48", fresh)
+        return seen
 
     return getnode
 

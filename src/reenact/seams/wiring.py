@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from reenact.facts.call import Json
 from reenact.facts.policy import Policy
-from reenact.seams import clock, entropy, http, logs, strands
+from reenact.seams import clock, entropy, http, strands
 from reenact.seams.http.exchange import regard_as_read
 from reenact.seams.models import stateless_model_request
 
@@ -30,15 +30,13 @@ def install() -> None:
 
 
 def begin() -> None:
-    """A session begins: the clocks, the entropy and the log records follow it."""
+    """A session begins: the clocks and the entropy follow it."""
     clock.install()
     entropy.install()
-    logs.install()
 
 
 def end() -> None:
     """A session ends; after the last one the clocks are the system's again."""
-    logs.remove()
     entropy.remove()
     clock.remove()
 

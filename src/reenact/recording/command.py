@@ -1,0 +1,125 @@
+"""The parent's side of ``reenact record -- CMD``: run the program as if we were not there; say what is kept."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.abc.store import Store
+from reenact.errors import ReenactError, RunNotFound
+from reenact.facts.call import Json
+from reenact.facts.ids import make_run_id
+from reenact.facts.policy import Policy
+from reenact.facts.run import Run, Status
+from reenact.recording.kit import Git
+from reenact.seams.boot.parent import Boot, choose_hash_seed, find_program, ignores_boot, run_program
+from reenact.store import open_store
+
+__all__ = ["run_command"]
+
+
+def _talk(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def run_command(
+    argv: Sequence[str],
+    *,
+    store_url: str | None = None,
+    policy: Policy | None = None,
+    tags: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    talk: Callable[[str], None] = _talk,
+    **who: str | None,
+) -> tuple[int, Run | None]:
+    """Run a program recorded, with our standard streams, process group and signals.
+
+    Args:
+        argv: The command as typed.
+        store_url: Where to; the store in force by default, made where there is none.
+        policy: What may be kept and how.
+        tags: Free labels.
+        environment: Environment of the program; ours by default.
+        talk: Says to a person that, and why, nothing was recorded.
+        **who: ``agent``, ``user``, ``tenant``, ``session``.
+
+    Returns:
+        The program's exit status (negative: the signal that ended it), and the run; None when nothing was recorded.
+
+    Raises:
+        UsageError: The program cannot be started.
+        StoreError: The store cannot be opened; the program was not started.
+    """
+    base = dict(os.environ if environment is None else environment)
+    command = find_program(argv, base.get("PATH"))
+    with open_store(store_url, create=True) as store:
+        url = store.url
+    run_id = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
+    instructions: dict[str, Any] = {
+        "mode": "record",
+        "store": url,
+        "run": run_id,
+        "who": {**{name: value for name, value in who.items() if value is not None}, "tags": dict(tags or {})},
+        "policy": asdict(policy or Policy()),
+        "argv": list(argv),
+    }
+    git = Git(os.getcwd())
+    with Boot(instructions, base, hash_seed=choose_hash_seed(base, ENTROPY)) as boot:
+        status = run_program(command, boot.environment)
+        evidence = git.facts()
+        if not boot.began:
+            talk(f"reenact: {_why_nothing(argv, command, boot.failure)}")
+            return status, None
+    try:
+        with open_store(url) as store:
+            return status, _concluded(store, run_id, status, evidence)
+    except ReenactError as error:
+        talk(f"reenact: the run was recorded but cannot be read back: {error}")
+        return status, None
+
+
+def _why_nothing(argv: Sequence[str], command: Sequence[str], failure: str) -> str:
+    """Why a program left no run, and what to do."""
+    if failure:
+        return f"not recorded: {failure}\n  next: reenact doctor"
+    option = ignores_boot(command)
+    if option:
+        return (
+            f"not recorded: Python was started with {option}, which keeps it from loading reenact\n"
+            f"  next: reenact record -- the same command without {option}"
+        )
+    return (
+        f"not recorded: {argv[0]} started no Python interpreter that loads reenact\n"
+        "  likely cause: it is not a Python program, or runs in an environment where reenact is not installed\n"
+        "  next: reenact record -- python …"
+    )
+
+
+def _concluded(store: Store, run_id: str, status: int, evidence: Mapping[str, Json]) -> Run | None:
+    """The run, with what only its parent could see: the exit status, and the state of the code."""
+    try:
+        run = store.run(run_id)
+    except RunNotFound:
+        return None
+    if run.status in (Status.INTERRUPTED, Status.RECORDING):
+        return run  # it was killed, or a process of its own still writes
+    failed = status != 0 and run.status is Status.OK
+    concluded = replace(
+        run,
+        exit_status=status,
+        status=Status.FAILED if failed else run.status,
+        error=_ended(status) if failed else run.error,
+        environment={**run.environment, "git": evidence},
+    )
+    conclude = getattr(store, "conclude", None)
+    if conclude is not None:
+        conclude(concluded)
+    return concluded
+
+
+def _ended(status: int) -> str:
+    return f"exit status {status}" if status > 0 else f"ended by signal {-status}"

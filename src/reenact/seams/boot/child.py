@@ -1,0 +1,100 @@
+"""The child's side of the boot: claim the session, begin it, leave no trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib import import_module
+from typing import Any, Final
+
+__all__ = ["VARIABLE", "activate"]
+
+VARIABLE: Final = "REENACT_BOOT"
+"""Environment variable that names the private directory of one boot."""
+
+_BEGINNERS: Final = {"record": "reenact.recording.process", "replay": "reenact.replaying.process"}
+"""Who begins, by mode: a module with ``begin(instructions: dict) -> None``. A closed table: data names no code."""
+
+_LAUNCHERS: Final = frozenset({"hatch", "pdm", "pipenv", "poetry", "pyenv"})
+"""Programs written in Python that only start another: they pass the boot on."""
+
+
+def activate(place: str, onpath: str) -> None:
+    """Begin what the parent asked for, in the first Python process that comes here.
+
+    Never raises while recording: a recorder that cannot begin costs the recording. A replay that cannot begin ends
+    the process, because the program must not touch the world.
+
+    Args:
+        place: Private directory of this boot.
+        onpath: Directory of ours on ``PYTHONPATH``.
+    """
+    if _is_launcher():
+        return
+    try:
+        with open(os.path.join(place, "instructions.json"), encoding="utf-8") as file:
+            instructions: dict[str, Any] = json.load(file)
+    except (OSError, ValueError):  # the parent is gone: a process that outlived its run
+        _clean_environment({}, onpath)
+        return
+    if not _claim(place):
+        _clean_environment(instructions, onpath)
+        return
+    try:
+        import_module(_BEGINNERS[instructions["mode"]]).begin(instructions)
+    except Exception as error:
+        _failed(place, instructions.get("mode"), error)
+    else:
+        _write(place, "ready", str(os.getpid()))
+    finally:
+        _clean_environment(instructions, onpath)
+
+
+def _is_launcher() -> bool:
+    words = [os.path.basename(word).removesuffix(".exe") for word in sys.orig_argv[1:3]]
+    if words[:1] == ["-m"]:
+        words = words[1:]
+    return bool(words) and words[0] in _LAUNCHERS
+
+
+def _claim(place: str) -> bool:
+    """Whether this process is the run: the first one is, those it starts in its turn are not."""
+    try:
+        descriptor = os.open(os.path.join(place, "claimed"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except OSError:
+        return False
+    os.close(descriptor)
+    return True
+
+
+def _write(place: str, name: str, text: str) -> None:
+    try:
+        with open(os.path.join(place, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError:
+        return
+
+
+def _failed(place: str, mode: Any, error: Exception) -> None:
+    _write(place, "failed", str(error) or type(error).__name__)
+    if mode == "replay":
+        sys.stderr.write(f"reenact: the replay could not begin: {error}\n")
+        sys.stderr.flush()
+        os._exit(int(getattr(error, "exit_code", 3)))
+
+
+def _clean_environment(instructions: dict[str, Any], onpath: str) -> None:
+    """Make ``os.environ`` what it would have been, for the program and for whatever it starts."""
+    os.environ.pop(VARIABLE, None)
+    for name, value in (instructions.get("restore") or {}).items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    if "restore" not in instructions:
+        kept = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry and entry != onpath]
+        if kept:
+            os.environ["PYTHONPATH"] = os.pathsep.join(kept)
+        else:
+            os.environ.pop("PYTHONPATH", None)

@@ -1,0 +1,48 @@
+"""Found in front of the program's own ``sitecustomize``: begins the session, then makes way for that module."""
+
+import os
+import sys
+
+
+def _boot() -> None:
+    here = os.path.dirname(os.path.abspath(__file__))
+    place = os.environ.get("REENACT_BOOT", "")
+    if not place:
+        return
+    try:
+        from reenact.seams.boot.child import activate
+    except Exception as error:  # another interpreter, where reenact is not installed
+        _say(place, f"reenact cannot be imported by {sys.executable}: {error}")
+        return
+    activate(place, here)
+
+
+def _say(place: str, text: str) -> None:
+    """Tell the parent why nothing is recorded; a replay must not go on without its session."""
+    try:
+        with open(os.path.join(place, "failed"), "w", encoding="utf-8") as file:
+            file.write(text)
+        with open(os.path.join(place, "mode"), encoding="utf-8") as file:
+            mode = file.read()
+    except OSError:
+        mode = ""
+    if mode == "replay":
+        sys.stderr.write(f"reenact: {text}\n")
+        sys.stderr.flush()
+        os._exit(3)
+
+
+def _make_way() -> None:
+    """Import the program's own ``sitecustomize`` in our place, or be gone as if there had never been one."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != here]
+    sys.path_importer_cache.pop(here, None)
+    del sys.modules["sitecustomize"]
+    import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
+
+
+if __name__ == "sitecustomize":
+    try:
+        _boot()
+    finally:
+        _make_way()

@@ -1,0 +1,271 @@
+"""The parent's side of the boot: prepare the environment, start the program, and end as it ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, NoReturn
+
+from reenact.abc.sources import Entropy
+from reenact.errors import UsageError
+from reenact.seams.boot.child import VARIABLE
+
+__all__ = ["Boot", "choose_hash_seed", "end_like", "find_program", "ignores_boot", "run_program"]
+
+_ONPATH: Final = str(Path(__file__).resolve().parent / "onpath")
+
+_FORWARDED: Final = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGWINCH", "SIGCONT")
+_OF_THE_TERMINAL: Final = ("SIGINT", "SIGQUIT")
+
+
+class Boot:
+    """What one start hands down. A context manager: the private directory is gone afterwards.
+
+    Args:
+        instructions: For ``begin`` of the child, JSON-able; ``mode`` is ``record`` or ``replay``. The child also finds
+            ``place``, the private directory, and ``restore``.
+        base: Environment the program would have.
+        hash_seed: ``PYTHONHASHSEED`` to start with; None keeps what is set.
+        show_seed: Whether the program sees that variable; by default only if it was set before.
+    """
+
+    def __init__(
+        self,
+        instructions: Mapping[str, Any],
+        base: Mapping[str, str],
+        *,
+        hash_seed: str | None = None,
+        show_seed: bool = False,
+    ) -> None:
+        self.place = Path(tempfile.mkdtemp(prefix="reenact-"))
+        environment = dict(base)
+        before = base.get("PYTHONPATH")
+        restore: dict[str, str | None] = {"PYTHONPATH": before}
+        environment[VARIABLE] = str(self.place)
+        environment["PYTHONPATH"] = _ONPATH + (os.pathsep + before if before else "")
+        if hash_seed is not None:
+            environment["PYTHONHASHSEED"] = hash_seed
+            if not show_seed:
+                restore["PYTHONHASHSEED"] = base.get("PYTHONHASHSEED")
+        self.environment = environment
+        self._write("mode", str(instructions.get("mode", "")))
+        self._write("instructions.json", json.dumps({**instructions, "place": str(self.place), "restore": restore}))
+
+    def _write(self, name: str, text: str) -> None:
+        (self.place / name).write_text(text, encoding="utf-8")
+
+    def _read(self, name: str) -> str | None:
+        try:
+            return (self.place / name).read_text(encoding="utf-8")
+        except OSError:
+            return None
+
+    @property
+    def began(self) -> bool:
+        """Whether a Python process began the session."""
+        return self._read("ready") is not None
+
+    @property
+    def failure(self) -> str:
+        """Why it could not begin, in the child's words; empty when it did, or never came so far."""
+        return self._read("failed") or ""
+
+    @property
+    def result(self) -> str | None:
+        """What the session left in the file ``result`` of the private directory."""
+        return self._read("result")
+
+    def close(self) -> None:
+        """Remove the private directory."""
+        shutil.rmtree(self.place, ignore_errors=True)
+
+    def __enter__(self) -> Boot:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def choose_hash_seed(environment: Mapping[str, str], entropy: Entropy) -> str | None:
+    """A hash seed where none is set; None where the environment fixes one."""
+    if environment.get("PYTHONHASHSEED", "random") not in ("", "random"):
+        return None
+    return str(int.from_bytes(entropy.bytes(4), "big") % 4_294_967_295 + 1)
+
+
+def find_program(argv: Sequence[str], path: str | None) -> list[str]:
+    """The command with its program found.
+
+    A bare name that is not on ``PATH`` is looked for beside our own interpreter, so that a command of an environment
+    that was not activated finds the tools of that environment.
+
+    Raises:
+        UsageError: There is no such program.
+    """
+    if not argv:
+        raise UsageError("there is no command to run", next_command="reenact record -- python agent.py")
+    name = argv[0]
+    if os.path.dirname(name) or shutil.which(name, path=path):
+        return list(argv)
+    beside = shutil.which(name, path=os.path.dirname(sys.executable))
+    if beside is None:
+        raise UsageError(
+            f"no program {name} was found",
+            cause="a typing mistake, or it is not on PATH",
+            next_command=f"which {name}",
+        )
+    return [beside, *argv[1:]]
+
+
+def ignores_boot(argv: Sequence[str]) -> str:
+    """The interpreter option in a command that keeps Python from importing us (``-I``, ``-E``, ``-S``), or empty."""
+    words = list(argv)
+    if words and "python" not in os.path.basename(words[0]).lower():
+        words = _shebang(words[0])
+    while words and "python" not in os.path.basename(words[0]).lower():
+        words.pop(0)
+    return next((f"-{letter}" for letter in _options(words[1:]) if letter in "IES"), "")
+
+
+def _options(words: Sequence[str]) -> Iterator[str]:
+    """The one-letter options of a Python command line, up to its script, module or text."""
+    argument_follows = False
+    for word in words:
+        if argument_follows:
+            argument_follows = False
+            continue
+        if not word.startswith("-") or word.startswith("--"):
+            return
+        for end, letter in enumerate(word[1:], start=2):
+            yield letter
+            if letter in "cm":
+                return
+            if letter in "WXQ":
+                argument_follows = end == len(word)
+                break
+
+
+def _shebang(program: str) -> list[str]:
+    found = shutil.which(program)
+    if found is None:
+        return []
+    try:
+        with open(found, "rb") as file:
+            line = file.readline(512)
+    except OSError:
+        return []
+    return line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else []
+
+
+def run_program(argv: Sequence[str], environment: Mapping[str, str], **options: Any) -> int:
+    """Run a program in our place: our standard streams, our process group, our signals. Gives its return code.
+
+    A signal sent to us is passed on. Interrupt and quit typed at the terminal are not: the terminal has sent them to
+    the program itself.
+
+    Args:
+        argv: Program and arguments.
+        environment: Its environment.
+        **options: Further options of ``subprocess.Popen``.
+
+    Returns:
+        Its exit status; negative for the signal that ended it.
+
+    Raises:
+        UsageError: It cannot be started.
+    """
+    forwarding = _Forwarding()
+    with forwarding:
+        try:
+            process = subprocess.Popen(argv, env=dict(environment), close_fds=False, **options)
+        except OSError as error:
+            raise UsageError(
+                f"{argv[0]} cannot be started: {error.strerror}",
+                cause="it is not an executable program",
+                next_command=f"ls -l {argv[0]}",
+            ) from None
+        forwarding.to(process)
+        return process.wait()
+
+
+class _Forwarding:
+    """Passes signals on while the program runs. Signals that were ignored stay ignored, for both."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
+        self._before: list[tuple[int, Any]] = []
+
+    def __enter__(self) -> _Forwarding:
+        for names, handler in ((_FORWARDED, self._pass_on), (_OF_THE_TERMINAL, self._pass_on_if_sent)):
+            for name in names:
+                self._handle(name, handler)
+        return self
+
+    def _handle(self, name: str, handler: Callable[[int, FrameType | None], None]) -> None:
+        number = getattr(signal, name, None)
+        if number is None or signal.getsignal(number) in (signal.SIG_IGN, None):
+            return
+        try:
+            self._before.append((number, signal.signal(number, handler)))
+        except (ValueError, OSError):  # not in the main thread: then nobody signals us
+            return
+
+    def to(self, process: subprocess.Popen[bytes]) -> None:
+        """Whom to pass them to; those that came before are passed on now."""
+        self._process = process
+        for number in self._early:
+            process.send_signal(number)
+
+    def _pass_on(self, number: int, _frame: FrameType | None) -> None:
+        if self._process is None:
+            self._early.append(number)
+        else:
+            self._process.send_signal(number)
+
+    def _pass_on_if_sent(self, number: int, frame: FrameType | None) -> None:
+        if not _in_front_of_a_terminal():
+            self._pass_on(number, frame)
+
+    def __exit__(self, *exc: object) -> None:
+        for number, handler in self._before:
+            signal.signal(number, handler)
+
+
+def _in_front_of_a_terminal() -> bool:
+    """Whether a terminal sends its signals to our process group, and so to the program."""
+    if sys.platform == "win32":
+        return True
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
+def end_like(status: int) -> NoReturn:
+    """End this process as the program ended: by the same signal, or with the same status."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if status < 0 and sys.platform != "win32":
+        import resource
+
+        # The program has left its core if it was to leave one.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        if -status != signal.SIGKILL:
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    sys.exit(128 - status if status < 0 else status)
