@@ -136,7 +136,10 @@ class Server:
         line = reader.readline()
         if not line:
             return False
-        method, target, _ = line.decode("latin-1").split(" ", 2)
+        words = line.decode("latin-1").split(" ", 2)
+        if len(words) < 3:
+            return False
+        method, target = words[:2]
         headers = []
         while (line := reader.readline()) not in (b"\r\n", b""):
             name, _, value = line.decode("latin-1").partition(":")

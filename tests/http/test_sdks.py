@@ -34,8 +34,9 @@ def completion(request: Any) -> Any:
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "größer €"}}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
     }  # fmt: skip
-    headers = [("Content-Type", "application/json"), ("Content-Encoding", "gzip"), ("x-request-id", f"r{request.number}")]
-    return answer(gzip.compress(json.dumps(said).encode()), headers=[*headers, ("X-Twice", "1"), ("x-twice", "2")])
+    headers = [("Content-Type", "application/json"), ("Content-Encoding", "gzip"), ("X-Twice", "1"), ("x-twice", "2")]
+    body = gzip.compress(json.dumps(said).encode())
+    return answer(body, headers=[*headers, ("x-request-id", f"r{request.number}")])
 
 
 def completion_events(request: Any) -> Any:

@@ -337,7 +337,7 @@ class _Play(io.RawIOBase):
         super().close()
 
 
-_pair: tuple[int, socket.socket, socket.socket] | None = None
+_pair: tuple[int, int, int] | None = None
 
 
 def _readable() -> int:
@@ -346,5 +346,5 @@ def _readable() -> int:
     if _pair is None or _pair[0] != os.getpid():
         one, other = socket.socketpair()
         other.send(b"x")
-        _pair = (os.getpid(), one, other)
-    return _pair[1].fileno()
+        _pair = (os.getpid(), one.detach(), other.detach())
+    return _pair[1]
