@@ -1,0 +1,154 @@
+"""The agent's messages and state at an event, derived from its log.
+
+The state is what the nearest step says that encloses the event or came before it in the same strand. Messages and
+model are what the last model call until then was given and answered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Failure, Json, Kind, Value
+from reenact.facts.checkpoint import Checkpoint
+from reenact.facts.event import Event
+from reenact.facts.values import decode, jsonable
+
+PROMPT_VERSION = "prompt_version"
+"""Name of the note that says which version of the prompt was in use."""
+
+
+def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
+    """What the agent held at an event.
+
+    Args:
+        recording: The run.
+        at: The event; a step itself gives the state it began with.
+
+    Raises:
+        BlobMissing, BlobCorrupt: A state is not what was stored.
+    """
+    run = recording.run
+    steps: list[Event] = []
+    tools: list[Json] = []
+    reading: Mapping[str, Any] = {}
+    noted = ""
+    for event in recording.events(kinds=(Kind.STEP, Kind.TOOL, Kind.MODEL, Kind.HTTP)):
+        if event.number > at.number:
+            break
+        if event.kind == Kind.STEP:
+            steps.append(event)
+        elif event.kind == Kind.TOOL:
+            tools.append(_tool_call(recording, event))
+        found = event.attributes.get("reading")
+        if isinstance(found, Mapping):
+            reading = found
+        noted = str(event.attributes.get(PROMPT_VERSION) or noted)
+    inside = _enclosing(recording, at)
+    step, state = _state(recording, steps, at, inside)
+    config = {name: reading[name] for name in ("model", "provider", "region", "parameters") if reading.get(name)}
+    system = reading.get("system")
+    return Checkpoint(
+        run=run.id,
+        event=at.number,
+        step=step.name if step is not None else "",
+        step_number=[each.number for each in steps].index(step.number) + 1 if step is not None else None,
+        timestamp_us=run.started_us + at.issued_us,
+        messages=tuple(_messages(reading)),
+        state=state,
+        tool_calls=tuple(tools),
+        model_config=config,
+        prompt_version=noted or str(recording.notes(None).get(PROMPT_VERSION) or "") or _hash(system),
+        agent_version=run.version,
+        metadata={
+            "agent": run.agent,
+            "user": run.user,
+            "tenant": run.tenant,
+            "session": run.session,
+            "tags": dict(run.tags),
+        },
+    )
+
+
+def _enclosing(recording: Recording, at: Event) -> set[int]:
+    """Numbers of the events that an event happened inside, itself included."""
+    found = {at.number}
+    parent = at.parent
+    while parent is not None and parent not in found:
+        found.add(parent)
+        parent = recording.event(parent).parent
+    return found
+
+
+def _state(
+    recording: Recording, steps: list[Event], at: Event, inside: set[int]
+) -> tuple[Event | None, Json]:
+    """The nearest step and its state; the first that kept any."""
+    nearest: Event | None = None
+    for step in _nearest_first(steps, at, inside):
+        nearest = nearest or step
+        for phase in ("in", "out") if step.number in inside else ("out", "in"):
+            slots = recording.checkpoint_slots(step.number, phase)
+            if slots is not None:
+                return step, _decoded(slots)
+    return nearest, None
+
+
+def _nearest_first(steps: list[Event], at: Event, inside: set[int]) -> Iterator[Event]:
+    """Steps that may say what held at an event: those around it and those that ended before it in a strand that it
+    continues; then, where there are none, any that ended before it."""
+    ended = [
+        step
+        for step in reversed(steps)
+        if step.number in inside or (step.ended_us is not None and step.ended_us <= at.issued_us)
+    ]
+    yield from (step for step in ended if step.number in inside or _continues(at.lane, step.lane))
+    yield from (step for step in ended if step.number not in inside and not _continues(at.lane, step.lane))
+
+
+def _continues(lane: str, other: str) -> bool:
+    """Whether a lane is another one, or lies below it."""
+    return lane == other or lane.startswith((f"{other}/", f"{other}>"))
+
+
+def _decoded(slots: Mapping[str, bytes]) -> Json:
+    if list(slots) == [""]:
+        return decode(slots[""])
+    return {name: decode(body) for name, body in slots.items()}
+
+
+def _messages(reading: Mapping[str, Any]) -> Iterator[Json]:
+    messages = reading.get("messages")
+    if isinstance(messages, list | tuple):
+        yield from messages
+    answer = reading.get("answer")
+    if isinstance(answer, list | tuple):
+        yield from answer
+    elif answer:
+        yield answer
+
+
+def _tool_call(recording: Recording, event: Event) -> Json:
+    """Name, arguments, and result or error of a tool event."""
+    found: dict[str, Json] = {
+        "event": event.number,
+        "name": event.name,
+        "arguments": jsonable(recording.body(event.request)) if event.request is not None else None,
+    }
+    if isinstance(event.outcome, Value):
+        body = recording.body(event.answer)
+        found["result"] = jsonable(body) if body else None
+    elif isinstance(event.outcome, Failure):
+        found["error"] = f"{event.outcome.error.type}: {event.outcome.error.text}"
+    return found
+
+
+def _hash(system: Json) -> str:
+    """A short name for a system prompt; empty for none."""
+    if not system:
+        return ""
+    text = system if isinstance(system, str) else json.dumps(system, sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

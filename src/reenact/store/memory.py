@@ -1,0 +1,421 @@
+"""The reference store: a run is the records it was given, and every view is read off them.
+
+For tests and throw-away runs. Nothing survives the process; otherwise it answers exactly as the others do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+from reenact.abc.sources import ENTROPY, Entropy
+from reenact.abc.store import Log
+from reenact.errors import StoreBusy, StoreError, UsageError
+from reenact.facts.call import End, Outcome, Stream, Value
+from reenact.facts.event import Event, LaneFact, Payload
+from reenact.facts.ids import tail
+from reenact.facts.order import Delivery
+from reenact.facts.record import (
+    AmbientRead,
+    CallIssued,
+    CallSettled,
+    CheckpointTaken,
+    Delivered,
+    GapNoted,
+    HeadArrived,
+    LaneOpened,
+    Noted,
+    Printed,
+    Record,
+    RunClosed,
+    RunOpened,
+    SegmentArrived,
+    StreamEnded,
+)
+from reenact.facts.run import Run, Status
+from reenact.store.codec import joined, weaker
+from reenact.store.payloads import KeyedHash
+from reenact.store.reading import missing
+from reenact.store.references import Latest, no_event, parse_run, refuse_run
+from reenact.store.runrows import amended_run
+from reenact.store.views import Views, check_filters
+from reenact.store.words import Gathering, occurs
+
+_FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
+
+
+@dataclass(slots=True)
+class _Call:
+    """Everything that was said about one event."""
+
+    issued: CallIssued
+    settled: CallSettled | None = None
+    head: HeadArrived | None = None
+    segments: list[SegmentArrived] = field(default_factory=list)
+    ended: StreamEnded | None = None
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One log."""
+
+    run: str
+    live: bool = True
+    calls: dict[int, _Call] = field(default_factory=dict)
+    lanes: dict[int, LaneFact] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+    words: Gathering = field(default_factory=Gathering)
+
+    def take(self, record: Record) -> None:
+        """Add one record."""
+        self.words.see(record)
+        match record:
+            case CallIssued():
+                self.calls[record.event] = _Call(record)
+            case LaneOpened():
+                self.lanes[record.number] = LaneFact(record.number, record.path, record.parent, record.scope)
+            case CallSettled() | HeadArrived() | SegmentArrived() | StreamEnded():
+                self._answer(record)
+            case _:
+                self.records.append(record)
+
+    def _answer(self, record: CallSettled | HeadArrived | SegmentArrived | StreamEnded) -> None:
+        call = self.calls.get(record.event)
+        if call is None:
+            return
+        if isinstance(record, CallSettled):
+            call.settled = record
+        elif isinstance(record, HeadArrived):
+            call.head = record
+        elif isinstance(record, SegmentArrived):
+            call.segments.append(record)
+        elif call.ended is None:
+            call.ended = record
+
+
+class MemoryStore(Views):
+    """Runs in this process.
+
+    Args:
+        url: What to call the store.
+        entropy: Where the secret of its hash comes from.
+    """
+
+    def __init__(self, url: str = "memory:", *, entropy: Entropy = ENTROPY) -> None:
+        self.url = url
+        self.hasher = KeyedHash(entropy.bytes(32))
+        self._runs: dict[str, Run] = {}
+        self._logs: dict[str, _Kept] = {}
+        self._amended: dict[str, dict[str, Any]] = {}
+        self.extra: dict[str, dict[str, Any]] = {}
+
+    def runs(self, **filters: Any) -> Iterator[Run]:
+        """See ``abc.store.Store``."""
+        check_filters(filters)
+        found = [run for run in self._newest() if self._agrees(run, filters)]
+        return islice(found, filters.get("limit"))
+
+    def _newest(self) -> list[Run]:
+        order = sorted(enumerate(self._runs.values()), key=lambda each: (each[1].started_us, each[0]), reverse=True)
+        return [self._now(run) for _, run in order]
+
+    def _agrees(self, run: Run, filters: Mapping[str, Any]) -> bool:
+        for name in ("agent", "user", "tenant", "session", "parent", "status"):
+            if filters.get(name) is not None and getattr(run, name) != filters[name]:
+                return False
+        failed = filters.get("failed")
+        return (
+            (failed is None or failed == (run.status in _FAILED))
+            and all(run.tags.get(name) == value for name, value in (filters.get("tag") or {}).items())
+            and run.started_us >= (filters.get("since_us") or 0)
+            and (not filters.get("text") or self._mentions(run, filters["text"]))
+        )
+
+    def _mentions(self, run: Run, text: str) -> bool:
+        closed = self._runs[run.id].status is not Status.RECORDING
+        return closed and not run.lane and occurs(self._logs[run.id].words.text(), text)
+
+    def _now(self, run: Run) -> Run:
+        """A run as it stands now."""
+        run = amended_run(run, self._amended.get(run.id))
+        log = self.log_of(run)
+        if run.status is not Status.RECORDING:
+            return run
+        recording = MemoryRecording(run, log, self)
+        run = replace(run, totals=replace(run.totals, events=recording.count()))
+        return run if log.live else replace(run, status=Status.INTERRUPTED, interrupted_at=recording.last())
+
+    def log_of(self, run: Run) -> _Kept:
+        """The log that holds a run's events."""
+        if run.id in self._logs:
+            return self._logs[run.id]
+        return next(log for log in self._logs.values() if run.id in (each.run.id for each in opened(log)))
+
+    def run(self, ref: str) -> Run:
+        """See ``abc.store.Store``."""
+        wanted = parse_run(ref)
+        if isinstance(wanted, Latest):
+            own = [run for run in self._newest() if not run.lane and (not wanted.failed or run.status in _FAILED)]
+            if wanted.back < len(own):
+                return own[wanted.back]
+            refuse_run(ref, ())
+        if wanted.text in self._runs:
+            return self._now(self._runs[wanted.text])
+        found = [each for each in self._runs if each.startswith(wanted.text) or tail(each).startswith(wanted.text)]
+        if len(found) != 1:
+            refuse_run(ref, sorted(found, reverse=True))
+        return self._now(self._runs[found[0]])
+
+    def open(self, run: Run | str) -> MemoryRecording:
+        """See ``abc.store.Store``."""
+        found = self.run(run if isinstance(run, str) else run.id)
+        return MemoryRecording(found, self.log_of(found), self)
+
+    def payload(self, digest: str) -> bytes:
+        """See ``abc.store.Store``."""
+        for run in self._runs.values():
+            found = MemoryRecording(run, self.log_of(run), self).find(digest)
+            if found is not None:
+                return found
+        raise missing(digest)
+
+    def begin(self, run: Run) -> Log:
+        """See ``abc.store.Store``."""
+        if run.id in self._runs:
+            raise StoreError(f"there is a run {run.id} already", cause="the same id was used twice")
+        self._runs[run.id] = run
+        log = self._logs[run.id] = _Kept(run.id)
+        return MemoryLog(log, self._set)
+
+    def _set(self, run: Run, extra: Mapping[str, Any]) -> None:
+        self._runs[run.id] = run
+        self.extra.setdefault(run.id, {}).update(extra)
+
+    def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
+        """See ``abc.store.Store``."""
+        found = self.open(run).run
+        said = self._amended.setdefault(found.id, {"flag": None, "tags": {}})
+        said["flag"] = said["flag"] if flag is None else flag
+        said["tags"].update(tags or {})
+        return self.run(found.id)
+
+    def delete(self, run: Run | str) -> None:
+        """See ``abc.store.Store``."""
+        found = self.open(run).run
+        if found.lane:
+            raise UsageError(
+                f"run {tail(found.id)} lies in the log of another run",
+                cause="a nested recording is part of the run around it",
+                next_command=f"reenact show {tail(found.parent or found.id)}",
+            )
+        if found.status is Status.RECORDING:
+            raise StoreBusy(f"run {tail(found.id)} is being recorded", cause="its process still lives")
+        log = self._logs.pop(found.id)
+        for each in (found.id, *(record.run.id for record in opened(log))):
+            self._runs.pop(each, None)
+            self._amended.pop(each, None)
+            self.extra.pop(each, None)
+
+    def close(self) -> None:
+        """See ``abc.store.Store``. The runs stay as long as the process."""
+
+
+def opened(log: _Kept) -> Iterator[RunOpened | RunClosed]:
+    """What a log says about runs."""
+    return (record for record in log.records if isinstance(record, RunOpened | RunClosed))
+
+
+class MemoryLog:
+    """The write side of one run."""
+
+    def __init__(self, log: _Kept, set_run: Any) -> None:
+        self._log = log
+        self._set_run = set_run
+
+    def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
+        """See ``abc.store.Log``. (Nothing here is durable.)"""
+        if not self._log.live:
+            raise StoreError("the log is closed", cause="records came after the end of their recording")
+        for record in records:
+            self._log.take(record)
+            if isinstance(record, RunOpened | RunClosed):
+                self._set_run(record.run, record.extra if isinstance(record, RunClosed) else {})
+
+    def close(self) -> None:
+        """See ``abc.store.Log``."""
+        self._log.live = False
+
+
+class MemoryRecording:
+    """The read side of one run."""
+
+    def __init__(self, run: Run, log: _Kept, store: MemoryStore) -> None:
+        self._run = run
+        self._log = log
+        self._store = store
+
+    @property
+    def run(self) -> Run:
+        """See ``abc.store.Recording``."""
+        return self._run
+
+    def _holds(self, path: str) -> bool:
+        own = self._run.lane
+        return not own or path == own or path.startswith((f"{own}/", f"{own}>"))
+
+    def _path(self, lane: int) -> str:
+        fact = self._log.lanes.get(lane)
+        return f"?{lane}" if fact is None else fact.path
+
+    def _calls(self) -> list[_Call]:
+        calls = [call for call in self._log.calls.values() if self._holds(self._path(call.issued.lane))]
+        return sorted(calls, key=lambda call: call.issued.event)
+
+    def _payload(self, data: bytes, media: str = "") -> Payload | None:
+        return Payload(self._store.hasher.of(data).hex(), len(data), media) if data else None
+
+    def event(self, number: int) -> Event:
+        """See ``abc.store.Recording``."""
+        call = self._log.calls.get(number)
+        if call is None or not self._holds(self._path(call.issued.lane)):
+            raise no_event(self._run.id, number, self.last())
+        return self._event(call)
+
+    def _event(self, call: _Call) -> Event:
+        issued = call.issued
+        fidelity, remark = issued.fidelity, issued.note
+        for said in (call.settled or call.head, *call.segments):
+            if said is not None:
+                fidelity, remark = weaker(fidelity, said.fidelity), joined(remark, said.note)
+        outcome: Outcome | None = None
+        answer = delivery = first_us = ended_us = None
+        if call.settled is not None:
+            outcome, ended_us, delivery = call.settled.outcome, call.settled.at_us, call.settled.delivery
+            if isinstance(outcome, Value):
+                answer = self._payload(outcome.body, outcome.media)
+                outcome = replace(outcome, body=b"")
+        elif call.head is not None or call.ended is not None:
+            data = b"".join(segment.data for segment in call.segments)
+            end: End | None = None
+            if call.ended is not None:
+                end, ended_us, answer = call.ended.end, call.ended.at_us, self._payload(data)
+            if call.head is not None:
+                first_us, delivery = call.head.at_us, call.head.delivery
+            outcome = Stream(call.head.head if call.head else {}, end, len(data), len(call.segments))
+        body = issued.call.body
+        return Event(
+            self._run.id, issued.event, self._path(issued.lane), issued.position, issued.parent,
+            replace(issued.call, body=b""), self._payload(body, issued.call.media), outcome, answer, issued.at_us,
+            first_us, ended_us, delivery, "", fidelity, remark, self.notes(issued.event),
+        )  # fmt: skip
+
+    def events(
+        self,
+        *,
+        lane: str | None = None,
+        after: int = -1,
+        kinds: Iterable[str] = (),
+        name: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Event]:
+        """See ``abc.store.Recording``."""
+        wanted = {str(each) for each in kinds}
+        found = (
+            call
+            for call in self._calls()
+            if call.issued.event > after
+            and (lane is None or self._path(call.issued.lane) == lane)
+            and (not wanted or call.issued.call.kind in wanted)
+            and (name is None or call.issued.call.name == name)
+        )
+        return (self._event(call) for call in islice(found, limit))
+
+    def count(self) -> int:
+        """See ``abc.store.Recording``."""
+        return len(self._calls())
+
+    def last(self) -> int | None:
+        """Number of the last event; None where there is none."""
+        return max((call.issued.event for call in self._calls()), default=None)
+
+    def body(self, payload: Payload | None) -> bytes:
+        """See ``abc.store.Recording``."""
+        if payload is None:
+            return b""
+        found = self.find(payload.digest)
+        if found is None:
+            raise missing(payload.digest, self._run.id)
+        return found
+
+    def find(self, digest: str) -> bytes | None:
+        """Bytes by digest, or None."""
+        for data in self._every_body():
+            if data and self._store.hasher.of(data).hex() == digest:
+                return data
+        return None
+
+    def _every_body(self) -> Iterator[bytes]:
+        for call in self._log.calls.values():
+            yield call.issued.call.body
+            if call.settled is not None and isinstance(call.settled.outcome, Value):
+                yield call.settled.outcome.body
+            if call.ended is not None:
+                yield b"".join(segment.data for segment in call.segments)
+        for record in self._log.records:
+            if isinstance(record, CheckpointTaken):
+                yield from record.slots.values()
+
+    def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
+        """See ``abc.store.Recording``."""
+        call = self._log.calls.get(event)
+        for segment in call.segments if call is not None else ():
+            yield segment.delivery, segment.at_us, segment.data
+
+    def lanes(self) -> Iterator[LaneFact]:
+        """See ``abc.store.Recording``."""
+        return (self._log.lanes[n] for n in sorted(self._log.lanes) if self._holds(self._log.lanes[n].path))
+
+    def lane(self, path: str) -> LaneFact | None:
+        """See ``abc.store.Recording``."""
+        return next((fact for fact in self.lanes() if fact.path == path), None)
+
+    def deliveries(self, start: int = 0) -> Iterator[Delivery]:
+        """See ``abc.store.Recording``."""
+        found = [each for record in self._log.records if isinstance(record, Delivered) for each in record.deliveries]
+        return (each for each in sorted(found) if each.number >= start)
+
+    def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
+        """See ``abc.store.Recording``."""
+        found: dict[str, bytes] = {}
+        for record in self._log.records:
+            if isinstance(record, AmbientRead) and (self._path(record.lane), record.position) == (lane, position):
+                found[record.source] = found.get(record.source, b"") + record.data
+        return found
+
+    def printed(self, stream: int) -> Iterator[bytes]:
+        """See ``abc.store.Recording``."""
+        return (each.data for each in self._log.records if isinstance(each, Printed) and each.stream == stream)
+
+    def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
+        """See ``abc.store.Recording``."""
+        found = None
+        for record in self._log.records:
+            if isinstance(record, CheckpointTaken) and (record.event, record.phase) == (event, phase):
+                found = dict(record.slots)
+        return found
+
+    def notes(self, event: int | None) -> Mapping[str, Any]:
+        """See ``abc.store.Recording``."""
+        own = event is not None or not self._run.lane
+        found = {each.key: each.value for each in self._log.records if isinstance(each, Noted) and each.event == event}
+        return {**(found if own else {}), **(self._store.extra.get(self._run.id, {}) if event is None else {})}
+
+    def gaps(self) -> Iterator[tuple[str, str, int]]:
+        """See ``abc.store.Recording``."""
+        found: dict[tuple[str, str], int] = {}
+        for record in self._log.records:
+            if isinstance(record, GapNoted):
+                found[record.what, record.place] = found.get((record.what, record.place), 0) + record.count
+        return ((what, where, count) for (what, where), count in found.items())

@@ -1,0 +1,76 @@
+"""The front door of the stores: the one place that names a back end.
+
+A store is named by a URL: a directory or ``sqlite:///path``, ``memory:`` or ``memory:name`` (shared inside the
+process), nothing for the default. The default is ``REENACT_STORE``, else the nearest ``.reenact/`` from the working
+directory upwards, else a new one in the working directory.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from reenact.abc.store import Store
+from reenact.errors import UsageError
+from reenact.store.memory import MemoryStore
+from reenact.store.sqlite import SqliteStore
+
+DIRECTORY = ".reenact"
+FILE = "store.db"
+VARIABLE = "REENACT_STORE"
+
+_in_memory: dict[str, MemoryStore] = {}
+
+
+def open_store(url: str | os.PathLike[str] | None = None) -> Store:
+    """A store by its URL. Nothing is made or read yet.
+
+    Reading where there is no store raises ``StoreError``; the first run that begins makes it.
+
+    Args:
+        url: ``sqlite:///path`` (four slashes for an absolute path), a directory, ``memory:``; None for the default.
+
+    Raises:
+        UsageError: A URL of another kind.
+    """
+    text = os.fspath(url) if url is not None else os.environ.get(VARIABLE, "")
+    if not text:
+        return _in_directory(find_directory(Path.cwd()))
+    if text.startswith("memory:"):
+        return _in_memory.setdefault(text, MemoryStore(text))
+    scheme, colon, rest = text.partition("://")
+    if not colon:
+        path = Path(text)
+        return SqliteStore(path.absolute()) if path.is_file() else _in_directory(path)
+    if scheme == "sqlite":
+        if not rest.startswith("/") or len(rest) < 2:
+            raise UsageError(
+                f"{text!r} names no file",
+                cause="a relative path has three slashes, an absolute one four: sqlite:////srv/agent/runs.db",
+                next_command="reenact --store sqlite:///runs.db ls",
+            )
+        return SqliteStore(Path(rest[1:]).absolute(), url=text)
+    if scheme in ("postgresql", "postgres"):
+        raise UsageError(
+            "stores in PostgreSQL are not available yet",
+            cause="this version keeps runs in one SQLite file",
+            next_command="reenact --store sqlite:///runs.db ls",
+        )
+    raise UsageError(
+        f"no store is called {text!r}",
+        cause="a store is a directory, sqlite:///path or memory:",
+        next_command="reenact --store sqlite:///runs.db ls",
+    )
+
+
+def find_directory(start: Path) -> Path:
+    """The nearest ``.reenact`` from a directory upwards; where there is none, the one it would have."""
+    for each in (start, *start.parents):
+        if (each / DIRECTORY).is_dir():
+            return each / DIRECTORY
+    return start / DIRECTORY
+
+
+def _in_directory(directory: Path) -> SqliteStore:
+    directory = directory.absolute()
+    return SqliteStore(directory / FILE, url=str(directory), own_directory=True)

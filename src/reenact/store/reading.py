@@ -1,0 +1,437 @@
+"""The read side of one run in a SQLite store: opened with two look-ups, everything else fetched in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from reenact.errors import BlobMissing, StoreError
+from reenact.facts.call import Json, Stream
+from reenact.facts.event import Event, LaneFact, Payload
+from reenact.facts.order import Delivery, unpack
+from reenact.facts.run import Run
+from reenact.store.attributes import Attributes
+from reenact.store.codec import joined, load, weaker
+from reenact.store.connection import Reading
+from reenact.store.payloads import KeyedHash, checked, corrupt, decompress, place
+from reenact.store.references import no_event
+from reenact.store.rows import damaged, event_of, parsed, sum_of
+from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT
+from reenact.store.streams import FIRST_LINK, Chunk, Part, parts_of, said_of
+
+PAGE = 256
+"""Rows fetched at a time."""
+
+_CHUNK_PAGE = 8
+_SMALL = 4096
+_CACHED = 1024
+
+_EVENT = f"""
+SELECT e.id, l.path, e.asked, e.asked_crc, e.came, e.came_crc, s.ended, s.crc, s.digest,
+  q.digest, q.codec, CASE WHEN length(q.data) <= {_SMALL} THEN q.data END,
+  a.digest, a.codec, CASE WHEN length(a.data) <= {_SMALL} THEN a.data END
+FROM event e LEFT JOIN lane l ON l.id = e.strand LEFT JOIN stream s ON s.id = e.id
+  LEFT JOIN payload q ON q.id = e.request LEFT JOIN payload a ON a.id = e.answer
+"""
+
+
+class Owner(NamedTuple):
+    """Where a run's rows are: its own number, and that of its log."""
+
+    number: int
+    log: int
+
+
+class SqliteRecording:
+    """One run, for reading. Any thread may use it; each method is cheap until its answer is asked for.
+
+    Args:
+        run: The run.
+        owner: Where its rows are.
+        reading: The store's reading connection.
+        hasher: The store's hash.
+    """
+
+    def __init__(self, run: Run, owner: Owner, reading: Reading, hasher: KeyedHash) -> None:
+        self._run = run
+        self._owner = owner
+        self._reading = reading
+        self._hasher = hasher
+        self._first = owner.log << SHIFT
+        self._end = self._first | LOW
+        self._bodies: dict[str, tuple[int, bytes]] = {}
+        self._strands: dict[str, int] = {}
+        self._lane_sql, self._lane_values = _below(run.lane)
+
+    @property
+    def run(self) -> Run:
+        """See ``abc.store.Recording``."""
+        return self._run
+
+    # --- events ------------------------------------------------------------------------------------------------
+
+    def event(self, number: int) -> Event:
+        """See ``abc.store.Recording``."""
+        row = None
+        if 0 <= number <= LOW:
+            row = self._reading.row(
+                f"{_EVENT} WHERE e.id = ?{self._lane_sql}", (self._first | number, *self._lane_values)
+            )
+        if row is None:
+            raise no_event(self._run.id, number, self.last())
+        return self._event(row)
+
+    def events(
+        self,
+        *,
+        lane: str | None = None,
+        after: int = -1,
+        kinds: Iterable[str] = (),
+        name: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Event]:
+        """See ``abc.store.Recording``. Two index look-ups a page."""
+        where = self._lane_sql
+        values: list[str | int] = list(self._lane_values)
+        if lane is not None:
+            strand = self._strand(lane)
+            if strand is None or not self._holds(lane):
+                return
+            where, values = " AND e.strand = ?", [strand]
+        wanted = [str(each) for each in kinds]
+        if wanted:
+            where += f" AND e.kind IN ({', '.join('?' * len(wanted))})"
+            values += wanted
+        if name is not None:
+            where += " AND e.name = ?"
+            values.append(name)
+        sql = f"{_EVENT} WHERE e.id > ? AND e.id <= ?{where} ORDER BY e.id LIMIT ?"
+        at = self._first + max(after, -1)
+        left = limit
+        while left is None or left > 0:
+            count = PAGE if left is None else min(PAGE, left)
+            rows = self._reading.rows(sql, (at, self._end, *values, count))
+            for row in rows:
+                yield self._event(row)
+            if len(rows) < count:
+                return
+            at = rows[-1][0]
+            left = None if left is None else left - count
+
+    def count(self) -> int:
+        """See ``abc.store.Recording``."""
+        if not self._run.lane:
+            row = self._reading.row("SELECT events FROM log WHERE id = ?", (self._owner.log,))
+            return 0 if row is None else int(row[0])
+        sql = "SELECT count(*) FROM event e JOIN lane l ON l.id = e.strand WHERE e.id BETWEEN ? AND ?"
+        return int(self._reading.row(sql + self._lane_sql, (self._first, self._end, *self._lane_values))[0])
+
+    def last(self) -> int | None:
+        """Number of the last event; None where there is none."""
+        sql = "SELECT max(e.id) FROM event e WHERE e.id BETWEEN ? AND ?"
+        if self._run.lane:
+            sql = "SELECT max(e.id) FROM event e JOIN lane l ON l.id = e.strand WHERE e.id BETWEEN ? AND ?"
+        row = self._reading.row(sql + self._lane_sql, (self._first, self._end, *self._lane_values))
+        return None if row[0] is None else row[0] & LOW
+
+    def _event(self, row: tuple[Any, ...]) -> Event:
+        (
+            address, path, asked_text, asked_crc, came_text, came_crc, ended_text, ended_crc, stream_digest,
+            q_digest, q_codec, q_data, a_digest, a_codec, a_data,
+        ) = row  # fmt: skip
+        asked = parsed(address, asked_text, asked_crc)
+        came = None if came_text is None else parsed(address, came_text, came_crc)
+        ended = None if ended_text is None else (parsed(address, ended_text, ended_crc), stream_digest.hex())
+        if q_data is not None:
+            self._remember(q_digest, q_codec, q_data)
+        if a_data is not None:
+            self._remember(a_digest, a_codec, a_data)
+        attributes = Attributes(self._notes, address)
+        event = event_of(self._run.id, address, path or f"?{address & LOW}", asked, came, ended, attributes)
+        outcome = event.outcome
+        if type(outcome) is Stream and outcome.end is None:
+            return self._open_stream(event)
+        return event
+
+    def _remember(self, digest: bytes, codec: int, data: bytes) -> None:
+        if len(self._bodies) >= _CACHED:
+            self._bodies.clear()
+        self._bodies[digest.hex()] = (codec, data)
+
+    def _open_stream(self, event: Event) -> Event:
+        """An event whose stream never ended, with what there is of it."""
+        assert isinstance(event.outcome, Stream)
+        size = segments = 0
+        fidelity, remark = event.fidelity, event.fidelity_note
+        for chunk, parts in self._chunks(event.number):
+            size += chunk.size
+            segments += sum(not part.continued for part in parts)
+            word, said = said_of(chunk.said)
+            fidelity, remark = weaker(fidelity, word), joined(remark, said)
+        outcome = Stream(event.outcome.head, None, size, segments)
+        return replace(event, outcome=outcome, fidelity=fidelity, fidelity_note=remark)
+
+    # --- bytes -------------------------------------------------------------------------------------------------
+
+    def body(self, payload: Payload | None) -> bytes:
+        """See ``abc.store.Recording``."""
+        if payload is None:
+            return b""
+        text = payload.digest
+        found = self._bodies.get(text)
+        digest = bytes.fromhex(text)
+        if found is None:
+            found = self._reading.row("SELECT codec, data FROM payload WHERE digest = ?", (digest,))
+        if found is not None:
+            try:
+                return checked(self._hasher, digest, *found)
+            except StoreError:
+                raise corrupt(text, "", run=self._run.id, event=self._event_with(text)) from None
+        row = self._reading.row(
+            "SELECT id FROM stream WHERE digest = ? AND id BETWEEN ? AND ?", (digest, self._first, self._end)
+        )
+        if row is not None:
+            return b"".join(data for _, _, data in self.parts(row[0] & LOW))
+        raise missing(text, self._run.id, self._event_with(text))
+
+    def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
+        """See ``abc.store.Recording``. Each row is checked before any of its bytes is given."""
+        row = self._reading.row("SELECT digest, ended, crc FROM stream WHERE id = ?", (self._first | event,))
+        whole = self._hasher.begin()
+        waiting: list[bytes] = []
+        size = 0
+        for _, parts in self._chunks(event, known=row[0].hex() if row else ""):
+            for delivery, at_us, data, continued in parts:
+                whole.update(data)
+                size += len(data)
+                if continued:
+                    waiting.append(data)
+                    continue
+                yield delivery, at_us, b"".join([*waiting, data]) if waiting else data
+                waiting.clear()
+        if row is not None and whole.digest() != row[0]:
+            if size < parsed(self._first | event, row[1], row[2])[4]:
+                raise missing(row[0].hex(), self._run.id, event)
+            raise corrupt(row[0].hex(), whole.digest().hex(), run=self._run.id, event=event)
+
+    def _chunks(self, event: int, known: str = "") -> Iterator[tuple[Chunk, list[Part]]]:
+        """The rows of a stream with their parts, a few at a time."""
+        n = 0
+        link = FIRST_LINK
+        while True:
+            rows = self._reading.rows(
+                "SELECT event, n, codec, size, said, segments, data, digest FROM chunk "
+                "WHERE event = ? AND n >= ? ORDER BY n LIMIT ?",
+                (self._first | event, n, _CHUNK_PAGE),
+            )
+            for row in rows:
+                chunk = Chunk(*row)
+                if chunk.n != n:
+                    raise missing(known or "of a stream", self._run.id, event)
+                try:
+                    parts = parts_of(self._hasher, link, chunk)
+                except (ValueError, IndexError):
+                    raise corrupt(known or chunk.digest.hex(), "", run=self._run.id, event=event) from None
+                yield chunk, parts
+                n += 1
+                link = chunk.digest
+            if len(rows) < _CHUNK_PAGE:
+                return
+
+    def _event_with(self, digest: str) -> int | None:
+        """The first event that names a payload; a search, for errors only."""
+        try:
+            row = self._reading.row(
+                "SELECT min(id) FROM event WHERE id BETWEEN ? AND ? AND (instr(asked, ?) OR instr(came, ?))",
+                (self._first, self._end, digest, digest),
+            )
+        except StoreError:
+            return None
+        return None if row[0] is None else row[0] & LOW
+
+    # --- lanes and order ---------------------------------------------------------------------------------------
+
+    def lanes(self) -> Iterator[LaneFact]:
+        """See ``abc.store.Recording``."""
+        at = self._first - 1
+        while True:
+            rows = self._reading.rows(
+                "SELECT l.id, l.path, l.parent, l.kind FROM lane l WHERE l.id > ? AND l.id <= ? AND l.kind <> ?"
+                f"{self._lane_sql} ORDER BY l.id LIMIT ?",
+                (at, self._end, MENTIONED, *self._lane_values, PAGE),
+            )
+            for row in rows:
+                yield _lane_fact(row)
+            if len(rows) < PAGE:
+                return
+            at = rows[-1][0]
+
+    def lane(self, path: str) -> LaneFact | None:
+        """See ``abc.store.Recording``."""
+        if not self._holds(path):
+            return None
+        row = self._reading.row(
+            "SELECT id, path, parent, kind FROM lane WHERE path = ? AND id BETWEEN ? AND ? AND kind <> ?",
+            (path, self._first, self._end, MENTIONED),
+        )
+        return None if row is None else _lane_fact(row)
+
+    def _strand(self, path: str) -> int | None:
+        strand = self._strands.get(path)
+        if strand is None:
+            fact = self.lane(path)
+            if fact is None:
+                return None
+            strand = self._strands[path] = self._first | fact.number
+        return strand
+
+    def _holds(self, path: str) -> bool:
+        """Whether a lane belongs to this run; a child run owns its lane and what is below it."""
+        own = self._run.lane
+        return not own or path == own or path.startswith((f"{own}/", f"{own}>"))
+
+    def deliveries(self, start: int = 0) -> Iterator[Delivery]:
+        """See ``abc.store.Recording``."""
+        paths = _Paths(self._reading, self._first)
+        row = self._reading.row(
+            "SELECT id FROM turns WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+            (self._first, self._first + max(start, 0)),
+        )
+        at = self._first if row is None else row[0]
+        while True:
+            rows = self._reading.rows(
+                "SELECT id, data, crc FROM turns WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", (at, self._end, PAGE)
+            )
+            for address, data, crc in rows:
+                if crc32(data, address & LOW) != crc:
+                    raise damaged(f"the order of run {self._run.id} from {address & LOW} on")
+                for delivery in unpack(data, address & LOW, paths):
+                    if delivery.number >= start:
+                        yield delivery
+            if len(rows) < PAGE:
+                return
+            at = rows[-1][0] + 1
+
+    def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
+        """See ``abc.store.Recording``."""
+        strand = self._strand(lane)
+        if strand is None:
+            return {}
+        found: dict[str, bytes] = {}
+        for source, data, crc in self._reading.rows(
+            "SELECT source, data, crc FROM ambient WHERE strand = ? AND position = ? ORDER BY n", (strand, position)
+        ):
+            if crc32(data, strand & LOW) != crc:
+                raise damaged(f"an ambient read ({source}) of run {self._run.id}, lane {lane}")
+            found[source] = found[source] + data if source in found else data
+        return found
+
+    # --- the rest ----------------------------------------------------------------------------------------------
+
+    def printed(self, stream: int) -> Iterator[bytes]:
+        """See ``abc.store.Recording``."""
+        owner = self._first | stream
+        at = -1
+        while True:
+            rows = self._reading.rows(
+                "SELECT id, codec, data, crc FROM printed WHERE owner = ? AND id > ? ORDER BY id LIMIT ?",
+                (owner, at, _CHUNK_PAGE),
+            )
+            for number, codec, data, crc in rows:
+                try:
+                    body = decompress(codec, data)
+                except ValueError:
+                    body = None
+                if body is None or crc32(body, owner & LOW) != crc:
+                    raise damaged(f"what run {self._run.id} printed")
+                yield body
+                at = number
+            if len(rows) < _CHUNK_PAGE:
+                return
+
+    def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
+        """See ``abc.store.Recording``."""
+        rows = self._reading.rows(
+            "SELECT s.n, s.name, s.digest, p.codec, p.data FROM slot s LEFT JOIN payload p ON p.digest = s.digest "
+            "WHERE s.event = ? AND s.phase = ? ORDER BY s.n",
+            (self._first | event, phase),
+        )
+        if not rows:
+            return None
+        found: dict[str, bytes] = {}
+        for n, name, digest, codec, data in rows:
+            if n < 0:
+                continue
+            if not digest:
+                found[name] = b""
+            elif data is None:
+                raise missing(digest.hex(), self._run.id, event)
+            else:
+                found[name] = checked(self._hasher, digest, codec, data, run=self._run.id, event=event)
+        return found
+
+    def notes(self, event: int | None) -> Mapping[str, Any]:
+        """See ``abc.store.Recording``. A child run has the notes of its own end only."""
+        return self._notes(-self._owner.number if event is None else self._first | event)
+
+    def _notes(self, owner: int) -> dict[str, Json]:
+        found: dict[str, Json] = {}
+        for name, value, digest, crc in self._reading.rows(
+            "SELECT name, value, digest, crc FROM note WHERE owner = ? ORDER BY n", (owner,)
+        ):
+            if digest is not None:
+                found[name] = load(self.body(Payload(digest.hex(), 0)))
+            elif sum_of(owner & LOW, value) != crc:
+                raise damaged(f"a note ({name}) of run {self._run.id}")
+            else:
+                found[name] = load(value)
+        return found
+
+    def gaps(self) -> Iterator[tuple[str, str, int]]:
+        """See ``abc.store.Recording``."""
+        sql = "SELECT what, place, count FROM gap WHERE log = ? ORDER BY id"
+        yield from self._reading.rows(sql, (self._owner.log,))
+
+
+class _Paths(dict[int, str]):
+    """Paths of lanes by number, each looked up when it is first met."""
+
+    def __init__(self, reading: Reading, first: int) -> None:
+        self._reading = reading
+        self._first = first
+
+    def __missing__(self, number: int) -> str:
+        row = self._reading.row("SELECT path FROM lane WHERE id = ?", (self._first | number,))
+        path = self[number] = f"?{number}" if row is None else row[0]
+        return path
+
+
+def missing(digest: str, run: str = "", event: int | None = None) -> BlobMissing:
+    """The error for bytes that the log names and the store does not hold."""
+    return BlobMissing(
+        f"payload {digest[:12]}{place(run, event)} is missing",
+        cause="a row of the store's file was removed",
+        next_command="reenact fsck",
+        digest=digest,
+        run=run,
+        event=event,
+    )
+
+
+def _below(lane: str) -> tuple[str, tuple[str, ...]]:
+    """A condition on the path of a lane: this one or below it. Empty for a run with a log of its own."""
+    if not lane:
+        return "", ()
+    length = len(lane) + 1
+    return (
+        f" AND (l.path = ? OR substr(l.path, 1, {length}) IN (?, ?))",
+        (lane, f"{lane}/", f"{lane}>"),
+    )
+
+
+def _lane_fact(row: tuple[int, str, int | None, int]) -> LaneFact:
+    return LaneFact(row[0] & LOW, row[1], row[2], row[3] == SCOPE)
+
+

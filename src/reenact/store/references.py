@@ -1,0 +1,165 @@
+"""References as a store understands them: which run, and which event of it.
+
+What else a reference may hold (a field of an event, a stretch of events) is the business of whoever shows it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from reenact.abc.store import Recording
+from reenact.errors import EventNotFound, RunNotFound, UsageError
+from reenact.facts.event import Event
+from reenact.facts.ids import ALPHABET, TAIL_LENGTH, TIME_LENGTH, tail
+
+_BACK = re.compile(r"@(?:~([0-9]{1,9}))?")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_OCCURRENCE = re.compile(r"(.+)#([0-9]{1,9})", re.DOTALL)
+_LISTED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """The last run, or one so many before it; ``failed`` counts failed runs only."""
+
+    back: int = 0
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A run whose id, or whose tail, begins so."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """The n-th event of a name, from 1."""
+
+    name: str
+    ordinal: int
+
+
+def parse_run(text: str) -> Latest | Prefix:
+    """What a reference to a run names.
+
+    Raises:
+        UsageError: It is of a kind that is not available yet.
+        RunNotFound: No run can be called that.
+    """
+    if back := _BACK.fullmatch(text):
+        return Latest(int(back[1] or 0))
+    if text == "@failed":
+        return Latest(failed=True)
+    if text.startswith("@golden/") or text.endswith(".reenact"):
+        what = "golden traces" if text.startswith("@golden/") else "bundles"
+        raise UsageError(
+            f"{text}: {what} are not available yet",
+            cause="this version reads runs of a store only",
+            next_command="reenact ls",
+        )
+    lowered = text.lower()
+    if not lowered or len(lowered) > TIME_LENGTH + TAIL_LENGTH or any(letter not in ALPHABET for letter in lowered):
+        raise RunNotFound(
+            f"no run is called {text!r}",
+            cause="a run is named by the first letters of its id, @ for the last, @~2 or @failed",
+            next_command="reenact ls",
+            ref=text,
+            candidates=(),
+        )
+    return Prefix(lowered)
+
+
+def parse_event(text: str) -> int | Occurrence:
+    """What the part after the colon names: a number, or ``name#n`` (a bare name is its first event).
+
+    Raises:
+        EventNotFound: It is empty.
+    """
+    if _NUMBER.fullmatch(text):
+        return int(text)
+    if occurrence := _OCCURRENCE.fullmatch(text):
+        return Occurrence(occurrence[1], int(occurrence[2]))
+    if not text:
+        raise EventNotFound(
+            "the reference names no event", cause="an event is RUN:12 or RUN:search_docs#2", next_command="reenact ls"
+        )
+    return Occurrence(text, 1)
+
+
+def split(ref: str) -> tuple[str, str]:
+    """A reference to an event as (run, event).
+
+    Raises:
+        UsageError: There is no colon in it.
+    """
+    run, colon, event = ref.partition(":")
+    if not colon:
+        raise UsageError(
+            f"{ref!r} names a run, not an event",
+            cause="an event is RUN:12 or RUN:search_docs#2",
+            next_command=f"reenact show {ref}",
+        )
+    return run, event
+
+
+def find_event(recording: Recording, at: int | str) -> Event:
+    """The event that a number, or ``name#n``, names in a run.
+
+    Raises:
+        EventNotFound: There is none.
+    """
+    wanted = at if isinstance(at, int) else parse_event(at)
+    if isinstance(wanted, int):
+        return recording.event(wanted)
+    found = 0
+    for event in recording.events(name=wanted.name, limit=max(wanted.ordinal, 0)):
+        found += 1
+        if found == wanted.ordinal:
+            return event
+    run = tail(recording.run.id)
+    count = "no event" if not found else f"only {found} event{'s' if found > 1 else ''}"
+    raise EventNotFound(
+        f"run {run} has {count} called {wanted.name!r}",
+        cause="another name, or fewer calls of it than the reference asks for; the first is #1",
+        next_command=f"reenact show {run}",
+        run=recording.run.id,
+        event=str(at),
+    )
+
+
+def no_event(run: str, number: int, last: int | None) -> EventNotFound:
+    """The error for a number that a run does not have; ``last`` is its last event, None where it has none."""
+    there = "it has none" if last is None else f"its events go from 0 to {last}"
+    return EventNotFound(
+        f"run {tail(run)} has no event {number}",
+        cause=there,
+        next_command=f"reenact show {tail(run)}",
+        run=run,
+        event=number,
+    )
+
+
+def refuse_run(ref: str, candidates: Iterator[str] | list[str] | tuple[str, ...]) -> NoReturn:
+    """Say that no run, or more than one (``candidates``, whole ids), answers to a reference."""
+    found = tuple(candidates)
+    if not found:
+        raise RunNotFound(
+            f"no run answers to {ref!r}",
+            cause="it was deleted, it is in another store, or the reference has a typing mistake",
+            next_command="reenact ls",
+            ref=ref,
+            candidates=(),
+        )
+    listed = ", ".join(tail(each) for each in found[:_LISTED]) + (" …" if len(found) > _LISTED else "")
+    raise RunNotFound(
+        f"{ref!r} is not unique: {listed}",
+        cause="several runs begin so",
+        next_command=f"reenact show {tail(found[0])}",
+        ref=ref,
+        candidates=found,
+    )

@@ -1,0 +1,155 @@
+"""One event as the columns of its row, and back: the hot path of a replay.
+
+``asked`` is the list ``[position, parent, issued_us, fidelity, remark, digest, size, call…]`` (``codec.pack_call``).
+``came`` is ``[at_us, delivery, fidelity, remark, digest, size, form, …]`` for a value or failure
+(``codec.pack_settled``), and ``[at_us, delivery, fidelity, remark, "", 0, "s", head]`` for the head of a stream.
+``ended`` is ``[at_us, delivery, fidelity, remark, size, segments, end]`` for the end of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from zlib import crc32
+
+from reenact.errors import StoreError
+from reenact.facts.call import End, Fidelity, Json, Outcome, Stream
+from reenact.facts.event import Event, Payload
+from reenact.facts.record import CallIssued, CallSettled, HeadArrived
+from reenact.store.codec import (
+    FIDELITIES,
+    dump,
+    joined,
+    load,
+    pack_call,
+    pack_end,
+    pack_settled,
+    unpack_call,
+    unpack_end,
+    unpack_settled,
+    weaker,
+)
+from reenact.store.schema import LOW
+
+_CALL_AT = 7
+_FORM_AT = 6
+
+
+def asked_row(record: CallIssued, digest: bytes) -> str:
+    """The column ``asked``."""
+    return dump(
+        [
+            record.position,
+            record.parent,
+            record.at_us,
+            record.fidelity.value,
+            record.note,
+            digest.hex(),
+            len(record.call.body),
+            *pack_call(record.call),
+        ]
+    )
+
+
+def settled_row(record: CallSettled, digest: bytes, size: int) -> str:
+    """The column ``came`` of a value or failure."""
+    return dump(
+        [
+            record.at_us,
+            record.delivery,
+            record.fidelity.value,
+            record.note,
+            digest.hex(),
+            size,
+            *pack_settled(record.outcome),
+        ]
+    )
+
+
+def head_row(record: HeadArrived) -> str:
+    """The column ``came`` of a stream."""
+    return dump(
+        [record.at_us, record.delivery, record.fidelity.value, record.note, "", 0, "s", dict(record.head)]
+    )
+
+
+def ended_row(  # one value a column
+    at_us: int, delivery: int | None, fidelity: Fidelity, remark: str, size: int, segments: int, end: End
+) -> str:
+    """The column ``ended`` of a stream."""
+    return dump([at_us, delivery, fidelity.value, remark, size, segments, pack_end(end)])
+
+
+def sum_of(address: int, text: str) -> int:
+    """The check sum of a column."""
+    return crc32(text.encode(), address & LOW)
+
+
+def parsed(address: int, text: str, crc: int) -> list[Json]:
+    """A column's list, checked.
+
+    Raises:
+        StoreError: It is not what was written.
+    """
+    if crc32(text.encode("utf-8", "surrogatepass"), address & LOW) != crc:
+        raise damaged(f"event {address & LOW}")
+    found: list[Json] = load(text)
+    return found
+
+
+def damaged(what: str) -> StoreError:
+    """The error for a row that is not what was written."""
+    return StoreError(
+        f"{what} is damaged: its row does not agree with its check sum",
+        cause="the store's file was changed or cut after it was written",
+        next_command="reenact fsck",
+    )
+
+
+def event_of(
+    run: str,
+    address: int,
+    lane: str,
+    asked: list[Json],
+    came: list[Json] | None,
+    ended: tuple[list[Json], str] | None,
+    attributes: Mapping[str, Any],
+) -> Event:
+    """The event of its columns; a stream that is still open has the size 0 here.
+
+    Args:
+        run: Id of the run.
+        address: Of the row.
+        lane: Path of its lane.
+        asked, came: The parsed columns.
+        ended: The parsed column of its stream, and the stream's digest.
+        attributes: Its evidence.
+    """
+    position, parent, issued_us, fidelity_word, remark, digest, size = asked[:_CALL_AT]
+    call = unpack_call(asked[_CALL_AT:])
+    fidelity = FIDELITIES[fidelity_word]
+    request = Payload(digest, size, call.media) if size else None
+    outcome: Outcome | None = None
+    answer = first_us = ended_us = delivery = None
+    if came is not None:
+        at_us, delivery, word, said, digest, size, form = came[:7]
+        if word != fidelity_word or said:
+            fidelity, remark = weaker(fidelity, FIDELITIES[word]), joined(remark, said)
+        if form == "s":
+            first_us = at_us
+            outcome = Stream(came[7], None)
+        else:
+            ended_us = at_us
+            outcome = unpack_settled(came[_FORM_AT:])
+            if size:
+                answer = Payload(digest, size, came[7] if form == "v" else "")
+    if ended is not None and (outcome is None or isinstance(outcome, Stream)):
+        ended_us, _, word, said, size, segments, end = ended[0]
+        fidelity, remark = weaker(fidelity, FIDELITIES[word]), joined(remark, said)
+        outcome = Stream(outcome.head if outcome is not None else {}, unpack_end(end), size, segments)
+        if size:
+            answer = Payload(ended[1], size)
+    return Event(
+        run, address & LOW, lane, position, parent, call, request, outcome, answer, issued_us, first_us, ended_us,
+        delivery, "", fidelity, remark, attributes,
+    )  # fmt: skip

@@ -1,0 +1,116 @@
+"""The row of a run: written when it begins and ends, amended by people later, never both in one column."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import replace
+
+from reenact.errors import StoreError
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.store.codec import dump, load, pack_run, unpack_run
+from reenact.store.rows import damaged, sum_of
+
+COLUMNS = "r.id, r.log, r.body, r.amended, r.crc"
+"""What ``run_of`` needs."""
+
+
+def insert_run(connection: sqlite3.Connection, run: Run, *, log: int | None = None) -> int:
+    """Write a new run's row; gives its number.
+
+    Args:
+        connection: In a transaction.
+        run: The run.
+        log: Number of the log that holds its events; None for a log of its own.
+
+    Raises:
+        StoreError: There is a run of that id.
+    """
+    body = pack_run(run)
+    try:
+        cursor = connection.execute(
+            "INSERT INTO run(run_id, tail, log, lane, agent, user, tenant, session, status, started_us, parent, body, "
+            "crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                run.id, tail(run.id), log or 0, run.lane, run.agent, run.user, run.tenant, run.session,
+                run.status.value, run.started_us, run.parent, body, sum_of(0, body),
+            ),
+        )  # fmt: skip
+    except sqlite3.IntegrityError:
+        raise StoreError(
+            f"there is a run {run.id} already", cause="the same id was used twice", next_command="reenact ls"
+        ) from None
+    number = cursor.lastrowid
+    assert number is not None
+    if log is None:
+        connection.execute("UPDATE run SET log = id WHERE id = ?", (number,))
+    _set_tags(connection, number, run.tags)
+    return number
+
+
+def update_run(connection: sqlite3.Connection, number: int, run: Run) -> None:
+    """Write a run's row anew; what people set is kept."""
+    body = pack_run(run)
+    connection.execute(
+        "UPDATE run SET lane = ?, agent = ?, user = ?, tenant = ?, session = ?, status = ?, started_us = ?, "
+        "parent = ?, body = ?, crc = ? WHERE id = ?",
+        (
+            run.lane, run.agent, run.user, run.tenant, run.session, run.status.value, run.started_us, run.parent,
+            body, sum_of(0, body), number,
+        ),
+    )  # fmt: skip
+    amended = connection.execute("SELECT amended FROM run WHERE id = ?", (number,)).fetchone()[0]
+    tags = dict(run.tags)
+    if amended:
+        tags.update(load(amended)["tags"])
+    _set_tags(connection, number, tags)
+
+
+def amend_run(
+    connection: sqlite3.Connection, number: int, *, flag: str | None, tags: Mapping[str, str] | None
+) -> None:
+    """Set a person's verdict or labels."""
+    body, amended = connection.execute("SELECT body, amended FROM run WHERE id = ?", (number,)).fetchone()
+    said = load(amended) if amended else {"flag": None, "tags": {}}
+    if flag is not None:
+        said["flag"] = flag
+    said["tags"].update(tags or {})
+    connection.execute("UPDATE run SET amended = ? WHERE id = ?", (dump(said), number))
+    _set_tags(connection, number, {**unpack_run(body).tags, **said["tags"]})
+
+
+def row_number(connection: sqlite3.Connection, run_id: str) -> int | None:
+    """Number of a run's row, or None."""
+    row = connection.execute("SELECT id FROM run WHERE run_id = ?", (run_id,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def run_of(body: str, amended: str | None, crc: int) -> Run:
+    """The run of its row, with what people set.
+
+    Raises:
+        StoreError: The row is damaged.
+    """
+    if sum_of(0, body) != crc:
+        raise damaged("a run")
+    return amended_run(unpack_run(body), load(amended) if amended else None)
+
+
+def amended_run(run: Run, said: Mapping[str, object] | None) -> Run:
+    """A run with a person's verdict and labels (``flag``, ``tags``)."""
+    if not said:
+        return run
+    tags = said["tags"]
+    assert isinstance(tags, Mapping)
+    if said["flag"] is not None:
+        run = replace(run, flag=str(said["flag"]), flagged=True)
+    return replace(run, tags={**run.tags, **tags}) if tags else run
+
+
+def _set_tags(connection: sqlite3.Connection, number: int, tags: Mapping[str, str]) -> None:
+    connection.execute("DELETE FROM tag WHERE run = ?", (number,))
+    connection.executemany(
+        "INSERT OR IGNORE INTO tag(name, value, run) VALUES (?, ?, ?)",
+        [(name, value, number) for name, value in tags.items()],
+    )

@@ -1,0 +1,99 @@
+"""The tables of a SQLite store, format 1.
+
+Each log (the run that owns it has ``log.id`` = ``run.id``) is numbered, and everything of a log is addressed by one
+integer: ``log << 32 | number``. So the rows of one run lie together, a range finds them, and forgetting a run is a
+range delete.
+
+========== ====================================================================================================
+``meta``    the two format numbers; the key of the payloads' hash
+``run``     one row a run; ``body`` is the run as JSON, ``amended`` what people set later; the rest is an index
+``tag``     labels, as an index
+``log``     how many events a log has, and its last
+``lane``    lanes by ``log << 32 | number``; ``kind`` 0 a strand, 1 a scope, 2 one that only the order mentions
+``event``   by ``log << 32 | number``; ``asked`` and ``came`` are JSON lists, see ``store.rows``
+``stream``  how a stream ended, by event
+``chunk``   bytes of a stream, in the order they came, with a packed table of their segments
+``payload`` bodies by keyed hash; ``owner`` is the log that brought it, ``held`` names further logs that use it
+``slot``    state at an event, one payload a slot
+``note``    evidence by event, or by minus the run's number
+``ambient`` packed ambient reads by lane and position
+``turns``   the order: packs of deliveries by ``log << 32 | first``
+``printed`` standard output and error
+``gap``     what escaped
+``words``   text for the search, by run
+========== ====================================================================================================
+
+Columns named ``crc`` hold the CRC-32 of the row's content, started with the low half of its address: they find damage
+inside a row, as the hash does for payloads.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from reenact.store.versions import OLDEST_READER, WRITTEN, Format, write_format
+
+SHIFT = 32
+"""Bits below the number of the log in an address."""
+
+LOW = (1 << SHIFT) - 1
+
+STRAND, SCOPE, MENTIONED = range(3)
+"""Kinds of a lane's row."""
+
+TABLES = """
+CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
+CREATE TABLE run(id INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, tail TEXT NOT NULL, log INTEGER NOT NULL,
+  lane TEXT NOT NULL, agent TEXT, user TEXT, tenant TEXT, session TEXT, status TEXT NOT NULL,
+  started_us INTEGER NOT NULL, parent TEXT, body TEXT NOT NULL, amended TEXT, crc INTEGER NOT NULL);
+CREATE INDEX run_started ON run(started_us, id);
+CREATE INDEX run_tail ON run(tail);
+CREATE INDEX run_log ON run(log);
+CREATE INDEX run_parent ON run(parent) WHERE parent IS NOT NULL;
+CREATE INDEX run_user ON run(user, started_us) WHERE user IS NOT NULL;
+CREATE INDEX run_session ON run(session, started_us) WHERE session IS NOT NULL;
+CREATE TABLE tag(name TEXT, value TEXT, run INTEGER, PRIMARY KEY(name, value, run)) WITHOUT ROWID;
+CREATE INDEX tag_run ON tag(run);
+CREATE TABLE log(id INTEGER PRIMARY KEY, events INTEGER NOT NULL, last INTEGER NOT NULL);
+CREATE TABLE lane(id INTEGER PRIMARY KEY, path TEXT NOT NULL, parent INTEGER, kind INTEGER NOT NULL);
+CREATE INDEX lane_path ON lane(path);
+CREATE TABLE event(id INTEGER PRIMARY KEY, strand INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+  request INTEGER, answer INTEGER, asked TEXT NOT NULL, asked_crc INTEGER NOT NULL, came TEXT, came_crc INTEGER);
+CREATE INDEX event_strand ON event(strand);
+CREATE INDEX event_name ON event(name);
+CREATE TABLE stream(id INTEGER PRIMARY KEY, digest BLOB NOT NULL, ended TEXT NOT NULL, crc INTEGER NOT NULL);
+CREATE INDEX stream_digest ON stream(digest);
+CREATE TABLE chunk(id INTEGER PRIMARY KEY, event INTEGER NOT NULL, n INTEGER NOT NULL, codec INTEGER NOT NULL,
+  size INTEGER NOT NULL, said TEXT, segments BLOB NOT NULL, data BLOB NOT NULL, digest BLOB NOT NULL);
+CREATE UNIQUE INDEX chunk_event ON chunk(event, n);
+CREATE TABLE payload(id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, size INTEGER NOT NULL,
+  codec INTEGER NOT NULL, owner INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE INDEX payload_owner ON payload(owner);
+CREATE TABLE held(payload INTEGER, log INTEGER, PRIMARY KEY(payload, log)) WITHOUT ROWID;
+CREATE INDEX held_log ON held(log);
+CREATE TABLE slot(event INTEGER, phase TEXT, n INTEGER, name TEXT, digest BLOB NOT NULL, fidelity TEXT NOT NULL,
+  remark TEXT NOT NULL, PRIMARY KEY(event, phase, n)) WITHOUT ROWID;
+CREATE TABLE note(owner INTEGER, name TEXT, n INTEGER NOT NULL, fidelity TEXT NOT NULL, value TEXT,
+  digest BLOB, crc INTEGER NOT NULL, PRIMARY KEY(owner, name)) WITHOUT ROWID;
+CREATE TABLE ambient(strand INTEGER, position INTEGER, n INTEGER, source TEXT NOT NULL, data BLOB NOT NULL,
+  crc INTEGER NOT NULL, PRIMARY KEY(strand, position, n)) WITHOUT ROWID;
+CREATE TABLE turns(id INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL);
+CREATE TABLE printed(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, at_us INTEGER NOT NULL, said TEXT,
+  codec INTEGER NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL);
+CREATE INDEX printed_owner ON printed(owner);
+CREATE TABLE gap(id INTEGER PRIMARY KEY, log INTEGER NOT NULL, what TEXT NOT NULL, place TEXT NOT NULL,
+  count INTEGER NOT NULL, UNIQUE(log, what, place));
+CREATE TABLE words(id INTEGER PRIMARY KEY, body TEXT NOT NULL);
+"""
+
+
+def create(connection: sqlite3.Connection, key: bytes) -> None:
+    """Lay out an empty store.
+
+    Args:
+        connection: To an empty file.
+        key: Secret of this store's payload hash, 32 unpredictable bytes.
+    """
+    connection.executescript(TABLES)
+    connection.execute("INSERT INTO meta(name, value) VALUES ('key', ?)", (key,))
+    write_format(connection, Format(WRITTEN, OLDEST_READER))

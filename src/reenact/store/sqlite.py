@@ -1,0 +1,445 @@
+"""A store in one SQLite file: its runs, references to them, amending and forgetting them.
+
+The file is made when the first run begins. Reading and writing use connections of their own; both are opened when
+they are first needed.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from _thread import allocate_lock
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from reenact.abc.sources import ENTROPY, Entropy
+from reenact.errors import StoreBusy, StoreError, UsageError
+from reenact.facts.ids import is_run_id, tail
+from reenact.facts.run import Run, Status
+from reenact.store.connection import Reading, Writing, explain
+from reenact.store.liveness import LiveLock, is_live
+from reenact.store.payloads import KeyedHash, checked, release
+from reenact.store.reading import Owner, SqliteRecording, missing
+from reenact.store.references import Latest, parse_run, refuse_run
+from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of
+from reenact.store.schema import LOW, SHIFT, create
+from reenact.store.versions import Format, check_readable, check_writable
+from reenact.store.views import Views, check_filters
+from reenact.store.words import conditions, create_index, drop_text
+from reenact.store.writing import SqliteLog
+
+_PAGE = 64
+_FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
+_RANGES = ("lane", "event", "stream", "turns")
+_EQUAL = ("agent", "user", "tenant", "session", "parent")
+
+
+class SqliteStore(Views):
+    """Runs in one SQLite file.
+
+    Args:
+        path: The file; it and its directory are made, readable by the owner only, when the first run begins.
+        url: What to call the store; the file's URL when empty.
+        own_directory: Whether the file's directory is the store's own: then it is closed to others and kept out of
+            version control.
+        entropy: Where the secret of a new store comes from.
+    """
+
+    def __init__(
+        self, path: Path, *, url: str = "", own_directory: bool = False, entropy: Entropy = ENTROPY
+    ) -> None:
+        self.path = path
+        self._own_directory = own_directory
+        self.url = url or f"sqlite:///{path}"
+        self._entropy = entropy
+        self._lock = allocate_lock()
+        self._reading: Reading | None = None
+        self._writing: Writing | None = None
+        self._hasher: KeyedHash | None = None
+        self._format = Format(0, 0)
+        self._indexed = False
+        self._closed = False
+
+    # --- runs ----------------------------------------------------------------------------------------------------
+
+    def runs(self, **filters: Any) -> Iterator[Run]:
+        """See ``abc.store.Store``."""
+        check_filters(filters)
+        reading, _ = self._read()
+        where, values = self._conditions(filters)
+        return self._filtered(reading, where, values, filters)
+
+    def _filtered(
+        self, reading: Reading, where: str, values: list[Any], filters: Mapping[str, Any]
+    ) -> Iterator[Run]:
+        limit = filters.get("limit")
+        found = 0
+        for run in self._pages(reading, where, values):
+            if limit is not None and found >= limit:
+                return
+            if _agrees(run, filters):
+                found += 1
+                yield run
+
+    def _pages(self, reading: Reading, where: str, values: list[Any]) -> Iterator[Run]:
+        """Runs of a condition, newest first."""
+        sql = (
+            f"SELECT {COLUMNS}, r.started_us FROM run r WHERE (r.started_us, r.id) < (?, ?){where} "
+            "ORDER BY r.started_us DESC, r.id DESC LIMIT ?"
+        )
+        at = (1 << 62, 1 << 62)
+        while True:
+            rows = reading.rows(sql, (*at, *values, _PAGE))
+            for row in rows:
+                yield self._run_of(reading, row[:5])
+            if len(rows) < _PAGE:
+                return
+            at = (rows[-1][5], rows[-1][0])
+
+    def _conditions(self, filters: Mapping[str, Any]) -> tuple[str, list[Any]]:
+        """What SQL can decide of the filters; the rest is ``_agrees``."""
+        where: list[str] = []
+        values: list[Any] = []
+        for name in _EQUAL:
+            if filters.get(name) is not None:
+                where.append(f"r.{name} = ?")
+                values.append(filters[name])
+        if filters.get("since_us") is not None:
+            where.append("r.started_us >= ?")
+            values.append(filters["since_us"])
+        status = filters.get("status")
+        if status is not None and status not in (Status.RECORDING, Status.INTERRUPTED):
+            where.append("r.status = ?")
+            values.append(str(status))
+        if filters.get("failed"):
+            where.append("r.status NOT IN ('ok')")
+        for name, value in (filters.get("tag") or {}).items():
+            where.append("r.id IN (SELECT run FROM tag WHERE name = ? AND value = ?)")
+            values += [name, value]
+        for condition, value in conditions(filters.get("text") or "", self._indexed):
+            where.append(condition)
+            values.append(value)
+        return "".join(f" AND {each}" for each in where), values
+
+    def run(self, ref: str) -> Run:
+        """See ``abc.store.Store``."""
+        wanted = parse_run(ref)
+        reading, _ = self._read()
+        if isinstance(wanted, Latest):
+            filters = {"failed": True} if wanted.failed else {}
+            where, values = self._conditions(filters)
+            own = self._filtered(reading, where + " AND r.lane = ''", values, filters)
+            for n, run in enumerate(own):
+                if n == wanted.back:
+                    return run
+            refuse_run(ref, ())
+        row = self._row(reading, wanted.text) if is_run_id(wanted.text) else None
+        if row is None:
+            end = wanted.text + "{"
+            found = reading.rows(
+                "SELECT run_id FROM run WHERE run_id >= ? AND run_id < ? UNION "
+                "SELECT run_id FROM run WHERE tail >= ? AND tail < ? ORDER BY run_id DESC LIMIT 100",
+                (wanted.text, end, wanted.text, end),
+            )
+            if len(found) != 1:
+                refuse_run(ref, [each[0] for each in found])
+            row = self._row(reading, found[0][0])
+        return self._run_of(reading, row)
+
+    def _row(self, reading: Reading, run_id: str) -> Any:
+        return reading.row(f"SELECT {COLUMNS} FROM run r WHERE r.run_id = ?", (run_id,))
+
+    def _run_of(self, reading: Reading, row: tuple[Any, ...]) -> Run:
+        """The run of a row, as it stands now."""
+        number, log, body, amended, crc = row
+        run = run_of(body, amended, crc)
+        if run.status is not Status.RECORDING:
+            return run
+        live = is_live(self._sign(self._log_name(reading, log, run)))
+        # Looked at again: it may have been closed before its sign of life went.
+        row = reading.row(f"SELECT {COLUMNS} FROM run r WHERE r.id = ?", (number,))
+        if row is not None:
+            run = run_of(row[2], row[3], row[4])
+        if run.status is not Status.RECORDING:
+            return run
+        recording = SqliteRecording(run, Owner(number, log), reading, self._hash())
+        run = replace(run, totals=replace(run.totals, events=recording.count()))
+        if live:
+            return run
+        return replace(run, status=Status.INTERRUPTED, interrupted_at=recording.last())
+
+    def _log_name(self, reading: Reading, log: int, run: Run) -> str:
+        """Id of the run that owns the log."""
+        if not run.lane:
+            return run.id
+        row = reading.row("SELECT run_id FROM run WHERE id = ?", (log,))
+        return run.id if row is None else str(row[0])
+
+    def _sign(self, run_id: str) -> Path:
+        """The file that is locked while a run is recorded."""
+        directory = "live" if self._own_directory else f"{self.path.name}-live"
+        return self.path.parent / directory / f"{run_id}.lock"
+
+    # --- one run -------------------------------------------------------------------------------------------------
+
+    def open(self, run: Run | str) -> SqliteRecording:
+        """See ``abc.store.Store``. Three look-ups."""
+        reading, hasher = self._read()
+        found = self.run(run) if isinstance(run, str) else run
+        row = reading.row("SELECT id, log FROM run WHERE run_id = ?", (found.id,))
+        if row is None:
+            refuse_run(tail(found.id), ())
+        if isinstance(run, Run) and run.status is Status.RECORDING:
+            found = self.run(run.id)
+        return SqliteRecording(found, Owner(*row), reading, hasher)
+
+    def payload(self, digest: str) -> bytes:
+        """See ``abc.store.Store``."""
+        reading, hasher = self._read()
+        try:
+            address = bytes.fromhex(digest)
+        except ValueError:
+            raise missing(digest) from None
+        row = reading.row("SELECT codec, data FROM payload WHERE digest = ?", (address,))
+        if row is not None:
+            return checked(hasher, address, *row)
+        row = reading.row(
+            "SELECT s.id, r.run_id FROM stream s JOIN run r ON r.id = s.id >> 32 WHERE s.digest = ?", (address,)
+        )
+        if row is None:
+            raise missing(digest)
+        return b"".join(data for _, _, data in self.open(row[1]).parts(row[0] & LOW))
+
+    def begin(self, run: Run) -> SqliteLog:
+        """See ``abc.store.Store``. The file is made when there is none."""
+        writing, hasher = self._write()
+        try:
+            lock = LiveLock(self._sign(run.id))
+        except OSError as error:
+            raise StoreError(
+                f"run {tail(run.id)} cannot be marked as being recorded: {error}",
+                cause="another process records it, or the directory cannot be written",
+                next_command="reenact ls",
+            ) from error
+        try:
+            return SqliteLog(run, writing, hasher, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
+        """See ``abc.store.Store``. Of a run that is being recorded too: what people say is kept apart."""
+        found = self.open(run).run
+        with self._write()[0].transaction() as connection:
+            number = row_number(connection, found.id)
+            if number is None:
+                refuse_run(tail(found.id), ())
+            amend_run(connection, number, flag=flag, tags=tags)
+        return self.run(found.id)
+
+    def delete(self, run: Run | str) -> None:
+        """See ``abc.store.Store``.
+
+        Raises:
+            UsageError: The run lies in another run's log.
+            StoreBusy: It is being recorded.
+        """
+        found = self.open(run).run
+        if found.lane:
+            raise UsageError(
+                f"run {tail(found.id)} lies in the log of another run",
+                cause="a nested recording is part of the run around it",
+                next_command=f"reenact show {tail(found.parent or found.id)}",
+            )
+        if found.status is Status.RECORDING:
+            raise StoreBusy(
+                f"run {tail(found.id)} is being recorded",
+                cause="its process still lives",
+                next_command=f"reenact show {tail(found.id)}",
+            )
+        writing, _ = self._write()
+        with writing.transaction() as connection:
+            log = row_number(connection, found.id)
+            if log is not None:
+                _forget(connection, log)
+        writing.checkpoint()
+
+    def close(self) -> None:
+        """See ``abc.store.Store``. Again: nothing."""
+        with self._lock:
+            self._closed = True
+            reading, self._reading = self._reading, None
+            writing, self._writing = self._writing, None
+        if reading is not None:
+            reading.close()
+        if writing is not None:
+            writing.close()
+
+    # --- the file ------------------------------------------------------------------------------------------------
+
+    def _hash(self) -> KeyedHash:
+        assert self._hasher is not None
+        return self._hasher
+
+    def _read(self) -> tuple[Reading, KeyedHash]:
+        """The reading connection, opened when first needed.
+
+        Raises:
+            StoreError: There is no store, it is damaged, or closed.
+            FormatTooNew: It is of a newer version.
+        """
+        reading = self._reading
+        if reading is not None:
+            return reading, self._hash()
+        with self._lock:
+            self._check_open()
+            if self._reading is None:
+                if not self.path.exists():
+                    raise no_store(self.url)
+                reading = Reading(self.path)
+                try:
+                    self._look(reading)
+                except BaseException:
+                    reading.close()
+                    raise
+                self._reading = reading
+            return self._reading, self._hash()
+
+    def _look(self, reading: Reading) -> None:
+        """Read what a store says about itself."""
+        names = {name for (name,) in reading.rows("SELECT name FROM sqlite_master")}
+        if "meta" not in names:
+            raise StoreError(
+                f"{self.path.name} is not a store of reenact",
+                cause="another program made the file",
+                next_command="reenact ls",
+            )
+        meta = dict(reading.rows("SELECT name, value FROM meta"))
+        try:
+            self._format = Format(int(meta["written"]), int(meta["oldest_reader"]))
+            check_readable(self._format, self.path.name)
+            self._hasher = KeyedHash(meta["key"])
+        except (KeyError, TypeError, ValueError):
+            raise StoreError(
+                f"{self.path.name} does not say what it is",
+                cause="it is damaged, or another program made the file",
+                next_command="reenact fsck",
+            ) from None
+        self._indexed = False
+        if "words_index" in names:
+            try:
+                reading.rows("SELECT rowid FROM words_index LIMIT 1")
+                self._indexed = True
+            except StoreError:
+                # This SQLite was built without the index: the plain scan does it.
+                pass
+
+    def _write(self) -> tuple[Writing, KeyedHash]:
+        """The writing connection, opened when first needed; the file is made when there is none.
+
+        Raises:
+            StoreError: It cannot be written, or is of another version.
+        """
+        if self._writing is None:
+            with self._lock:
+                self._check_open()
+            if not self.path.exists():
+                make_file(self.path, self._entropy, own_directory=self._own_directory)
+            self._read()
+            check_writable(self._format, self.path.name)
+            with self._lock:
+                if self._writing is None:
+                    self._writing = Writing(self.path)
+        return self._writing, self._hash()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("the store is closed", cause="it was used after its with block, or after close()")
+
+
+def _agrees(run: Run, filters: Mapping[str, Any]) -> bool:
+    """The filters that depend on whether a recorder lives."""
+    status = filters.get("status")
+    failed = filters.get("failed")
+    return (status is None or run.status == status) and (failed is None or failed == (run.status in _FAILED))
+
+
+def _forget(connection: sqlite3.Connection, log: int) -> None:
+    """Remove everything of one log."""
+    first, end = log << SHIFT, log << SHIFT | LOW
+    runs = [row[0] for row in connection.execute("SELECT id FROM run WHERE log = ?", (log,))]
+    for table in _RANGES:
+        connection.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM chunk WHERE event BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM slot WHERE event BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM note WHERE owner BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM ambient WHERE strand BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM printed WHERE owner BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM gap WHERE log = ?", (log,))
+    connection.execute("DELETE FROM log WHERE id = ?", (log,))
+    for number in runs:
+        connection.execute("DELETE FROM note WHERE owner = ?", (-number,))
+        connection.execute("DELETE FROM tag WHERE run = ?", (number,))
+        drop_text(connection, number)
+    release(connection, log)
+    connection.execute("DELETE FROM run WHERE log = ?", (log,))
+
+
+def no_store(url: str) -> StoreError:
+    """The error for reading where nothing was ever recorded."""
+    return StoreError(
+        f"no store here ({url})",
+        cause="nothing has been recorded in this directory or above it",
+        next_command="reenact record -- python …",
+        url=url,
+    )
+
+
+def make_file(path: Path, entropy: Entropy, *, own_directory: bool = False) -> None:
+    """Make a new store, whole or not at all; a file that another process makes meanwhile wins.
+
+    Args:
+        path: The file.
+        entropy: Where its secret comes from.
+        own_directory: Whether its directory is the store's own.
+
+    Raises:
+        StoreError: It cannot be made.
+    """
+    draft = path.with_name(f".{path.name}.{entropy.bytes(8).hex()}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            create(connection, entropy.bytes(32))
+            create_index(connection)
+        if own_directory:
+            path.parent.chmod(0o700)
+            path.with_name(".gitignore").write_text("*\n", encoding="utf-8")
+        _settle(draft, path)
+    except sqlite3.Error as error:
+        raise explain(error, path.name) from error
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be made: {error.strerror}",
+            cause="its directory cannot be written",
+            next_command="reenact ls",
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _settle(draft: Path, path: Path) -> None:
+    """Give a finished file its name, unless somebody was faster."""
+    try:
+        if hasattr(os, "link"):
+            os.link(draft, path)
+        else:
+            os.rename(draft, path)
+    except FileExistsError:
+        pass

@@ -1,0 +1,194 @@
+"""Streams in pieces: segments gathered into rows of at most 256 KiB, each row checked before it is handed on.
+
+Beside its bytes a row holds a packed table of (delivery, time, length). Every row's digest takes in the digest of the
+row before, so a lost, swapped or changed row is found when it is reached; the digest of the whole stream's bytes is
+the address of the stream as one payload.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from reenact.facts.call import Fidelity
+from reenact.facts.record import SegmentArrived
+from reenact.store.codec import dump, joined, load, weaker
+from reenact.store.payloads import DIGEST_SIZE, Hash, KeyedHash, compress, decompress
+
+ROW_BYTES = 256 << 10
+"""Most bytes of one row."""
+
+_ENTRY = struct.Struct("<qqIB")
+_NO_DELIVERY = -1
+_CONTINUED = 1
+FIRST_LINK = bytes(DIGEST_SIZE)
+"""What stands for the row before the first."""
+
+_ADDRESS = struct.Struct("<qI")
+
+
+class Part(NamedTuple):
+    """One segment, or what one row holds of it."""
+
+    delivery: int | None
+    at_us: int
+    data: bytes
+    continued: bool = False
+
+
+class Chunk(NamedTuple):
+    """The columns of one row, without its id."""
+
+    event: int
+    n: int
+    codec: int
+    size: int
+    said: str | None
+    segments: bytes
+    data: bytes
+    digest: bytes
+
+
+@dataclass(slots=True)
+class OpenStream:
+    """A stream that is being written.
+
+    Attributes:
+        address: Of its event.
+        whole: Hash of all bytes so far.
+        link: Digest of the last row.
+        rows, size, segments: What was written so far.
+        fidelity, remark: The weakest of its segments.
+        pending: Segments that are in no row yet.
+    """
+
+    address: int
+    whole: Hash
+    link: bytes = FIRST_LINK
+    rows: int = 0
+    size: int = 0
+    segments: int = 0
+    fidelity: Fidelity = Fidelity.EXACT
+    remark: str = ""
+    pending: list[SegmentArrived] = field(default_factory=list)
+
+    def copy(self) -> OpenStream:
+        """The same, to be changed by a batch that may fail."""
+        return OpenStream(
+            self.address,
+            self.whole.copy(),
+            self.link,
+            self.rows,
+            self.size,
+            self.segments,
+            self.fidelity,
+            self.remark,
+            list(self.pending),
+        )
+
+    def add(self, record: SegmentArrived) -> None:
+        """Take in one segment; it waits for ``cut``."""
+        self.pending.append(record)
+        self.whole.update(record.data)
+        self.size += len(record.data)
+        self.segments += 1
+        if record.fidelity is not Fidelity.EXACT or record.note:
+            self.fidelity = weaker(self.fidelity, record.fidelity)
+            self.remark = joined(self.remark, record.note)
+
+    def cut(self, hasher: KeyedHash) -> Iterator[Chunk]:
+        """Rows for everything that waits."""
+        parts: list[Part] = []
+        size = 0
+        for part in _pieces(self.pending):
+            if parts and size + len(part.data) > ROW_BYTES:
+                yield self._row(hasher, parts)
+                parts, size = [], 0
+            parts.append(part)
+            size += len(part.data)
+        if parts:
+            yield self._row(hasher, parts)
+        self.pending.clear()
+
+    def _row(self, hasher: KeyedHash, parts: list[Part]) -> Chunk:
+        data = b"".join([part.data for part in parts])
+        table = b"".join(
+            _ENTRY.pack(
+                _NO_DELIVERY if part.delivery is None else part.delivery,
+                part.at_us,
+                len(part.data),
+                _CONTINUED if part.continued else 0,
+            )
+            for part in parts
+        )
+        said = None
+        if self.fidelity is not Fidelity.EXACT or self.remark:
+            said = dump([self.fidelity.value, self.remark])
+        self.link = link_of(hasher, self.address, self.rows, self.link, table, data)
+        codec, kept = compress(data)
+        chunk = Chunk(self.address, self.rows, codec, len(data), said, _framed(table), kept, self.link)
+        self.rows += 1
+        return chunk
+
+
+def _pieces(records: Iterable[SegmentArrived]) -> Iterator[Part]:
+    """Segments, the largest cut so that each piece fits a row."""
+    for record in records:
+        data = record.data
+        if len(data) <= ROW_BYTES:
+            yield Part(record.delivery, record.at_us, data)
+            continue
+        for at in range(0, len(data), ROW_BYTES):
+            piece = data[at : at + ROW_BYTES]
+            yield Part(record.delivery, record.at_us, piece, at + ROW_BYTES < len(data))
+
+
+def _framed(table: bytes) -> bytes:
+    """A table behind one byte that says how it is kept."""
+    codec, kept = compress(table)
+    return bytes([codec]) + kept
+
+
+def link_of(hasher: KeyedHash, address: int, n: int, before: bytes, table: bytes, data: bytes) -> bytes:
+    """The digest of a row: of its place, the row before, its table and its bytes."""
+    link = hasher.begin()
+    link.update(_ADDRESS.pack(address & 0xFFFFFFFF, n))
+    link.update(before)
+    link.update(table)
+    link.update(data)
+    return link.digest()
+
+
+def parts_of(hasher: KeyedHash, before: bytes, chunk: Chunk) -> list[Part]:
+    """The parts of one row.
+
+    Args:
+        hasher: The store's hash.
+        before: Digest of the row before; ``FIRST_LINK`` for the first.
+        chunk: The row.
+
+    Raises:
+        ValueError: The row is damaged, or is not the one that follows.
+    """
+    data = decompress(chunk.codec, chunk.data)
+    table = decompress(chunk.segments[0], chunk.segments[1:])
+    if link_of(hasher, chunk.event, chunk.n, before, table, data) != chunk.digest:
+        raise ValueError("the row does not hash to its digest")
+    parts = []
+    at = 0
+    for delivery, at_us, size, flags in _ENTRY.iter_unpack(table):
+        parts.append(
+            Part(None if delivery == _NO_DELIVERY else delivery, at_us, data[at : at + size], bool(flags & _CONTINUED))
+        )
+        at += size
+    return parts
+
+
+def said_of(text: str | None) -> tuple[Fidelity, str]:
+    """The column ``said``: fidelity and remark of a stream up to a row."""
+    if text is None:
+        return Fidelity.EXACT, ""
+    word, remark = load(text)
+    return Fidelity(word), remark

@@ -1,0 +1,133 @@
+"""Which format of a store this code writes, which it can read, and the steps from one to the next.
+
+Two numbers stand in every store: the format it is written in, and the oldest format that a reader must know to read
+it. So a later version may add what older readers can ignore, and is refused by older readers only when it must be.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from reenact.errors import FormatTooNew, StoreError
+
+WRITTEN = 1
+"""The format this code writes."""
+
+OLDEST_READER = 1
+"""The oldest format whose reader can read what this code writes."""
+
+Step = Callable[[sqlite3.Connection], None]
+
+MIGRATIONS: Mapping[int, Step] = {}
+"""For each old format the step to the next one; each runs inside one transaction."""
+
+
+class Format(NamedTuple):
+    """The two numbers of one store."""
+
+    written: int
+    oldest_reader: int
+
+
+def check_readable(found: Format, place: str, *, ours: int = WRITTEN) -> None:
+    """Refuse a store whose format is beyond this code.
+
+    Raises:
+        FormatTooNew: The store asks for a newer reader (``written``, ``readable``).
+    """
+    if found.oldest_reader > ours:
+        raise FormatTooNew(
+            f"{place} is written in store format {found.written}; this version of reenact reads formats up to {ours}",
+            cause=f"a newer reenact wrote it; a reader of format {found.oldest_reader} is needed",
+            next_command="pip install --upgrade reenact",
+            written=found.written,
+            oldest_reader=found.oldest_reader,
+            readable=ours,
+        )
+
+
+def check_writable(found: Format, place: str, *, ours: int = WRITTEN) -> None:
+    """Refuse to write into a store of another format, older or newer; reading it stays possible.
+
+    Raises:
+        StoreError: The store is not of the format this code writes.
+    """
+    if found.written < ours:
+        raise StoreError(
+            f"{place} is written in store format {found.written} and is open for reading only",
+            cause=f"this version of reenact writes format {ours}",
+            next_command="reenact migrate",
+            written=found.written,
+        )
+    if found.written > ours:
+        raise StoreError(
+            f"{place} is written in store format {found.written} and is open for reading only",
+            cause=f"a newer reenact wrote it; this version writes format {ours}",
+            next_command="pip install --upgrade reenact",
+            written=found.written,
+        )
+
+
+def migrate(
+    connection: sqlite3.Connection,
+    found: Format,
+    *,
+    steps: Mapping[int, Step] | None = None,
+    target: Format | None = None,
+) -> list[int]:
+    """Bring a store to the format this code writes, in one transaction; the formats that were left behind, in order.
+
+    The caller has made a backup. A kill in the middle leaves the old store whole.
+
+    Args:
+        connection: A writing connection outside of any transaction.
+        found: What the store says it is.
+        steps: The steps to use; None for ``MIGRATIONS``.
+        target: What it is to become; None for this code's own format.
+
+    Raises:
+        StoreError: A step is missing; nothing was changed.
+    """
+    steps = MIGRATIONS if steps is None else steps
+    target = target or Format(WRITTEN, OLDEST_READER)
+    passed = list(range(found.written, target.written))
+    for each in passed:
+        if each not in steps:
+            raise StoreError(f"there is no way from store format {each} to {each + 1}", cause="a missing migration")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for each in passed:
+            steps[each](connection)
+        write_format(connection, target)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    return passed
+
+
+def read_format(connection: sqlite3.Connection) -> Format:
+    """The two numbers of an open store.
+
+    Raises:
+        StoreError: They are not there.
+    """
+    rows = dict(connection.execute("SELECT name, value FROM meta WHERE name IN ('written', 'oldest_reader')"))
+    try:
+        return Format(int(rows["written"]), int(rows["oldest_reader"]))
+    except (KeyError, TypeError, ValueError):
+        raise StoreError(
+            "the store does not say which format it is written in",
+            cause="it is damaged, or another program made the file",
+            next_command="reenact fsck",
+        ) from None
+
+
+def write_format(connection: sqlite3.Connection, found: Format) -> None:
+    """Set the two numbers."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO meta(name, value) VALUES (?, ?)",
+        [("written", found.written), ("oldest_reader", found.oldest_reader)],
+    )

@@ -1,0 +1,398 @@
+"""The write side of one run in a SQLite store: a batch of records becomes the rows of one transaction.
+
+A batch works on copies of whatever it changes in memory, and the copies count only after the commit, so that after a
+failure the next batch goes on from what the file really holds. What a batch both issues and settles is written once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any
+from zlib import crc32
+
+from reenact.errors import StoreError
+from reenact.facts.call import Fidelity, Value
+from reenact.facts.order import Delivery, pack
+from reenact.facts.record import (
+    AmbientRead,
+    CallIssued,
+    CallSettled,
+    CheckpointTaken,
+    Delivered,
+    GapNoted,
+    HeadArrived,
+    LaneOpened,
+    Noted,
+    Printed,
+    Record,
+    RunClosed,
+    RunOpened,
+    SegmentArrived,
+    StreamEnded,
+)
+from reenact.facts.run import Run
+from reenact.store.codec import dump
+from reenact.store.connection import Writing
+from reenact.store.liveness import LiveLock
+from reenact.store.payloads import KeyedHash, Payloads, compress
+from reenact.store.rows import asked_row, ended_row, head_row, settled_row, sum_of
+from reenact.store.runrows import insert_run, row_number, update_run
+from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT, STRAND
+from reenact.store.streams import OpenStream
+from reenact.store.words import Gathering, put_text
+
+NOTE_INLINE = 512
+"""Longest evidence, in characters, that lies in its own row; longer ones are payloads."""
+
+_MENTIONED_FROM = 1 << 30
+"""Numbers of paths that the order mentions and no lane bears."""
+
+
+class SqliteLog:
+    """Appends one run to a store.
+
+    Args:
+        run: The run, as it begins; its row is written here.
+        writing: The store's writing connection.
+        hasher: The store's hash.
+        lock: The sign of life, held until ``close``.
+
+    Raises:
+        StoreError: The run cannot be written, or exists already.
+    """
+
+    def __init__(self, run: Run, writing: Writing, hasher: KeyedHash, lock: LiveLock) -> None:
+        self._writing = writing
+        self._lock: LiveLock | None = lock
+        with writing.transaction() as connection:
+            number = insert_run(connection, run)
+            connection.execute("INSERT INTO log(id, events, last) VALUES (?, 0, -1)", (number,))
+        self._state = _State(run.id, number, hasher)
+
+    def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
+        """See ``abc.store.Log``. A long write-ahead log is brought in afterwards, unless the batch is durable,
+        because somebody waits for those."""
+        if self._lock is None:
+            raise StoreError("the log is closed", cause="records came after the end of their recording")
+        batch = _Batch(self._state)
+        try:
+            with self._writing.transaction(durable=durable) as connection:
+                batch.write(connection, records)
+        except (TypeError, ValueError, KeyError, OverflowError) as error:
+            batch.roll_back()
+            raise StoreError(
+                f"a record cannot be stored: {error}", cause="a fact that is not JSON-able, or out of range"
+            ) from error
+        except BaseException:
+            batch.roll_back()
+            raise
+        batch.commit()
+        if not durable:
+            self._writing.checkpoint(least_pages=Writing.CHECKPOINT_PAGES)
+
+    def close(self) -> None:
+        """See ``abc.store.Log``. Again: nothing."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
+            self._writing.checkpoint()
+
+
+class _State:
+    """What a log keeps in mind between its batches."""
+
+    def __init__(self, run_id: str, number: int, hasher: KeyedHash) -> None:
+        self.run_id = run_id
+        self.log = number
+        self.origin = number << SHIFT
+        self.hasher = hasher
+        self.payloads = Payloads(number, hasher)
+        self.words = Gathering()
+        self.paths: dict[str, int] = {}
+        self.mentioned = 0
+        self.streams: dict[int, OpenStream] = {}
+        self.events = 0
+        self.last = -1
+        self.serial = 0
+
+
+class _Batch:
+    """One transaction's worth of records."""
+
+    def __init__(self, state: _State) -> None:
+        self._state = state
+        self._origin = state.origin
+        self._events: dict[int, list[Any]] = {}
+        self._updates: dict[int, tuple[str, int, int | None]] = {}
+        self._streams: dict[int, OpenStream | None] = {}
+        self._ended: list[StreamEnded] = []
+        self._paths: dict[str, int] = {}
+        self._lanes: list[tuple[int, str, int | None, int]] = []
+        self._mentioned = state.mentioned
+        self._serial = state.serial
+        self._last = state.last
+        self._ambient: list[tuple[int, int, int, str, bytes, int]] = []
+        self._deliveries: list[Delivery] = []
+        self._printed: list[Printed] = []
+        self._connection: sqlite3.Connection = None  # type: ignore[assignment]  # given by write()
+
+    def write(self, connection: sqlite3.Connection, records: Sequence[Record]) -> None:
+        """Write all records inside a transaction."""
+        self._connection = connection
+        words = self._state.words
+        for record in records:
+            words.see(record)
+            _WRITERS[type(record)](self, record)
+        self._write_events()
+        self._write_streams()
+        self._write_order()
+        self._write_printed()
+        if self._ambient:
+            connection.executemany("INSERT INTO ambient VALUES (?, ?, ?, ?, ?, ?)", self._ambient)
+        if self._lanes:
+            connection.executemany("INSERT INTO lane(id, path, parent, kind) VALUES (?, ?, ?, ?)", self._lanes)
+
+    def commit(self) -> None:
+        """The transaction is in the file."""
+        state = self._state
+        state.payloads.commit()
+        state.paths.update(self._paths)
+        state.mentioned = self._mentioned
+        state.serial = self._serial
+        state.events += len(self._events)
+        state.last = self._last
+        for number, stream in self._streams.items():
+            if stream is None:
+                state.streams.pop(number, None)
+            else:
+                state.streams[number] = stream
+
+    def roll_back(self) -> None:
+        """The transaction is not in the file."""
+        self._state.payloads.roll_back()
+
+    # --- one method a record ---------------------------------------------------------------------------------------
+
+    def _run_opened(self, record: RunOpened) -> None:
+        number = row_number(self._connection, record.run.id)
+        if number is None:
+            insert_run(self._connection, record.run, log=self._state.log)
+        else:
+            update_run(self._connection, number, record.run)
+
+    def _run_closed(self, record: RunClosed) -> None:
+        number = row_number(self._connection, record.run.id)
+        if number is None:
+            number = insert_run(self._connection, record.run, log=self._state.log)
+        else:
+            update_run(self._connection, number, record.run)
+        for name, value in record.extra.items():
+            self._note(-number, name, value, Fidelity.EXACT)
+        if number == self._state.log:
+            put_text(self._connection, number, self._state.words.text())
+
+    def _lane_opened(self, record: LaneOpened) -> None:
+        address = self._origin | record.number
+        self._paths[record.path] = record.number
+        self._lanes.append((address, record.path, record.parent, SCOPE if record.scope else STRAND))
+
+    def _call_issued(self, record: CallIssued) -> None:
+        address = self._origin | record.event
+        call = record.call
+        where, digest = self._state.payloads.keep(self._connection, call.body, call.channel)
+        asked = asked_row(record, digest)
+        self._events[record.event] = [
+            address, self._origin | record.lane, call.kind.value, call.name, where, None,
+            asked, sum_of(address, asked), None, None,
+        ]  # fmt: skip
+        self._last = max(self._last, record.event)
+
+    def _call_settled(self, record: CallSettled) -> None:
+        outcome = record.outcome
+        body = outcome.body if isinstance(outcome, Value) else b""
+        where, digest = self._state.payloads.keep(self._connection, body)
+        self._came(record.event, settled_row(record, digest, len(body)), where)
+
+    def _head_arrived(self, record: HeadArrived) -> None:
+        self._came(record.event, head_row(record), None)
+
+    def _came(self, event: int, text: str, where: int | None) -> None:
+        crc = sum_of(self._origin | event, text)
+        row = self._events.get(event)
+        if row is not None:
+            row[5], row[8], row[9] = where, text, crc
+        else:
+            self._updates[event] = (text, crc, where)
+
+    def _stream(self, event: int) -> OpenStream:
+        """The stream of an event, as a copy that belongs to this batch."""
+        stream = self._streams.get(event)
+        if stream is None:
+            known = self._state.streams.get(event)
+            stream = known.copy() if known else OpenStream(self._origin | event, self._state.hasher.begin())
+            self._streams[event] = stream
+        return stream
+
+    def _segment_arrived(self, record: SegmentArrived) -> None:
+        self._stream(record.event).add(record)
+
+    def _stream_ended(self, record: StreamEnded) -> None:
+        self._stream(record.event)
+        self._ended.append(record)
+
+    def _noted(self, record: Noted) -> None:
+        owner = -self._state.log if record.event is None else self._origin | record.event
+        self._note(owner, record.key, record.value, record.fidelity)
+
+    def _note(self, owner: int, name: str, value: Any, fidelity: Fidelity) -> None:
+        text: str | None = dump(value)
+        digest = None
+        assert text is not None
+        crc = sum_of(owner & LOW, text)
+        if len(text) > NOTE_INLINE:
+            _, digest = self._state.payloads.keep(self._connection, text.encode(), f"note:{name}")
+            text = None
+        self._serial += 1
+        self._connection.execute(
+            "INSERT INTO note(owner, name, n, fidelity, value, digest, crc) VALUES (?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT(owner, name) DO UPDATE SET fidelity = excluded.fidelity, value = excluded.value, "
+            "digest = excluded.digest, crc = excluded.crc",
+            (owner, name, self._serial, fidelity.value, text, digest, crc),
+        )
+
+    def _ambient_read(self, record: AmbientRead) -> None:
+        self._serial += 1
+        strand = self._origin | record.lane
+        crc = crc32(record.data, strand & LOW)
+        self._ambient.append((strand, record.position, self._serial, record.source, record.data, crc))
+
+    def _delivered(self, record: Delivered) -> None:
+        self._deliveries.extend(record.deliveries)
+
+    def _print(self, record: Printed) -> None:
+        self._printed.append(record)
+
+    def _checkpoint_taken(self, record: CheckpointTaken) -> None:
+        address = self._origin | record.event
+        self._connection.execute("DELETE FROM slot WHERE event = ? AND phase = ?", (address, record.phase))
+        rows = []
+        for n, (name, body) in enumerate(record.slots.items()):
+            _, digest = self._state.payloads.keep(self._connection, body, f"slot:{name}")
+            rows.append((address, record.phase, n, name, digest, record.fidelity.value, record.note))
+        if not rows:
+            rows.append((address, record.phase, -1, "", b"", record.fidelity.value, record.note))
+        self._connection.executemany("INSERT INTO slot VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def _gap_noted(self, record: GapNoted) -> None:
+        self._connection.execute(
+            "INSERT INTO gap(log, what, place, count) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT(log, what, place) DO UPDATE SET count = count + excluded.count",
+            (self._state.log, record.what, record.place, record.count),
+        )
+
+    # --- what is written at the end of a batch ----------------------------------------------------------------------
+
+    def _write_events(self) -> None:
+        connection = self._connection
+        if self._events:
+            connection.executemany(
+                "INSERT INTO event(id, strand, kind, name, request, answer, asked, asked_crc, came, came_crc) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                self._events.values(),
+            )
+            connection.execute(
+                "UPDATE log SET events = ?, last = ? WHERE id = ?",
+                (self._state.events + len(self._events), self._last, self._state.log),
+            )
+        if self._updates:
+            connection.executemany(
+                "UPDATE event SET came = ?, came_crc = ?, answer = ? WHERE id = ?",
+                [(text, crc, where, self._origin | event) for event, (text, crc, where) in self._updates.items()],
+            )
+
+    def _write_streams(self) -> None:
+        connection = self._connection
+        hasher = self._state.hasher
+        for stream in self._streams.values():
+            if stream is not None and stream.pending:
+                connection.executemany(
+                    "INSERT INTO chunk(event, n, codec, size, said, segments, data, digest) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    stream.cut(hasher),
+                )
+        for record in self._ended:
+            ended = self._streams[record.event]
+            if ended is None:
+                continue
+            address = self._origin | record.event
+            text = ended_row(
+                record.at_us, record.delivery, ended.fidelity, ended.remark, ended.size, ended.segments, record.end
+            )
+            connection.execute(
+                "INSERT OR IGNORE INTO stream(id, digest, ended, crc) VALUES (?, ?, ?, ?)",
+                (address, ended.whole.digest(), text, sum_of(address, text)),
+            )
+            self._streams[record.event] = None
+
+    def _write_order(self) -> None:
+        deliveries = self._deliveries
+        start = 0
+        for at in range(1, len(deliveries) + 1):
+            if at < len(deliveries) and deliveries[at].number == deliveries[at - 1].number + 1:
+                continue
+            stretch = deliveries[start:at]
+            start = at
+            data = pack(stretch, {tag.lane: self._number_of(tag.lane) for _, tag, _, _ in stretch if tag.lane})
+            address = self._origin | stretch[0].number
+            self._connection.execute(
+                "INSERT INTO turns(id, count, data, crc) VALUES (?, ?, ?, ?)",
+                (address, len(stretch), data, crc32(data, address & LOW)),
+            )
+
+    def _number_of(self, path: str) -> int:
+        """The number of a lane; a path that the order names before, or without, its opening gets one of its own."""
+        number = self._paths.get(path)
+        if number is None:
+            number = self._state.paths.get(path)
+        if number is None:
+            number = self._paths[path] = _MENTIONED_FROM + self._mentioned
+            self._mentioned += 1
+            self._lanes.append((self._origin | number, path, None, MENTIONED))
+        return number
+
+    def _write_printed(self) -> None:
+        """Write what was printed; what came to one stream in a row lies in one row."""
+        rows: list[tuple[int, int, str | None, list[bytes]]] = []
+        for record in self._printed:
+            said = None if record.fidelity is Fidelity.EXACT else dump([record.fidelity.value, record.note])
+            if rows and rows[-1][0] == record.stream and rows[-1][2] == said:
+                rows[-1][3].append(record.data)
+            else:
+                rows.append((record.stream, record.at_us, said, [record.data]))
+        for stream, at_us, said, pieces in rows:
+            data = b"".join(pieces)
+            owner = self._origin | stream
+            codec, kept = compress(data)
+            self._connection.execute(
+                "INSERT INTO printed(owner, at_us, said, codec, data, crc) VALUES (?, ?, ?, ?, ?, ?)",
+                (owner, at_us, said, codec, kept, crc32(data, owner & LOW)),
+            )
+
+
+_WRITERS: dict[type, Callable[[_Batch, Any], None]] = {
+    RunOpened: _Batch._run_opened,
+    LaneOpened: _Batch._lane_opened,
+    CallIssued: _Batch._call_issued,
+    CallSettled: _Batch._call_settled,
+    HeadArrived: _Batch._head_arrived,
+    SegmentArrived: _Batch._segment_arrived,
+    StreamEnded: _Batch._stream_ended,
+    Noted: _Batch._noted,
+    AmbientRead: _Batch._ambient_read,
+    Delivered: _Batch._delivered,
+    Printed: _Batch._print,
+    CheckpointTaken: _Batch._checkpoint_taken,
+    GapNoted: _Batch._gap_noted,
+    RunClosed: _Batch._run_closed,
+}
