@@ -402,7 +402,7 @@ def _block(
     if policy.sample < 1 and int.from_bytes(ENTROPY.bytes(4), "big") / 2**32 >= policy.sample:
         return None
     opened_here = store is None or isinstance(store, str)
-    target = open_store(store, create=True) if opened_here else store
+    target = open_store(store) if opened_here else store
     entry = interpreter("block")
     call = None
     if function is not None and arguments is not None:

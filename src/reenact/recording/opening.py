@@ -15,7 +15,9 @@ from reenact.abc.store import Store
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry, Run, Status
+from reenact.facts.variables import chosen
 from reenact.privacy import make_redactor
+from reenact.recording.kit import process_facts
 from reenact.recording.readings import Readings
 from reenact.recording.session import RecordingSession
 from reenact.seams import wiring
@@ -103,7 +105,12 @@ class Opened:
         run = replace(
             run,
             capture={"order": policy.order, "rules": list(redactor.rules), "ignore": dict(policy.ignore)},
-            environment={**wiring.environment(), **run.environment},
+            environment={
+                **process_facts(),
+                **chosen(os.environ, policy.env),
+                "hash_seed_set": os.environ.get("PYTHONHASHSEED", ""),
+                **run.environment,
+            },
         )
         self.run = run
         wiring.install()

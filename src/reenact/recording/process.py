@@ -13,8 +13,8 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
 from reenact.recording.opening import Opened, Who, hash_seed, interpreter, new_run, status_of
-from reenact.recording.results import file_digests
 from reenact.seams import lanes, stdio, wiring
+from reenact.seams.files import file_digests
 from reenact.store import open_store
 
 
@@ -23,17 +23,17 @@ class RecordedProcess:
 
     Args:
         instructions: What the parent asked for: ``store`` (URL), ``run`` (id), ``who`` (agent, user, tenant, session,
-            tags), ``policy`` (fields of ``Policy``), ``argv`` (the command as typed), ``environment``.
+            tags), ``policy`` (fields of ``Policy``), ``argv`` (the command as typed).
     """
 
     def __init__(self, instructions: dict[str, Any]) -> None:
         self._pid = os.getpid()
         self._policy = _policy(instructions.get("policy") or {})
-        wiring.configure(self._policy, instructions.get("environment") or {})
+        wiring.configure(self._policy)
         entry = _entry(instructions)
         run = new_run(Who(**instructions.get("who") or {}), entry, self._policy, CLOCK, ENTROPY)
         run = replace(run, id=instructions.get("run") or run.id)
-        store = open_store(instructions["store"], create=True)
+        store = open_store(instructions["store"])
         self._opened = Opened(run, store, self._policy, CLOCK, owned=True)
         self._error: BaseException | None = None
         self._stack = ExitStack()
@@ -43,7 +43,8 @@ class RecordedProcess:
         session = self._opened.session
         self._stack.enter_context(session.begin(fallback=True))
         wiring.begin()
-        stdio.install(session.printed)
+        for gap in stdio.install(session.printed):
+            session.gap("standard stream", gap)
         self._watch_errors()
         atexit.register(self.finish)
         _before_exit(self.finish)
@@ -67,7 +68,8 @@ class RecordedProcess:
         lanes.session_ended()
         self._stack.close()
         files = file_digests(self._opened.run.entry.cwd, self._policy.files)
-        self._opened.close(status, error=line, files=files)
+        session = self._opened.session
+        self._opened.close(status, error=line, files=files, capture={**session.run.capture, "files": list(self._policy.files)})
 
 
 def _before_exit(finish: Any) -> None:

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FrameType
 
 from reenact.errors import Halt
 from reenact.seams import lanes
@@ -30,6 +31,10 @@ _CONTACTS = {
 }
 
 
+_PROBES = frozenset({"ctypes.util", "platform", "uuid", "sysconfig"})
+_DEPTH = 12
+
+
 @dataclass(slots=True)
 class Guard:
     """Refuses contact with the world while it is armed.
@@ -48,7 +53,7 @@ class Guard:
         if not self.armed or event not in _CONTACTS:
             return
         target = _target(event, args)
-        if target is None:
+        if _probes():
             return
         words = f"{_CONTACTS[event]} to {target}" if event.startswith("socket") else f"process {target}"
         words += f" at {_place()}"
@@ -58,8 +63,20 @@ class Guard:
         raise PermissionError(f"refused while replaying: {words}")
 
 
-def _target(event: str, args: tuple[object, ...]) -> str | None:
-    """What is contacted; None for what is not the world (a socket of this process to itself by name)."""
+def _probes() -> bool:
+    """Whether a module of the standard library looks at the machine it runs on (``ldconfig``, ``uname``)."""
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_DEPTH):
+        if frame is None:
+            return False
+        if frame.f_globals.get("__name__") in _PROBES:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _target(event: str, args: tuple[object, ...]) -> str:
+    """What is contacted, in words."""
     if event == "socket.connect":
         address = args[1]
         if isinstance(address, (str, bytes)):

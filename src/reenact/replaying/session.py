@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import _thread
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,6 +51,10 @@ class Tally:
     remarks: dict[str, str] = field(default_factory=dict)
 
 
+def _nothing() -> None:
+    """What happens when nobody wants to know that a replay has stopped."""
+
+
 class ReplaySession:
     """Answers the crossings of one recorded run.
 
@@ -70,6 +74,7 @@ class ReplaySession:
         self.options = options
         self.tally = Tally()
         self.divergences: list[Divergence] = []
+        self.on_stop: Callable[[], object] = _nothing
         self.tape = Tape(recording)
         self._redactor = redactor
         self._lock = _thread.RLock()
@@ -213,10 +218,20 @@ class ReplaySession:
         with self._lock:
             self.divergences.append(divergence)
         halt = Halt(divergence.message)
-        if self.options.on_divergence != "observe":
-            self.gate.halt(halt)
-            return self.gate.halted or halt
-        return halt
+        if self.options.on_divergence == "observe":
+            return halt
+        return self._stop(halt)
+
+    def _stop(self, halt: Halt) -> Halt:
+        first = self.gate.halted is None
+        self.gate.halt(halt)
+        if first:
+            self.on_stop()
+        return self.gate.halted or halt
+
+    def refuse(self, words: str) -> Halt:
+        """The agent tried to touch the world: stop it."""
+        return self._stop(Halt(f"refused while replaying: {words}"))
 
     def _miss(self, miss: Miss, call: Call, lane: Lane) -> Divergence:
         nearest = miss.nearest

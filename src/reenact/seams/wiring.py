@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import _thread
-from collections.abc import Mapping
-
-from reenact.facts.call import Json
 from reenact.facts.policy import Policy
 from reenact.seams import clock, entropy, http, strands
-from reenact.seams.http.exchange import regard_as_read
-from reenact.seams.models import stateless_model_request
 
 _lock = _thread.allocate_lock()
 _installed = False
 _policy = Policy()
-_environment: Mapping[str, Json] = {}
 
 
 def install() -> None:
@@ -26,7 +20,6 @@ def install() -> None:
         _installed = True
     strands.install()
     http.install()
-    regard_as_read(stateless_model_request)
 
 
 def begin() -> None:
@@ -41,18 +34,13 @@ def end() -> None:
     clock.remove()
 
 
-def configure(policy: Policy, environment: Mapping[str, Json]) -> None:
+def configure(policy: Policy) -> None:
     """Set what recordings of this process use when they are not told otherwise."""
-    global _policy, _environment
+    global _policy
     _policy = policy
-    _environment = dict(environment)
 
 
 def configured_policy() -> Policy:
     """The policy of this process."""
     return _policy
 
-
-def environment() -> Mapping[str, Json]:
-    """What is known about this process from outside it."""
-    return _environment

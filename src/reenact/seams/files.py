@@ -1,4 +1,4 @@
-"""Results of a process beside its calls: what it printed, and the files it declared."""
+"""Declared files of a run: what they held when it ended."""
 
 from __future__ import annotations
 

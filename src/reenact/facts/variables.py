@@ -1,0 +1,43 @@
+"""Environment variables of a run: which are kept by value, which only by name, and which are credentials."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+from reenact.facts.call import Json
+
+_KEPT = re.compile(
+    r"(LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|LINES|NO_COLOR|FORCE_COLOR|PYTHON[A-Z]*"
+    r"|[A-Z0-9_]*(_BASE_URL|_API_BASE|_BASE|_ENDPOINT|_HOST|_PORT|_REGION|_MODEL|_MODE|_ENV|_VERSION|_TIMEOUT|_RETRIES)"
+    r"|AWS_(DEFAULT_)?REGION|(HTTP|HTTPS|ALL|NO)_PROXY|(http|https|all|no)_proxy)"
+)
+_SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|COOKIE|SESSION_ID|AUTH)", re.IGNORECASE)
+_OURS = re.compile(r"REENACT_|PYTHONHASHSEED$|PYTHONPATH$")
+
+
+def chosen(environment: Mapping[str, str], allowed: Iterable[str] = ()) -> dict[str, Json]:
+    """What a run keeps of its environment.
+
+    Args:
+        environment: Name to value.
+        allowed: Further names, or patterns of names, whose values may be kept.
+
+    Returns:
+        ``env``: name to value for what may be kept; ``env_names``: all names; ``env_secret``: names of credentials,
+        whose values are never kept and for which a replay supplies placeholders.
+    """
+    patterns = tuple(allowed)
+    values: dict[str, str] = {}
+    secrets: list[str] = []
+    names: list[str] = []
+    for name, value in sorted(environment.items()):
+        if _OURS.match(name):
+            continue
+        names.append(name)
+        if _SECRET.search(name):
+            secrets.append(name)
+        elif _KEPT.fullmatch(name) or any(fnmatchcase(name, pattern) for pattern in patterns):
+            values[name] = value
+    return {"env": dict(values), "env_names": list(names), "env_secret": list(secrets)}

@@ -1,0 +1,199 @@
+"""Replay in code: ``replay`` and what it returns."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from reenact.abc.store import Store
+from reenact.errors import Divergence, EffectRefused, Halt, UsageError
+from reenact.facts.policy import Policy
+from reenact.facts.run import Run
+from reenact.facts.values import decode
+from reenact.replaying import caller, guard, launch
+from reenact.replaying.opening import open_session
+from reenact.replaying.options import Options
+from reenact.replaying.report import Report
+from reenact.replaying.session import ReplaySession
+from reenact.replaying.verdict import Contact, conclude
+from reenact.seams import lanes, wiring
+from reenact.store import open_store
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a replay has proved.
+
+    Attributes:
+        run: The recorded run.
+        output: What the entry point returned.
+        verdict: ``exact``, ``same`` or ``different``.
+        divergence: The first divergence, or None.
+        live_calls: Contacts with the world that came about: 0.
+        matched, reordered, moved, unused: Counts of calls.
+        fidelity: The weakest fidelity that was served.
+        enforcement: What kept the replay from the world.
+        report: Everything as one value.
+    """
+
+    run: Run
+    output: Any
+    verdict: str
+    divergence: Divergence | None
+    live_calls: int
+    matched: int
+    reordered: int
+    moved: int
+    unused: int
+    fidelity: str
+    enforcement: tuple[str, ...]
+    report: Report
+
+
+def replay(
+    run: Run | str,
+    *,
+    mode: str = "code",
+    entry: str | Callable[..., Any] | None = None,
+    store: str | Store | None = None,
+    policy: Policy | None = None,
+    through: Iterable[str] = (),
+    live: Iterable[str] = (),
+    order: str = "exact",
+) -> Replay:
+    """Re-execute a recorded run with every answer taken from the recording.
+
+    Args:
+        run: The run, or a reference to it.
+        mode: ``code`` re-executes the agent's code; ``events`` walks the log without it.
+        entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments. A
+            function without parameters, for a run whose arguments could not be stored, builds them itself. By
+            default the recorded entry point, in a fresh interpreter.
+        store: Where the run is; the default store if None.
+        policy: Reserved for ignore rules; the run's own are used.
+        through: Names of tools whose own code runs, with what they call frozen.
+        live: Not available yet.
+        order: ``exact``, ``shuffle`` or ``shuffle:SEED``.
+
+    Returns:
+        What it proved. A replay that differs returns too, unless it diverged.
+
+    Raises:
+        Divergence: A crossing did not match the recording.
+        EffectRefused: The agent tried to touch the world.
+        UnreplayableRun: The run cannot be started again here.
+    """
+    if tuple(live):
+        raise UsageError("replay(live=…) is not available yet", cause="it comes with fork")
+    if mode not in ("code", "events"):
+        raise UsageError(f"there is no mode {mode!r}", cause="it is code or events")
+    options = Options(mode=mode, through=tuple(through), order=order, entry=entry if isinstance(entry, str) else "")
+    owned = store is None or isinstance(store, str)
+    target: Any = open_store(store) if owned else store  # type: ignore[arg-type]
+    try:
+        found = run if isinstance(run, Run) else target.run(run)
+        if callable(entry):
+            return _here(target, found, entry, options)
+        report = launch.replay_run(target.url, found.id, options)
+    finally:
+        if owned:
+            target.close()
+    return _concluded(found, report, None, _divergence(report.divergence))
+
+
+def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -> Replay:
+    """Replay in this process: the hash seed and whatever was imported before are as they are."""
+    recording = store.open(run)
+    session = open_session(recording, options)
+    function = inspect.unwrap(entry)
+    output: Any = None
+    wiring.install()
+    with _listening(session) as contact:
+        try:
+            if inspect.signature(function).parameters:
+                args, named = caller.arguments_of(session)
+            else:
+                caller.skip_arguments(session)
+                args, named = [], {}
+            output = caller.call(session, function, *args, **named)
+        except Halt:
+            pass
+        except Exception as error:
+            if not (run.error and type(error).__name__ in run.error):
+                raise
+    report = conclude(session, (), contact(), options)
+    if contact().refused:
+        raise EffectRefused(
+            f"the agent tried to touch the world: {contact().refused[0]}",
+            cause="it goes through no seam that was recorded",
+            next_command=f"reenact show {run.id}",
+        )
+    return _concluded(run, report, output, session.divergences[0] if session.divergences else None)
+
+
+@contextmanager
+def _listening(session: ReplaySession) -> Iterator[Callable[[], Contact]]:
+    armed = guard.arm(session.refuse)
+    refused: list[str] = []
+
+    def contact() -> Contact:
+        return Contact(tuple(refused), 0, ("audit hook (connections, processes)",))
+
+    try:
+        with session.begin():
+            wiring.begin()
+            try:
+                yield contact
+            finally:
+                wiring.end()
+                lanes.session_ended()
+    finally:
+        refused.extend(armed.refused)
+        guard.disarm()
+        session.close()
+
+
+def _concluded(run: Run, report: Report, output: Any, divergence: Divergence | None) -> Replay:
+    if divergence is not None:
+        raise divergence
+    if report.refused:
+        raise EffectRefused(
+            f"the agent tried to touch the world: {report.refused[0]}",
+            cause="it goes through no seam that was recorded",
+            next_command=f"reenact show {run.id}",
+        )
+    if output is None and report.output is not None:
+        output = decode(report.output.encode())
+    return Replay(
+        run,
+        output,
+        report.verdict,
+        None,
+        report.live_calls,
+        report.matched,
+        report.reordered,
+        report.moved,
+        report.unused,
+        report.fidelity,
+        report.enforcement,
+        report,
+    )
+
+
+def _divergence(data: Mapping[str, Any] | None) -> Divergence | None:
+    if data is None:
+        return None
+    return Divergence(
+        data["message"],
+        event=data["event"],
+        source=data["source"],
+        recorded=data["recorded"],
+        now=data["now"],
+        path=data["path"],
+        reason=data["reason"],
+        cause=data["cause"],
+        next_command=data["next"],
+    )

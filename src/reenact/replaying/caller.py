@@ -1,0 +1,138 @@
+"""Calls a recorded entry point again, in a process that was begun as a replay: ``python -m reenact.replaying.caller``."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from reenact.errors import Halt, UnreplayableRun
+from reenact.facts.call import Call, Effect, Kind, Value
+from reenact.facts.event import Event
+from reenact.facts.values import decode, encode
+from reenact.replaying import process
+from reenact.replaying.session import ReplaySession
+
+
+def find(entry: str, file: str = "") -> Callable[..., Any]:
+    """The function of ``module:qualname``, undecorated.
+
+    Args:
+        entry: Its address; it comes from a person, or has been found to lie inside this project.
+        file: File that defines it; used where the module was a script, whose name is ``__main__``.
+    """
+    name, _, qualname = entry.partition(":")
+    if file:
+        sys.path.insert(0, os.path.dirname(file))
+    sys.path.insert(0, os.getcwd())
+    try:
+        module = _script(file) if name == "__main__" else importlib.import_module(name)
+        found: Any = module
+        for part in qualname.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise UnreplayableRun(
+            f"the entry point {entry} is not there: {error}",
+            cause="the function was renamed or moved since it was recorded",
+            next_command="reenact replay --entry module:function",
+            missing=("entry",),
+        ) from None
+    return inspect.unwrap(found, stop=lambda f: not hasattr(f, "__wrapped__"))  # type: ignore[no-any-return]
+
+
+def _script(file: str) -> Any:
+    """A script as a module: its definitions, without what stands under ``if __name__ == "__main__"``."""
+    spec = importlib.util.spec_from_file_location("__reenact_main__", file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def arguments_of(session: ReplaySession) -> tuple[list[Any], dict[str, Any]]:
+    """The recorded arguments of the entry point; none where the run has none.
+
+    Raises:
+        UnreplayableRun: An argument could not be stored, and needs a live value.
+    """
+    first = _recorded_arguments(session)
+    if first is None:
+        return [], {}
+    opaque = first.call.head.get("opaque")
+    if opaque:
+        raise UnreplayableRun(
+            f"the entry point was called with values that cannot be stored: {', '.join(opaque)}",
+            cause="live objects are not data",
+            next_command="pass entry= a factory that builds them",
+            missing=tuple(opaque),
+        )
+    values = decode(skip_arguments(session))
+    return list(values["args"]), dict(values["kwargs"])
+
+
+def _recorded_arguments(session: ReplaySession) -> Event | None:
+    first = next(session.recording.events(lane=session.root.path, limit=1), None)
+    return first if first is not None and first.call.kind is Kind.INPUT and first.call.name == "arguments" else None
+
+
+def skip_arguments(session: ReplaySession) -> bytes:
+    """Take the recorded arguments as given, and go on behind them; gives them encoded."""
+    first = _recorded_arguments(session)
+    if first is None:
+        return b""
+    body = session.recording.body(first.request)
+    call = Call(Kind.INPUT, "arguments", Effect.NONE, "value/1", first.call.head, body, observed=True)
+    session.decide(session.root, call)
+    return body
+
+
+def call(session: ReplaySession, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call the entry point to its end, whatever its colour, and compare what it returns."""
+    if inspect.isasyncgenfunction(function):
+        result: Any = asyncio.run(_collect(function(*args, **options)))
+    elif inspect.iscoroutinefunction(function):
+        result = asyncio.run(function(*args, **options))
+    elif inspect.isgeneratorfunction(function):
+        result = list(function(*args, **options))
+    else:
+        result = function(*args, **options)
+    compare_result(session, result)
+    return result
+
+
+async def _collect(generator: Any) -> list[Any]:
+    return [item async for item in generator]
+
+
+def compare_result(session: ReplaySession, result: Any) -> None:
+    """Compare the return value with the recorded one."""
+    recorded = [e for e in session.tape.lane(session.root.path).rest() if e.call.kind is Kind.OUTPUT]
+    if not recorded and result is None:
+        return
+    crossing = session.decide(session.root, Call(Kind.OUTPUT, "return", Effect.NONE, "value/1", observed=True))
+    if crossing.mode == "rerun":
+        crossing.settle(Value(encode(result).body))
+
+
+def main() -> None:
+    """Call the entry point this process was begun for."""
+    replaying = process.current()
+    instructions = replaying.instructions
+    session = replaying.session
+    function = find(instructions["entry"], instructions.get("file") or "")
+    try:
+        args, options = arguments_of(session)
+        replaying.output = encode(call(session, function, *args, **options)).body.decode()
+    except Halt:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""How a recorded run is started again, and whether its code may be executed here.
+
+Data never becomes code: a command or entry point that stands in a store is executed only when it resolves inside this
+project, or when a person passes it. Otherwise it is shown.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+
+from reenact.errors import UnreplayableRun, UsageError
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.replaying.options import Options
+
+CALLER = "reenact.replaying.caller"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How to start the replaying process.
+
+    Attributes:
+        argv: Command line.
+        cwd: Working directory.
+        entry: ``module:function`` that the process calls instead of running a program; empty otherwise.
+        file: File that defines the function.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    entry: str = ""
+    file: str = ""
+
+
+def start_of(run: Run, options: Options, project: str) -> Start:
+    """How to replay a run.
+
+    Args:
+        run: The recorded run.
+        options: What was asked for; ``command`` and ``entry`` come from a person and are taken as they are.
+        project: Root of this project: the directory that holds its store, or the current one.
+
+    Raises:
+        UnreplayableRun: Nothing was captured that can be started, or it lies outside this project.
+    """
+    entry = run.entry
+    cwd = entry.cwd if os.path.isdir(entry.cwd) else os.getcwd()
+    if options.command:
+        return Start(options.command, os.getcwd())
+    if options.entry:
+        if ":" not in options.entry:
+            raise UsageError(
+                f"{options.entry!r} is no entry point",
+                cause="it is written MODULE:FUNCTION",
+                next_command=f"reenact replay {tail(run.id)} --entry agent:main",
+            )
+        return Start(_calling(options.entry), os.getcwd(), options.entry)
+    if entry.kind == "callable":
+        _inside(run, entry.file, project)
+        return Start(_calling(entry.target), cwd, entry.target, entry.file)
+    if entry.kind == "command" and entry.argv:
+        return Start(_command(run, entry.argv, cwd, project), cwd)
+    raise UnreplayableRun(
+        f"run {tail(run.id)} was recorded as a block of code, which nothing can call again by itself",
+        cause="`with record():` marks a block; a decorated function or `reenact record --` captures an entry point",
+        next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
+        missing=("entry",),
+    )
+
+
+def _calling(target: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", CALLER)
+
+
+def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[str, ...]:
+    """The recorded command with this interpreter, if what it runs lies inside the project."""
+    program = os.path.basename(argv[0]).removesuffix(".exe")
+    if not program.startswith(("python", "pypy")):
+        if _within(os.path.join(cwd, argv[0]), project) or _beside_us(argv[0]):
+            return argv
+        raise _shown(run, argv, f"{argv[0]} lies outside this project")
+    at = 1
+    while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-c", "-m", "-"):
+        at += 2 if argv[at] in ("-W", "-X") else 1
+    if at >= len(argv):
+        raise _shown(run, argv, "it runs an interactive interpreter")
+    what = argv[at]
+    if what == "-m":
+        if len(argv) > at + 1 and _module_inside(argv[at + 1], cwd, project):
+            return (_interpreter(argv[0]), *argv[1:])
+        raise _shown(run, argv, "the module it runs lies outside this project")
+    if what in ("-c", "-"):
+        raise _shown(run, argv, "its program text stands in the recording, not in this project")
+    _inside(run, os.path.join(cwd, what), project)
+    return (_interpreter(argv[0]), *argv[1:])
+
+
+def _interpreter(recorded: str) -> str:
+    """Our own interpreter: the recorded one's name is data."""
+    return sys.executable
+
+
+def _beside_us(program: str) -> bool:
+    """Whether a command is a tool of our own environment (pytest, uvicorn …)."""
+    name = os.path.basename(program)
+    return os.path.exists(os.path.join(os.path.dirname(sys.executable), name)) and program in (
+        name,
+        os.path.join(os.path.dirname(sys.executable), name),
+    )
+
+
+def _module_inside(module: str, cwd: str, project: str) -> bool:
+    path = os.path.join(cwd, *module.split("."))
+    return any(os.path.exists(each) and _within(each, project) for each in (path + ".py", os.path.join(path, "__init__.py")))
+
+
+def _inside(run: Run, path: str, project: str) -> None:
+    if not os.path.exists(path):
+        raise UnreplayableRun(
+            f"{path} is not there any more",
+            cause="the program was moved or removed since it was recorded",
+            next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
+            missing=("entry",),
+        )
+    if not _within(path, project):
+        raise _shown(run, run.entry.argv, f"{path} lies outside this project ({project})")
+
+
+def _within(path: str, project: str) -> bool:
+    real, root = os.path.realpath(path), os.path.realpath(project)
+    return os.path.commonpath([real, root]) == root if os.path.splitdrive(real)[0] == os.path.splitdrive(root)[0] else False
+
+
+def _shown(run: Run, argv: tuple[str, ...], why: str) -> UnreplayableRun:
+    words = " ".join(argv)
+    return UnreplayableRun(
+        f"the recorded command is shown, not executed: {words}",
+        cause=why,
+        next_command=f"reenact replay {tail(run.id)} --cmd {words!r}",
+        missing=("entry",),
+    )

@@ -1,0 +1,137 @@
+"""Starting a replay: a fresh interpreter with the recorded hash seed, and the report it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from reenact.errors import ReplayError, UnreplayableRun, UsageError
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.replaying import player
+from reenact.replaying.entries import start_of
+from reenact.replaying.options import Options
+from reenact.replaying.report import Report
+from reenact.replaying.results import exit_statuses
+from reenact.replaying.verdict import first_line, last_line
+from reenact.seams.boot.parent import Boot, find_program, run_program
+from reenact.store import open_store
+
+PLACEHOLDER = "reenact-placeholder"
+"""What an SDK that demands a credential is given where none is set. It never leaves the process."""
+
+STUCK_EXIT = 1
+
+
+def replay_run(
+    store_url: str | None, run_id: str, options: Options, *, announce: Callable[[str], object] = lambda line: None
+) -> Report:
+    """Replay one run.
+
+    Args:
+        store_url: Where it is; None for the default store.
+        run_id: Id, or any reference.
+        options: How.
+        announce: Told the first line before the agent's code starts.
+
+    Returns:
+        The report.
+
+    Raises:
+        UnreplayableRun: The run cannot be started again here.
+        ReplayError: The replaying process ended without a report.
+    """
+    if options.live:
+        raise UsageError(
+            "replay --live is not available yet",
+            cause="it comes with fork",
+            next_command=f"reenact replay {tail(run_id)}",
+        )
+    with open_store(store_url) as store:
+        run = store.run(run_id)
+        announce(first_line(run.id, options))
+        if options.mode == "events":
+            return player.walk(store.open(run), options)
+    start = start_of(run, options, project_of(store_url))
+    instructions = {
+        "mode": "replay",
+        "store": store_url,
+        "run": run.id,
+        "options": asdict(options),
+        "entry": start.entry,
+        "file": start.file,
+    }
+    environment = environment_of(run, os.environ)
+    seed = run.entry.hash_seed or None
+    with Boot(instructions, environment, hash_seed=seed, show_seed=bool(run.environment.get("hash_seed_set"))) as boot:
+        status = _run(start.argv, boot, start.cwd, options)
+        return _concluded(run, boot, status)
+
+
+def _run(argv: tuple[str, ...], boot: Boot, cwd: str, options: Options) -> int:
+    program = find_program(argv, boot.environment.get("PATH"))
+    streams: dict[str, Any] = {"cwd": cwd}
+    if options.divert_output:
+        streams["stdout"] = 2
+    with tempfile.TemporaryFile() as nothing:  # what the agent reads comes from the recording
+        return run_program(program, boot.environment, stdin=nothing, **streams)
+
+
+def _concluded(run: Run, boot: Boot, status: int) -> Report:
+    text = boot.result
+    if text is None:
+        failure = boot.failure
+        if "UnreplayableRun" in failure:
+            raise UnreplayableRun(failure.strip(), next_command=f"reenact show {tail(run.id)}")
+        raise ReplayError(
+            f"the replay of {tail(run.id)} ended without a report (exit status {status})"
+            + (f": {failure.strip()}" if failure else ""),
+            cause="the interpreter did not import reenact, or the process was killed",
+            next_command="reenact replay --cmd 'python agent.py'",
+        )
+    report = Report.from_json(json.loads(text))
+    difference = exit_statuses(run.exit_status, status) if report.divergence is None else None
+    if difference is not None:
+        report = replace(
+            report,
+            differences=(*report.differences, difference),
+            verdict="different",
+            exit_code=max(report.exit_code, 1),
+        )
+        report = report.with_last_line(last_line(report))
+    return report
+
+
+def project_of(store_url: str | None) -> str:
+    """Root of this project: the directory that holds ``.reenact``, else the current one."""
+    here = os.getcwd()
+    path = here
+    while True:
+        if os.path.isdir(os.path.join(path, ".reenact")):
+            return path
+        above = os.path.dirname(path)
+        if above == path:
+            return here
+        path = above
+
+
+def environment_of(run: Run, now: Mapping[str, str]) -> dict[str, str]:
+    """The environment a replay starts in: today's, with what was recorded by value, and placeholders for credentials.
+
+    Args:
+        run: The recorded run; ``environment["env"]`` holds values by name, ``environment["env_secret"]`` the names of
+            credentials that were set.
+        now: Today's environment.
+    """
+    environment = dict(now)
+    values = run.environment.get("env") or {}
+    secrets = run.environment.get("env_secret") or ()
+    for name, value in values.items():
+        environment[name] = str(value)
+    for name in secrets:
+        environment.setdefault(name, PLACEHOLDER)
+    return environment

@@ -1,0 +1,72 @@
+"""Replay of events: walk the recorded events and states, without the agent's code and without a network."""
+
+from __future__ import annotations
+
+import hashlib
+
+from reenact.abc.store import Recording
+from reenact.errors import BlobCorrupt, BlobMissing
+from reenact.facts.call import Fidelity, Stream, Value
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.replaying.options import Options
+from reenact.replaying.report import Report
+from reenact.replaying.verdict import first_line, last_line
+
+
+def walk(recording: Recording, options: Options) -> Report:
+    """Read every event, every payload and every state in order, each checked against its digest.
+
+    Args:
+        recording: The run.
+        options: Only for the first line.
+
+    Raises:
+        BlobCorrupt, BlobMissing: A payload is damaged; the message names the event.
+    """
+    chain = hashlib.blake2b(digest_size=16)
+    matched = redacted = 0
+    fidelity = Fidelity.EXACT
+    order = list(Fidelity)
+    for event in recording.events():
+        _digest(recording, event, chain)
+        matched += 1
+        if event.fidelity is not Fidelity.EXACT:
+            redacted += 1
+            fidelity = max(fidelity, event.fidelity, key=order.index)
+    unproven = tuple(f"order not proven at {d.number}" for d in recording.deliveries() if not d.proven)
+    report = Report(
+        run=recording.run.id,
+        mode="events",
+        verdict="exact",
+        first_line=first_line(recording.run.id, options),
+        last_line="",
+        events=matched,
+        matched=matched,
+        redacted=redacted,
+        fidelity=fidelity.value,
+        unproven=unproven,
+        enforcement=("no code was run",),
+        digest_chain=chain.hexdigest(),
+    )
+    return report.with_last_line(last_line(report))
+
+
+def _digest(recording: Recording, event: Event, chain: hashlib.blake2b) -> None:
+    """Chain one event: what was asked, what came back, and the state around it."""
+    try:
+        chain.update(f"{event.number} {event.lane} {event.position} {event.kind} {event.name}\n".encode())
+        chain.update(recording.body(event.request))
+        if isinstance(event.outcome, Value):
+            chain.update(recording.body(event.answer))
+        elif isinstance(event.outcome, Stream):
+            for _, _, data in recording.parts(event.number):
+                chain.update(data)
+        elif event.outcome is not None:
+            chain.update(event.outcome.error.type.encode())
+        for phase in ("in", "out"):
+            for name, body in sorted((recording.checkpoint_slots(event.number, phase) or {}).items()):
+                chain.update(name.encode() + b"\0" + body)
+    except (BlobCorrupt, BlobMissing) as error:
+        error.next_command = error.next_command or f"reenact show {tail(event.run)}:{event.number}"
+        raise

@@ -1,0 +1,160 @@
+"""Replaying in a process of its own: begun by the boot, ended by a report when the interpreter exits."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from reenact.abc.store import Recording, Store
+from reenact.errors import Halt
+from reenact.replaying import guard
+from reenact.replaying.options import Options
+from reenact.replaying.report import Difference
+from reenact.replaying.results import Output, files
+from reenact.replaying.opening import open_session
+from reenact.replaying.verdict import Contact, conclude
+from reenact.seams import lanes, stdio, wiring
+from reenact.seams.files import file_digests
+from reenact.store import open_store
+
+GRACE_S = 3.0
+"""How long an agent may go on after the replay has stopped, before its process is ended."""
+
+
+class ReplayingProcess:
+    """This process, replaying one run from its boot to its exit.
+
+    Args:
+        instructions: What the parent asked for: ``store``, ``run``, ``options``, ``place`` (private directory), and
+            ``entry`` with ``file`` where a function is to be called.
+    """
+
+    def __init__(self, instructions: dict[str, Any]) -> None:
+        self.instructions = instructions
+        self._pid = os.getpid()
+        self._place = Path(instructions["place"])
+        fields = {name: tuple(v) if isinstance(v, list) else v for name, v in instructions["options"].items()}
+        self.options = Options(**fields)
+        self._store: Store = open_store(instructions["store"])
+        self.recording: Recording = self._store.open(instructions["run"])
+        self.session = open_session(self.recording, self.options)
+        self._outputs = [Output(n, partial(self.recording.printed, n)) for n in (1, 2)]
+        self._guard = guard.GUARD
+        self._stack = ExitStack()
+        self._lock = threading.Lock()
+        self._finished = False
+        self.output: str | None = None
+
+    def start(self) -> None:
+        """Answer the main thread and every thread nobody else answers."""
+        wiring.install()
+        self._stack.enter_context(self.session.begin(fallback=True))
+        wiring.begin()
+        terminal = self.recording.run.environment.get("streams")
+        stdio.install(self._printed, terminal=terminal)
+        self._guard = guard.arm(self._refused)
+        self.session.on_stop = self._stopping
+        _quiet_halts()
+        atexit.register(self.finish)
+        leave = os._exit
+
+        def _exit(status: int) -> None:
+            self.finish()
+            leave(status)
+
+        os._exit = _exit  # type: ignore[assignment]
+        self._leave = leave
+
+    def _printed(self, stream: int, data: bytes) -> None:
+        if stream in (1, 2):
+            self._outputs[stream - 1].feed(bytes(data))
+
+    def _refused(self, words: str) -> Halt:
+        return self.session.refuse(words)
+
+    def _stopping(self) -> None:
+        """The replay has stopped: an agent that does not end by itself is ended."""
+        timer = threading.Timer(GRACE_S, self._end_it)
+        timer.daemon = True
+        with lanes.inside(None):
+            timer.start()
+
+    def _end_it(self) -> None:
+        self.finish()
+        self._leave(1)
+
+    def finish(self) -> None:
+        """The program has ended: compare what it left, and write the report. Runs once."""
+        with self._lock:
+            if self._finished or os.getpid() != self._pid:
+                return
+            self._finished = True
+        stdio.flush()
+        wiring.end()
+        lanes.session_ended()
+        self._stack.close()
+        guard.disarm()
+        self.session.close()
+        differences: list[Difference] = []
+        if not self.session.divergences or self.options.on_divergence == "observe":
+            differences.extend(each for each in (output.end() for output in self._outputs) if each is not None)
+            run = self.recording.run
+            declared = run.capture.get("files") or ()
+            differences.extend(files(run.files, file_digests(run.entry.cwd, declared)))
+        contact = Contact(tuple(self._guard.refused), 0, ("audit hook (connections, processes)", "own process"))
+        report = replace(conclude(self.session, differences, contact, self.options), output=self.output)
+        path = self._place / "result"
+        temporary = path.with_suffix(".part")
+        temporary.write_text(json.dumps(report.to_json(), default=str), encoding="utf-8")
+        temporary.replace(path)
+        self._store.close()
+
+
+def _quiet_halts() -> None:
+    """A halt that reaches the top is our own: the report tells of it, not a traceback."""
+    before = sys.excepthook
+    before_thread = threading.excepthook
+
+    def excepthook(kind: Any, error: BaseException, trace: Any) -> None:
+        if not _from_halt(error):
+            before(kind, error, trace)
+
+    def thread_hook(args: Any) -> None:
+        if not _from_halt(args.exc_value):
+            before_thread(args)
+
+    sys.excepthook = excepthook
+    threading.excepthook = thread_hook
+
+
+def _from_halt(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, Halt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+_process: ReplayingProcess | None = None
+
+
+def begin(instructions: dict[str, Any]) -> None:
+    """Start replaying in this process. Called once, by the boot, before the program's first line."""
+    global _process
+    process = ReplayingProcess(instructions)
+    process.start()
+    _process = process
+
+
+def current() -> ReplayingProcess:
+    """The replay this process was begun for."""
+    assert _process is not None
+    return _process
