@@ -1,11 +1,11 @@
-"""HTTP exchanges of every common client: httpx, httpx2, urllib3 (requests, botocore) and aiohttp."""
+"""HTTP exchanges of every common client: httpx, httpx2, urllib3 (requests, botocore), aiohttp, http.client (urllib)."""
 
 from __future__ import annotations
 
 from reenact.seams import patching
-from reenact.seams.http import aiohttp_connectors, httpx_clients, urllib3_pools
+from reenact.seams.http import aiohttp_connectors, httpx_clients, stdlib_client, urllib3_pools
 
-_FAMILIES = (httpx_clients, urllib3_pools, aiohttp_connectors)
+_FAMILIES = (httpx_clients, urllib3_pools, aiohttp_connectors, stdlib_client)
 
 
 def install() -> None:
