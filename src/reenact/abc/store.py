@@ -179,6 +179,11 @@ class Store(Protocol):
         """Set a person's verdict or labels on a finished run."""
         ...
 
+    def conclude(self, run: Run) -> Run:
+        """Write anew what is known of a run that has ended: what only its parent process could see (its exit
+        status). What people set is kept."""
+        ...
+
     def close(self) -> None:
         """Release the store."""
         ...

@@ -56,7 +56,7 @@ def run_command(
     """
     base = dict(os.environ if environment is None else environment)
     command = find_program(argv, base.get("PATH"))
-    with open_store(store_url, create=True) as store:
+    with open_store(store_url) as store:
         url = store.url
     run_id = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
     instructions: dict[str, Any] = {
@@ -115,10 +115,7 @@ def _concluded(store: Store, run_id: str, status: int, evidence: Mapping[str, Js
         error=_ended(status) if failed else run.error,
         environment={**run.environment, "git": evidence},
     )
-    conclude = getattr(store, "conclude", None)
-    if conclude is not None:
-        conclude(concluded)
-    return concluded
+    return store.conclude(concluded)
 
 
 def _ended(status: int) -> str:

@@ -201,6 +201,11 @@ class MemoryStore(Views):
         said["tags"].update(tags or {})
         return self.run(found.id)
 
+    def conclude(self, run: Run) -> Run:
+        """See ``abc.store.Store``."""
+        self._set(run, {})
+        return self.run(run.id)
+
     def delete(self, run: Run | str) -> None:
         """See ``abc.store.Store``."""
         found = self.open(run).run

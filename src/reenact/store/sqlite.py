@@ -24,7 +24,7 @@ from reenact.store.liveness import LiveLock, is_live
 from reenact.store.payloads import KeyedHash, checked, release
 from reenact.store.reading import Owner, SqliteRecording, missing
 from reenact.store.references import Latest, parse_run, refuse_run
-from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of
+from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of, update_run
 from reenact.store.schema import LOW, SHIFT, create
 from reenact.store.versions import Format, check_readable, check_writable
 from reenact.store.views import Views, check_filters
@@ -239,6 +239,15 @@ class SqliteStore(Views):
                 refuse_run(tail(found.id), ())
             amend_run(connection, number, flag=flag, tags=tags)
         return self.run(found.id)
+
+    def conclude(self, run: Run) -> Run:
+        """See ``abc.store.Store``."""
+        with self._write()[0].transaction() as connection:
+            number = row_number(connection, run.id)
+            if number is None:
+                refuse_run(tail(run.id), ())
+            update_run(connection, number, run)
+        return self.run(run.id)
 
     def delete(self, run: Run | str) -> None:
         """See ``abc.store.Store``.
