@@ -1,4 +1,4 @@
-"""Content encodings: undo what ``Content-Encoding`` says was done to a body, within a bound.
+"""Content encodings: undo what ``Content-Encoding`` says was done to a body, as it arrives, within a bound.
 
 gzip and deflate come with Python; brotli and zstandard are used where their libraries are installed.
 """
@@ -8,125 +8,134 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
+
+ENCODINGS = ("gzip", "x-gzip", "deflate", "br", "zstd")
+"""The encodings this module knows."""
+
+_STEP = 1024
+_GZIP_BITS = 31
 
 
-class Undone(tuple[bytes, bool]):
+class Undone(NamedTuple):
     """Decoded bytes, and whether they are the whole body (False: cut off, damaged at the end, or past the bound)."""
 
-    __slots__ = ()
+    data: bytes
+    whole: bool
 
-    @property
-    def data(self) -> bytes:
-        """What could be decoded."""
-        return self[0]
 
-    @property
-    def whole(self) -> bool:
-        """Whether that is everything."""
-        return self[1]
+class Decoder:
+    """Undoes one or more encodings of one body, piece by piece.
+
+    Args:
+        encodings: Value of ``Content-Encoding``; empty and ``identity`` leave the body as it is.
+
+    Attributes:
+        known: Whether every encoding is known and its library at hand; if not, nothing is decoded.
+        damaged: Whether the bytes so far were not what the encoding promised.
+    """
+
+    __slots__ = ("_stages", "damaged", "known")
+
+    def __init__(self, encodings: str) -> None:
+        stages = [
+            _stage(name.strip().lower())
+            for name in reversed(encodings.split(","))
+            if name.strip().lower() not in ("", "identity")
+        ]
+        self.known = all(stage is not None for stage in stages)
+        self.damaged = False
+        self._stages = [stage for stage in stages if stage is not None]
+
+    def feed(self, data: bytes, limit: int) -> bytes:
+        """Decode further bytes, to at most about ``limit`` (what lies beyond is dropped, and counts as damage)."""
+        if not self.known or self.damaged:
+            return b""
+        for stage in self._stages:
+            out = bytearray()
+            # In small pieces, so that a compression bomb is noticed before it has gone off.
+            for at in range(0, len(data), _STEP):
+                try:
+                    out += stage(data[at : at + _STEP])
+                except Exception:  # each library has errors of its own, and all mean the same
+                    self.damaged = True
+                    break
+                if len(out) > limit:
+                    self.damaged = True
+                    del out[limit:]
+                    break
+            data = bytes(out)
+        return data
 
 
 def undo(encodings: str, data: bytes, limit: int = 64 << 20) -> Undone | None:
     """Undo the encodings of a body, last applied first.
 
     Args:
-        encodings: Value of ``Content-Encoding``; empty and ``identity`` leave the body as it is.
+        encodings: Value of ``Content-Encoding``.
         data: The encoded body; it may be cut off.
-        limit: Most bytes to decode to: compression bombs end there.
+        limit: Most bytes to decode to.
 
     Returns:
         The decoded bytes, or None when an encoding is unknown, its library is absent, or nothing could be decoded.
     """
-    whole = True
-    for name in reversed([part.strip().lower() for part in encodings.split(",")]):
-        if name in ("", "identity"):
+    decoder = Decoder(encodings)
+    if not decoder.known:
+        return None
+    out = decoder.feed(data, limit)
+    return None if decoder.damaged and not out else Undone(out, not decoder.damaged)
+
+
+class _Inflater:
+    """gzip of several members, or deflate with or without its wrapper."""
+
+    __slots__ = ("_bits", "_engine", "_fresh")
+
+    def __init__(self, bits: int) -> None:
+        self._bits = bits
+        self._engine = zlib.decompressobj(bits)
+        self._fresh = True
+
+    def __call__(self, data: bytes) -> bytes:
+        out = b""
+        while data:
+            if self._engine.eof:
+                if self._bits != _GZIP_BITS or not data.startswith(b"\x1f"):
+                    break  # padding
+                self._engine = zlib.decompressobj(self._bits)
+            try:
+                out += self._engine.decompress(data)
+            except zlib.error:
+                if self._bits != zlib.MAX_WBITS or not self._fresh:
+                    raise
+                self._bits = -zlib.MAX_WBITS
+                self._engine = zlib.decompressobj(self._bits)
+                out += self._engine.decompress(data)
+            self._fresh = False
+            data = self._engine.unused_data
+        return out
+
+
+def _library(*names: str) -> Any:
+    """The first of some optional libraries, loaded when the first body needs it."""
+    for name in names:
+        try:
+            return import_module(name)
+        except ImportError:
             continue
-        decoder = _DECODERS.get(name)
-        if decoder is None:
-            return None
-        try:
-            undone = decoder(data, limit)
-        except Exception:  # each library has errors of its own, and all mean the same
-            return None
-        if undone is None or (data and not undone[0] and not undone[1]):
-            return None
-        data, complete = undone
-        whole = whole and complete
-    return Undone((data, whole))
+    return None
 
 
-def _inflate(data: bytes, limit: int, bits: int) -> tuple[bytes, bool]:
-    out = bytearray()
-    rest = data
-    while rest:
-        decoder = zlib.decompressobj(bits)
-        try:
-            out += decoder.decompress(rest, limit - len(out) + 1)
-        except zlib.error:
-            return bytes(out), False
-        if len(out) > limit or not decoder.eof:
-            return bytes(out[:limit]), False
-        # Members may follow each other in gzip; what is not one is padding.
-        rest = decoder.unused_data if bits == _GZIP else b""
-        if not rest.startswith(b"\x1f\x8b"):
-            break
-    return bytes(out), True
-
-
-_GZIP = 31
-
-
-def _gzip(data: bytes, limit: int) -> tuple[bytes, bool]:
-    return _inflate(data, limit, _GZIP)
-
-
-def _deflate(data: bytes, limit: int) -> tuple[bytes, bool]:
-    found = _inflate(data, limit, 15)
-    return found if found[0] or found[1] else _inflate(data, limit, -15)
-
-
-def _library(name: str) -> Any:
-    """One of two optional libraries, loaded when the first body needs it."""
-    try:
-        return import_module(name)
-    except ImportError:
-        return None
-
-
-def _brotli(data: bytes, limit: int) -> tuple[bytes, bool] | None:
-    library = _library("brotli") or _library("brotlicffi")
-    if library is None:
-        return None
-    decoder = library.Decompressor()
-    # Fed in small pieces, so that a bomb is noticed before it has gone off.
-    return _piecewise(decoder.process if hasattr(decoder, "process") else decoder.decompress, data, limit, 512)
-
-
-def _zstd(data: bytes, limit: int) -> tuple[bytes, bool] | None:
-    library = _library("zstandard")
-    if library is None:
-        return None
-    decoder = library.ZstdDecompressor().decompressobj(read_across_frames=True)
-    return _piecewise(decoder.decompress, data, limit, 512)
-
-
-def _piecewise(feed: Callable[[bytes], bytes], data: bytes, limit: int, step: int) -> tuple[bytes, bool]:
-    out = bytearray()
-    for at in range(0, len(data), step):
-        try:
-            out += feed(data[at : at + step])
-        except Exception:
-            return bytes(out), False
-        if len(out) > limit:
-            return bytes(out[:limit]), False
-    return bytes(out), True
-
-
-_DECODERS: dict[str, Callable[[bytes, int], tuple[bytes, bool] | None]] = {
-    "gzip": _gzip,
-    "x-gzip": _gzip,
-    "deflate": _deflate,
-    "br": _brotli,
-    "zstd": _zstd,
-}
+def _stage(name: str) -> Callable[[bytes], bytes] | None:
+    """What undoes one encoding; None for an unknown one, or one whose library is absent."""
+    feed: Callable[[bytes], bytes] | None = None
+    if name in ("gzip", "x-gzip"):
+        feed = _Inflater(_GZIP_BITS)
+    elif name == "deflate":
+        feed = _Inflater(zlib.MAX_WBITS)
+    elif name == "br" and (library := _library("brotli", "brotlicffi")) is not None:
+        decoder = library.Decompressor()
+        feed = decoder.process if hasattr(decoder, "process") else decoder.decompress
+    elif name == "zstd" and (library := _library("zstandard")) is not None:
+        feed = library.ZstdDecompressor().decompressobj(read_across_frames=True).decompress
+    return feed

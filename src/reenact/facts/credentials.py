@@ -154,7 +154,7 @@ _NOT_ENVIRONMENT = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK", "XDG_SESSION_COO
 def named_in_environment(name: str) -> bool:
     """Whether an environment variable of this name holds a credential."""
     upper = name.upper()
-    return upper not in _NOT_ENVIRONMENT and _ENVIRONMENT.search(upper) is not None
+    return upper not in _NOT_ENVIRONMENT and (_ENVIRONMENT.search(upper) is not None or named(name) == 2)
 
 
 _RANDOM = re.compile(rb"[\w.\-+/=~%:]{16,}")

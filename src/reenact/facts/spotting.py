@@ -44,12 +44,12 @@ _SHAPES = re.compile(
     + rb"|(?P<bot>\d{8,10}:)AA[\w-]{33}(?![\w-]))"
 )
 _PAIRS = frozenset(
-    b"sk ey AK AS AB AC AG AI AN AP AR gh gl xo xa hf np py rk pk wh gs r8 pp nv tv fc ls pc do sh da ke EA sq sn dc AT"
+    b"gi sk ey AK AS AB AC AG AI AN AP AR gh gl xo xa hf np py rk pk wh gs r8 pp nv tv fc ls pc do sh da ke EA sq sn dc AT"
     b" fi se nt tf pa li ph fw cs es vo".split()
 )
 """How the shapes begin; those that begin outside a run of word characters are in ``_OUTSIDE``."""
 _OUTSIDE = re.compile(rb"(?:ya29\.|SG\.|1//|\d{8,10}:)\Z")
-_SCHEME = re.compile(rb"(?i)\b(bearer|basic)(?:\s|%20|\+)+([A-Za-z0-9._~+/=-]{8,16384})")
+_SCHEME = re.compile(_LEFT + rb"((?i:bearer|basic))(?:\s|%20|\+){1,8}([A-Za-z0-9._~+/=-]{8,16384})")
 _PEM = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = b"-----END "
 _USER = re.compile(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
@@ -61,6 +61,7 @@ _OPEN = re.compile(rb"(?:\s|\\[nrt]){0,32}(\\{0,15})([\"'])")
 _BARE = re.compile(rb"[^\s\"'`<>&,;(){}\[\]\\|#]{1,4096}")
 _DIGITS = re.compile(rb"\d{4,20}(?![\w.])")
 _LIST_GAP = re.compile(rb"(?:\s|\\[nrt]){0,64},?")
+_DEAR = 8  # what trying a shape costs, beside looking at a candidate
 _LONGEST_NAME = 96
 _LONGEST_WEAK = 8192
 
@@ -127,8 +128,8 @@ class _Budget:
     def __init__(self, left: int) -> None:
         self.left = left
 
-    def spend(self) -> None:
-        self.left -= 1
+    def spend(self, amount: int = 1) -> None:
+        self.left -= amount
         if self.left < 0:
             raise Exhausted
 
@@ -154,6 +155,7 @@ def _by_shape(data: bytes, flat: bytes, budget: _Budget) -> Iterator[Span]:
         before = data[at - 1 : at]
         if before != b"+":  # inside base64: whatever stands there is chance
             for start in _starts(data, at, end, before):
+                budget.spend(_DEAR)
                 span = _shape_at(data, start) if start >= 0 else None
                 if span is not None:
                     resume = max(resume, span.end)
@@ -315,7 +317,8 @@ def _values_after(data: bytes, begin: int, end: int, weight: int) -> Iterator[Sp
             yield Span(at, digits.end(), Sort.NAMED.value, True)
     elif sign in (b"=", b":"):
         bare = _BARE.match(data, at)
-        if bare is not None and _secretive(bare[0], data[bare.end() : bare.end() + 1], sign):
+        path = bare is not None and bare[0].startswith(b"/") and data[begin:end].lower().endswith(b"pwd")
+        if bare is not None and not path and _secretive(bare[0], data[bare.end() : bare.end() + 1], sign):
             yield Span(at, bare.end(), Sort.NAMED.value)
 
 

@@ -1,0 +1,246 @@
+"""Erasing: credentials out of texts, URLs, headers, forms, command lines, environments and JSON-able values.
+
+One ``Eraser`` holds the key of a run's stand-ins; everything it returns that equals its argument *is* its argument.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from reenact.facts.call import ErrorFact, Json
+from reenact.facts.credentials import (
+    COOKIES,
+    HEADERS,
+    SHORTEST,
+    STANDIN,
+    Sort,
+    constant,
+    is_stand_in,
+    looks_random,
+    named,
+    named_in_environment,
+    named_in_url,
+    stand_in,
+    trivial,
+)
+from reenact.facts.spotting import Span, replaced, spot
+
+_SCHEME = re.compile(
+    rb"(?i)(bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256|signature|splunk|genie-?key)\s+"
+)
+_PAIR = re.compile(rb"([^=;,\s]+)=([^;,\s\"]+)")
+_COOKIE_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "version", "priority"})
+_DATE = re.compile(rb"\d{1,2}")
+_OPTION = re.compile(r"--?[A-Za-z][\w-]*\Z")
+_ASSIGNED = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)([=:])(.+)", re.DOTALL)
+_PARAMETER = re.compile(rb"([?&;])([\w.\-%\[\]]{1,96})=([^&#\s\"'\\<>]{1,16384})")
+
+
+class Eraser:
+    """Takes credentials out.
+
+    Args:
+        secret: Key of the stand-ins' digests; None: stand-ins are constants of their class, for comparing.
+    """
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: bytes | None) -> None:
+        self._secret = secret
+
+    def stand_in(self, sort: str, original: bytes, *, fit: bool) -> bytes:
+        """The stand-in of one credential; what is one already stays."""
+        if is_stand_in(original):
+            return original
+        if self._secret is None and not fit:
+            return constant(sort)
+        return stand_in(sort, original, self._secret or b"", fit=fit)
+
+    def spans(self, data: bytes, found: list[Span], *, fit: bool) -> bytes:
+        """``data`` with the credentials at ``found`` replaced, byte for byte as long where ``fit``."""
+
+        def change(original: bytes, span: Span) -> bytes:
+            return b"9" * len(original) if span.digits else self.stand_in(span.sort, original, fit=fit)
+
+        return replaced(data, found, change)
+
+    def text(self, data: bytes, *, fit: bool = False) -> bytes:
+        """A text of any sort.
+
+        Raises:
+            Exhausted: it was made to be slow.
+        """
+        found = spot(data)
+        if not found:
+            return data
+        cleaned = self.spans(data, found, fit=fit)
+        return data if cleaned == data else cleaned
+
+    def string(self, text: str) -> str:
+        """The same for a string."""
+        data = text.encode("utf-8", "surrogatepass")
+        cleaned = self.text(data)
+        return text if cleaned is data else cleaned.decode("utf-8", "surrogatepass")
+
+    # -- HTTP ---------------------------------------------------------------------------------------------------------
+
+    def url(self, url: str) -> str:
+        """A URL: its user part, its query by name and shape, its path by shape."""
+        data = url.encode("utf-8", "surrogatepass")
+        cleaned = self.text(_without_userinfo(data, self)) if b"@" in data else self.text(data)
+        if b"=" in cleaned:
+            cleaned = _PARAMETER.sub(self._parameter, cleaned)
+        return url if cleaned == data else cleaned.decode("utf-8", "surrogatepass")
+
+    def _parameter(self, match: re.Match[bytes]) -> bytes:
+        value = self._pair(match[2], match[3])
+        return match[0] if value is match[3] else match[1] + match[2] + b"=" + value
+
+    def _pair(self, name: bytes, value: bytes) -> bytes:
+        """The value of a pair in a query or form."""
+        plain = unquote_to_bytes(value.replace(b"+", b" "))
+        weight = named_in_url(unquote_to_bytes(name).decode("latin-1"))
+        if plain and (weight == 2 or (weight == 1 and looks_random(plain))) and not is_stand_in(plain):
+            return quote_from_bytes(self.stand_in(Sort.NAMED, plain, fit=False)).encode()
+        if plain != value:
+            cleaned = self.text(plain)
+            if cleaned is not plain:
+                return quote_from_bytes(cleaned).encode()
+        return value
+
+    def form(self, body: bytes) -> bytes:
+        """A body of ``application/x-www-form-urlencoded``."""
+        parts = []
+        for part in body.split(b"&"):
+            name, sign, value = part.partition(b"=")
+            cleaned = self._pair(name, value)
+            parts.append(name + sign + (cleaned if cleaned is not value else self.text(value)))
+        joined = b"&".join(parts)
+        return body if joined == body else joined
+
+    def headers(self, pairs: Json, *, fit: bool = False) -> Json:
+        """Headers as pairs of name and value."""
+        if not isinstance(pairs, (list, tuple)):
+            return pairs
+        cleaned = [self._header_pair(pair, fit) for pair in pairs]
+        return pairs if all(new is old for new, old in zip(cleaned, pairs, strict=True)) else cleaned
+
+    def _header_pair(self, pair: Json, fit: bool) -> Json:
+        name, value = str(pair[0]), str(pair[1])
+        data = value.encode("utf-8", "surrogatepass")
+        cleaned = self.header(name.lower(), data, fit=fit)
+        return pair if cleaned == data else [pair[0], cleaned.decode("utf-8", "surrogatepass"), *pair[2:]]
+
+    def header(self, name: str, value: bytes, *, fit: bool) -> bytes:
+        """One header's value; its scheme (``Bearer``) stays."""
+        if not value:
+            return value
+        if name in COOKIES:
+            return _PAIR.sub(lambda match: self._cookie(match, fit), value)
+        if name in HEADERS or (named(name) == 2 and not name.startswith("access-control-")):
+            scheme = _SCHEME.match(value)
+            start = scheme.end() if scheme else 0
+            secret = value[start:]
+            if trivial(secret):
+                return value
+            return value[:start] + self.stand_in(Sort.SCHEME if scheme else Sort.NAMED, secret, fit=fit)
+        if b"=" in value and (b"://" in value or value.startswith(b"/")):
+            return self.url(value.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
+        return self.text(value, fit=fit)
+
+    def _cookie(self, match: re.Match[bytes], fit: bool) -> bytes:
+        if match[1].decode("latin-1").lower() in _COOKIE_ATTRIBUTES:
+            return match[0]
+        return match[1] + b"=" + self.stand_in(Sort.COOKIE, match[2], fit=fit)
+
+    def wire_head(self, head: bytes) -> bytes:
+        """The head of an HTTP/1 response as bytes, as long as before."""
+        lines = head.split(b"\r\n")
+        for at, line in enumerate(lines[1:], 1):
+            name, sign, value = line.partition(b":")
+            if sign and value.strip():
+                pad = len(value) - len(value.lstrip())
+                cleaned = self.header(name.strip().lower().decode("latin-1"), value[pad:], fit=True)
+                lines[at] = name + sign + value[:pad] + (cleaned if len(cleaned) == len(value) - pad else value[pad:])
+        return b"\r\n".join(lines)
+
+    # -- other shapes -------------------------------------------------------------------------------------------------
+
+    def argv(self, arguments: Sequence[str]) -> tuple[str, ...]:
+        """A command line: ``--password X``, ``--token=X``, ``X_KEY=X``, and shapes."""
+        out: list[str] = []
+        announced = False
+        for argument in arguments:
+            assigned = _ASSIGNED.match(argument)
+            if announced and not argument.startswith("-"):
+                out.append(self._named(argument))
+            elif assigned is not None and "://" not in argument and _option(assigned[1]):
+                out.append(assigned[1] + assigned[2] + self._named(assigned[3]))
+            else:
+                out.append(self.string(argument))
+            announced = _OPTION.match(argument) is not None and _option(argument)
+        return tuple(out)
+
+    def environment(self, variables: Mapping[str, Json]) -> dict[str, Json]:
+        """Environment variables and other facts of a process, by the names of variables and of fields."""
+        out: dict[str, Json] = {}
+        for name, value in variables.items():
+            if isinstance(value, str) and value and named_in_environment(name):
+                out[name] = self._named(value)
+            elif isinstance(value, Mapping):
+                out[name] = self.environment(value)
+            elif isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+                out[name] = list(self.argv(value))
+            else:
+                out[name] = self.json(value)
+        return out
+
+    def _named(self, value: str) -> str:
+        data = value.encode("utf-8", "surrogatepass")
+        return self.stand_in(Sort.NAMED, data, fit=False).decode("utf-8", "surrogatepass")
+
+    def json(self, value: Json, name: str = "") -> Json:
+        """A JSON-able value, itself where it holds no credential; ``name`` is what it is called."""
+        lead = json.dumps(name) + ":" if name else ""
+        text = (lead + json.dumps(value, ensure_ascii=False)).encode("utf-8", "surrogatepass")
+        cleaned = self.text(text)
+        return value if cleaned is text else json.loads(cleaned.decode("utf-8", "surrogatepass")[len(lead) :])
+
+    def error(self, error: ErrorFact) -> ErrorFact:
+        """An exception with its causes and members."""
+        cleaned = replace(
+            error,
+            text=self.string(error.text),
+            args=None if error.args is None else self.text(error.args),
+            state=None if error.state is None else self.text(error.state),
+            cause=None if error.cause is None else self.error(error.cause),
+            context=None if error.context is None else self.error(error.context),
+            notes=tuple(self.string(note) for note in error.notes),
+            members=tuple(self.error(member) for member in error.members),
+        )
+        return error if cleaned == error else cleaned
+
+
+def _option(name: str) -> bool:
+    plain = name.lstrip("-")
+    return named(plain) == 2 or (named(plain) == 1 and plain.lower() not in ("auth",)) or named_in_environment(plain)
+
+
+_USERINFO = re.compile(rb"^([A-Za-z][\w+.-]*://)([^/?#@\s]*)@")
+
+
+def _without_userinfo(url: bytes, eraser: Eraser) -> bytes:
+    """The user part of a URL: its password goes, and a name alone that looks like a token."""
+    match = _USERINFO.match(url)
+    if match is None:
+        return url
+    name, sign, password = match[2].partition(b":")
+    if sign and password:
+        password = eraser.stand_in(Sort.USERINFO, password, fit=False)
+    elif len(name) >= SHORTEST and looks_random(name) and STANDIN.search(name) is None:
+        name = eraser.stand_in(Sort.USERINFO, name, fit=False)
+    return match[1] + name + sign + password + b"@" + url[match.end() :]

@@ -1,0 +1,276 @@
+"""Streams: cleaning one response as its head and segments arrive.
+
+Plain text goes through a tail. A compressed body is decoded beside being kept: while it is clean the recorded bytes
+stay as they came; if it is not, it is stored decoded, and its head says so. Media that are no text pass untouched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from reenact.facts.call import Fidelity, Json
+from reenact.facts.compression import Decoder
+from reenact.facts.framing import Unframer, header
+from reenact.facts.record import HeadArrived, Record, SegmentArrived
+from reenact.facts.spotting import spot
+from reenact.privacy.erasing import Eraser
+from reenact.privacy.tails import Part, Tail
+
+HELD = 1 << 20
+"""Most decoded bytes of one compressed body that are held until it is known to be clean."""
+_RATIO = 16 << 20
+_OPAQUE = (
+    *("image/", "audio/", "video/", "font/", "application/octet-stream", "application/zip", "application/pdf"),
+    *("application/gzip", "application/wasm", "application/vnd.amazon.eventstream", "application/x-tar"),
+)
+NOTE = "credentials"
+_LATE = "credentials in a long compressed body"
+
+
+class PlainStream:
+    """A body that travels as it is.
+
+    Args:
+        eraser: What erases.
+        wire: Whether segments begin with the head of the response.
+        text: Whether the body is text; if not, only the head on the wire is cleaned.
+    """
+
+    __slots__ = ("_eraser", "_framing", "_head", "_tail", "_text")
+
+    def __init__(self, eraser: Eraser, *, wire: bool, text: bool) -> None:
+        self._eraser = eraser
+        self._tail: Tail[tuple[SegmentArrived, list[tuple[int, int]]]] = Tail(eraser)
+        self._framing = Unframer() if wire else None
+        self._head: list[SegmentArrived] | None = [] if wire else None
+        self._text = text
+
+    def feed(self, record: SegmentArrived) -> list[Record]:
+        """Take a segment, give what is decided."""
+        if self._head is not None:
+            self._head.append(record)
+            joined = b"".join(one.data for one in self._head)
+            if b"\r\n\r\n" not in joined and len(joined) < 1 << 20:
+                return []
+            return self._past_head(joined)
+        return self._body(record)
+
+    def rest(self) -> list[Record]:
+        """Whatever is held back."""
+        if self._head:
+            return [*self._past_head(b"".join(one.data for one in self._head)), *self.rest()]
+        return self._labelled(self._tail.rest())
+
+    def held(self) -> list[HeadArrived | SegmentArrived]:
+        """What is held back, raw: for a caller that withholds it."""
+        return [*(self._head or ()), *(item[0] for item in self._tail.items())]
+
+    def _past_head(self, joined: bytes) -> list[Record]:
+        """The head has arrived: its lines are cleaned by name, the segments cut as they were."""
+        held, self._head = self._head or [], None
+        end = joined.rfind(b"\r\n\r\n", 0, _end_of_heads(joined)) + 4
+        head = self._eraser.wire_head(joined[:end]) if end > 3 else b""
+        cleaned = head + joined[len(head) :]
+        out: list[Record] = []
+        at = 0
+        for record in held:
+            data = cleaned[at : at + len(record.data)]
+            at += len(record.data)
+            if data != record.data:
+                record = replace(record, data=data, fidelity=Fidelity.REDACTED, note=NOTE)  # noqa: PLW2901
+            out += self._body(record)
+        return out
+
+    def _body(self, record: SegmentArrived) -> list[Record]:
+        if not self._text:
+            return [record]
+        if self._framing is None:
+            body, slices = record.data, [(0, len(record.data))]
+        else:
+            body, slices = self._framing.feed(record.data), self._framing.slices
+        return self._labelled(self._tail.feed((record, slices), body))
+
+    def _labelled(self, parts: list[Part[tuple[SegmentArrived, list[tuple[int, int]]]]]) -> list[Record]:
+        withheld = self._tail.withheld
+        out: list[Record] = []
+        for (record, slices), body, changed in parts:
+            data = _put_back(record.data, slices, body) if changed else record.data
+            if not changed:
+                out.append(record)
+            elif withheld:
+                out.append(replace(record, data=data, fidelity=Fidelity.WITHHELD, note="could not be cleaned"))
+            else:
+                out.append(replace(record, data=data, fidelity=Fidelity.REDACTED, note=NOTE))
+        return out
+
+
+def _put_back(data: bytes, slices: list[tuple[int, int]], body: bytes) -> bytes:
+    """The bytes of a connection, the body's bytes in them replaced by others, as many."""
+    out = bytearray(data)
+    at = 0
+    for start, end in slices:
+        out[start:end] = body[at : at + end - start]
+        at += end - start
+    return bytes(out)
+
+
+_STATUS = re.compile(rb"HTTP/1\.\d 1(?!01)\d\d")
+
+
+def _end_of_heads(joined: bytes) -> int:
+    """Where the head of the final response ends, interim ones passed over."""
+    end = joined.find(b"\r\n\r\n")
+    while end >= 0 and _STATUS.match(joined, joined.rfind(b"\r\n\r\n", 0, end) + 4 if end else 0):
+        following = joined.find(b"\r\n\r\n", end + 4)
+        if following < 0:
+            break
+        end = following
+    return end + 4 if end >= 0 else 0
+
+
+class EncodedStream:
+    """A body that travels compressed.
+
+    Its head is held as well, until it is known which of the two forms will be stored.
+    """
+
+    __slots__ = ("_clean", "_decoder", "_dirty", "_eraser", "_framing", "_head", "_held", "_plain", "_size")
+
+    def __init__(self, eraser: Eraser, head: HeadArrived, encoding: str) -> None:
+        self._eraser = eraser
+        self._head: HeadArrived | None = head
+        self._decoder = Decoder(encoding)
+        self._framing = Unframer() if head.head.get("framing") == "wire" else None
+        self._held: list[SegmentArrived] = []
+        self._plain = bytearray()
+        self._size = 0
+        self._dirty = False
+        self._clean: Tail[None] | None = None
+
+    def feed(self, record: SegmentArrived) -> list[Record]:
+        """Take a segment, give what is decided: nothing while all of it is held."""
+        if self._dirty:
+            return [withheld_segment(record, _LATE)]
+        body = record.data if self._framing is None else self._framing.feed(record.data)
+        plain = self._decoder.feed(body, _RATIO)
+        if self._clean is not None:
+            parts = self._clean.feed(None, plain)
+            self._dirty = any(part.changed for part in parts)
+            return [withheld_segment(record, _LATE) if self._dirty else record]
+        self._held.append(record)
+        self._plain += plain
+        self._size += len(record.data)
+        if len(self._plain) <= HELD and self._size <= HELD:
+            return []
+        if self._found():
+            return self.rest()
+        self._clean = Tail(self._eraser)
+        self._clean.feed(None, bytes(self._plain[-8192:]))
+        return self._as_they_came()
+
+    def rest(self) -> list[Record]:
+        """Whatever is held back, in the form it may have."""
+        if self._head is None:
+            return []
+        if not self._found():
+            return self._as_they_came()
+        self._dirty = True
+        return self._decoded()
+
+    def held(self) -> list[HeadArrived | SegmentArrived]:
+        """What is held back, raw: for a caller that withholds it."""
+        return [*([self._head] if self._head is not None else []), *self._held]
+
+    def _found(self) -> bool:
+        plain = bytes(self._plain)
+        return self._eraser.spans(plain, spot(plain), fit=True) != plain
+
+    def _as_they_came(self) -> list[Record]:
+        out: list[Record] = [self._head] if self._head is not None else []
+        if self._framing is not None and self._framing.head and self._held:
+            cleaned = PlainStream(self._eraser, wire=True, text=False)
+            for record in self._held:
+                out += cleaned.feed(record)
+            out += cleaned.rest()
+        else:
+            out += self._held
+        self._head, self._held, self._plain = None, [], bytearray()
+        return out
+
+    def _decoded(self) -> list[Record]:
+        """The head without its encoding, and the decoded, cleaned body over as many segments."""
+        head, held = self._head, self._held
+        assert head is not None
+        body = self._eraser.text(bytes(self._plain), fit=True)
+        if self._framing is not None:
+            body = _plain_wire_head(self._eraser.wire_head(self._framing.head), len(body)) + body
+        self._head, self._held, self._plain = None, [], bytearray()
+        changed = replace(
+            head, head=_plain_head(head.head, len(body)), fidelity=Fidelity.REDACTED, note=f"{NOTE}; stored decoded"
+        )
+        out: list[Record] = [changed]
+        at = 0
+        for n, record in enumerate(held):
+            end = len(body) if n == len(held) - 1 else max(at, len(body) * (n + 1) // len(held))
+            out.append(replace(record, data=body[at:end], fidelity=Fidelity.REDACTED, note=f"{NOTE}; stored decoded"))
+            at = end
+        return out
+
+
+class Withheld:
+    """A body of which nothing more may be kept."""
+
+    __slots__ = ()
+
+    def feed(self, record: SegmentArrived) -> list[Record]:
+        """The segment without its bytes."""
+        return [withheld_segment(record, "could not be cleaned")]
+
+    def rest(self) -> list[Record]:
+        """Nothing."""
+        return []
+
+    def held(self) -> list[HeadArrived | SegmentArrived]:
+        """Nothing."""
+        return []
+
+
+Stream = PlainStream | EncodedStream | Withheld
+
+
+def stream_for(eraser: Eraser, record: HeadArrived) -> tuple[Stream, bool]:
+    """What cleans the stream of a head, and whether it holds the head itself."""
+    head = record.head
+    encoding = header(head, "content-encoding")
+    decoded_already = head.get("read") == "decoded"
+    if encoding and not decoded_already and encoding.strip().lower() != "identity" and Decoder(encoding).known:
+        return EncodedStream(eraser, record, encoding), True
+    media = header(head, "content-type").strip().lower()
+    return PlainStream(eraser, wire=head.get("framing") == "wire", text=not media.startswith(_OPAQUE)), False
+
+
+def withheld_segment(record: SegmentArrived, why: str) -> SegmentArrived:
+    """A segment whose bytes must not be kept."""
+    return replace(record, data=b"~" * len(record.data), fidelity=Fidelity.WITHHELD, note=why)
+
+
+def _plain_head(head: Mapping[str, Json], size: int) -> dict[str, Json]:
+    pairs: list[Any] = []
+    for pair in head.get("headers") or ():
+        name = str(pair[0]).lower()
+        if name == "content-encoding":
+            continue
+        pairs.append([pair[0], str(size)] if name == "content-length" else pair)
+    return {**head, "headers": pairs}
+
+
+def _plain_wire_head(head: bytes, size: int) -> bytes:
+    lines = [
+        line
+        for line in head.rstrip(b"\r\n").split(b"\r\n")
+        if line.partition(b":")[0].strip().lower() not in (b"content-encoding", b"content-length", b"transfer-encoding")
+    ]
+    return b"\r\n".join([*lines, b"Content-Length: %d" % size, b"", b""])

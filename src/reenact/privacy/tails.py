@@ -1,0 +1,126 @@
+"""Tails: cleaning a text that arrives in segments, with only its undecided end held back.
+
+Stand-ins are as long as what they replace, so every segment keeps its length and whatever frames the text (a length
+header, chunk sizes, offsets) stays true.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Generic, NamedTuple, TypeVar
+
+from reenact.facts.spotting import Exhausted, spot
+from reenact.privacy.erasing import Eraser
+
+T = TypeVar("T")
+
+LONGEST = 64 << 10
+"""Most bytes held back. A credential that is still open after as many is erased, and all that follows withheld."""
+_CONTEXT = 256
+_OVERLAP = 4096
+_DELIMITERS = (b"\n", b"}", b"]")
+
+
+class Part(NamedTuple, Generic[T]):
+    """A segment that may be kept: what it belongs to, its bytes, and whether these are others than came."""
+
+    item: T
+    data: bytes
+    changed: bool
+
+
+class Tail(Generic[T]):
+    """Cleans one text.
+
+    Args:
+        eraser: What erases.
+
+    Attributes:
+        withheld: Whether the text could not be cleaned; from then on only tildes come out.
+    """
+
+    __slots__ = ("_clean", "_context", "_eraser", "_items", "_open", "withheld")
+
+    def __init__(self, eraser: Eraser) -> None:
+        self._eraser = eraser
+        self._items: deque[tuple[T, bytes]] = deque()
+        self._context = b""
+        self._clean = b""  # decided bytes of segments that are held because their end is not
+        self._open = b""  # undecided bytes
+        self.withheld = False
+
+    def feed(self, item: T, data: bytes) -> list[Part[T]]:
+        """Take a segment; give the segments that are decided now, this one perhaps among them."""
+        self._items.append((item, data))
+        self._open += data
+        return self._advance(final=False)
+
+    def rest(self) -> list[Part[T]]:
+        """Whatever is still held back."""
+        return self._advance(final=True) if self._items else []
+
+    def items(self) -> list[T]:
+        """What the segments held back belong to."""
+        return [item for item, _ in self._items]
+
+    def _advance(self, *, final: bool) -> list[Part[T]]:
+        if not self.withheld:
+            try:
+                self._decide(final)
+            except Exhausted:
+                self.withheld = True
+        if self.withheld:
+            self._clean += b"~" * len(self._open)
+            self._open = b""
+        given = []
+        at = 0
+        while self._items and at + len(self._items[0][1]) <= len(self._clean):
+            item, original = self._items.popleft()
+            data = self._clean[at : at + len(original)]
+            at += len(original)
+            given.append(Part(item, original if data == original else data, data != original))
+        self._clean = self._clean[at:]
+        return given
+
+    def _decide(self, final: bool) -> None:
+        """Move bytes from undecided to clean."""
+        context = len(self._context)
+        text = self._context + self._open
+        cut = len(text) if final else self._cut(text)
+        if cut <= context:
+            return
+        spans = spot(text)
+        if not final:
+            for span in spans:
+                if span.end >= len(text) or span.start < cut < span.end:
+                    cut = min(cut, max(span.start, context))
+            if len(text) - cut > LONGEST:
+                # Something is open for longer than can be held: erase what there is of it and what will follow.
+                cut = len(text)
+                self.withheld = True
+        inside = [span for span in spans if span.start >= context and span.end <= cut]
+        across = [span for span in spans if span.start < context < span.end]
+        cleaned = self._eraser.spans(text[:cut], inside, fit=True)
+        if across:
+            end = min(across[-1].end, cut)
+            cleaned = cleaned[:context] + b"~" * (end - context) + cleaned[end:]
+        self._clean += cleaned[context:]
+        self._open = text[cut:]
+        self._context = cleaned[-_CONTEXT:]
+
+    def _cut(self, text: bytes) -> int:
+        """Up to where no credential can begin that is not complete yet."""
+        cut = max(text.rfind(delimiter) for delimiter in _DELIMITERS) + 1
+        return cut if len(text) - cut <= LONGEST else len(text) - _OVERLAP
+
+
+def cleaned_in_pieces(eraser: Eraser, data: bytes, piece: int = 1 << 20) -> tuple[bytes, bool]:
+    """A long text, cleaned piece by piece in little memory beside itself; and whether it had to be withheld."""
+    tail: Tail[None] = Tail(eraser)
+    parts: list[Part[None]] = []
+    for at in range(0, len(data), piece):
+        parts += tail.feed(None, data[at : at + piece])
+    parts += tail.rest()
+    if not any(part.changed for part in parts):
+        return data, tail.withheld
+    return b"".join(part.data for part in parts), tail.withheld
