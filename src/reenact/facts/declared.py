@@ -131,12 +131,12 @@ def choose(of: Candidates, name: str) -> tuple[type, dict[Any, Any]] | None:
 
 
 def _subclasses(cls: type) -> Iterator[type]:
-    seen = {cls}
+    seen = {id(cls)}
     todo = [cls]
     while todo:
         for sub in type.__subclasses__(todo.pop()):
-            if sub not in seen:
-                seen.add(sub)
+            if id(sub) not in seen:
+                seen.add(id(sub))
                 todo.append(sub)
                 yield sub
 

@@ -151,7 +151,7 @@ def _data(data: Json, of: Candidates) -> Any:
 
 def _subclass(cls: type, plain: Any) -> Any:
     kind = type(plain)
-    if kind not in mro_of(cls):
+    if not issubclass(cls, kind):
         raise TypeError(f"{type_name(cls)} is no {kind.__name__} any more")
     if kind in (dict, list, set):
         made = kind.__new__(cls)

@@ -20,13 +20,25 @@ from typing import Any
 from reenact.facts import exceptions
 from reenact.facts.call import Json
 from reenact.facts.scalars import INTEGER_LIMIT, WRITE, write_float, write_integer, write_text
-from reenact.facts.shapes import Shape, dictionary_of, mro_of, shape_of, slots_of, type_name
+from reenact.facts.shapes import (
+    Shape,
+    dictionary_of,
+    has_plain_metaclass,
+    mro_of,
+    namespace_of,
+    shape_of,
+    slots_of,
+    type_name,
+)
 
 DEPTH_LIMIT = 100
 """Nesting beyond this is opaque: readers must not need a deep stack."""
 
-NODE_LIMIT = 1_000_000
+NODE_LIMIT = 100_000
 """Parts of one value beyond this are opaque; a value that shares its parts can unfold without bound."""
+
+TEXT_LIMIT = 2_000
+"""Parts in the arguments of an exception beyond which its text is not asked for, and characters of what stands in."""
 
 _PLAIN_NODE_LIMIT = 250_000
 _PLAIN_DEPTH_LIMIT = 300
@@ -35,7 +47,6 @@ _FACTORIES: dict[Any, str] = {
     **{kind: kind.__name__ for kind in (list, dict, set, int, float, str, tuple, bool)},
 }
 
-_LEAVES = frozenset((str, bool, float, type(None)))
 _ATOMS: dict[type, Callable[[Any], Json]] = {
     type(None): lambda value: value,
     bool: lambda value: value,
@@ -105,7 +116,7 @@ def encode(value: object, *, sort_sets: bool = False) -> Encoded:
     try:
         if _is_plain(value):
             return Encoded(_fast(value).encode())
-    except (ValueError, RuntimeError, RecursionError, MemoryError):
+    except Exception:
         pass  # NaN, a lone surrogate, a container changed by another thread: the slow path knows
     writer = _Writer(sort_sets)
     try:
@@ -123,7 +134,7 @@ def _is_plain(value: Any) -> bool:
         deeper: list[Any] = []
         for item in level:
             kind = type(item)
-            if kind in _LEAVES:
+            if kind is str or kind is float or kind is bool or item is None:
                 continue
             if kind is list:
                 deeper.extend(item)
@@ -169,7 +180,8 @@ class _Writer:
     def part(self, value: Any, depth: int) -> Json:
         """One part of the value as JSON-able data."""
         kind = type(value)
-        atom = _ATOMS.get(kind)
+        exact = has_plain_metaclass(kind)
+        atom = _ATOMS.get(kind) if exact else None
         if atom is not None:
             return atom(value)
         self.nodes += 1
@@ -177,27 +189,27 @@ class _Writer:
             return self.refuse(value, "contains itself, or is too large")
         self.open.add(id(value))
         try:
-            return self._compound(value, kind, depth + 1)
+            return self._compound(value, kind, depth + 1, exact)
         except Exception:
             return self.refuse(value)
         finally:
             self.open.discard(id(value))
 
-    def _compound(self, value: Any, kind: type, depth: int) -> Json:
-        container = _CONTAINERS.get(kind)
-        if container is not None:
-            return container(self, value, depth)
-        scalar = WRITE.get(kind)
-        if scalar is not None:
-            return {scalar[0]: scalar[1](value)}
+    def _compound(self, value: Any, kind: type, depth: int, exact: bool) -> Json:
+        if exact:
+            container = _CONTAINERS.get(kind)
+            if container is not None:
+                return container(self, value, depth)
+            scalar = WRITE.get(kind)
+            if scalar is not None:
+                return {scalar[0]: scalar[1](value)}
         known = codec_of(kind)
         if known is not None:
             name, codec = known
             return {"~codec": [name, self.part(codec.write(value), depth)]}
-        order = mro_of(kind)
-        if BaseException in order:
+        if issubclass(kind, BaseException):
             return {"~error": self._error(value, depth, 0)}
-        return self.refuse(value) if type in order else self._shaped(value, shape_of(kind), order, depth)
+        return self.refuse(value) if issubclass(kind, type) else self._shaped(value, shape_of(kind), depth)
 
     def dictionary(self, value: dict[Any, Any], depth: int) -> Json:
         """A dictionary: an object where its keys allow it."""
@@ -217,14 +229,15 @@ class _Writer:
         parts = [self.part(item, depth) for item in list(value)]
         return sorted(parts, key=_fast) if self.sort_sets else parts
 
-    def _shaped(self, value: Any, shape: Shape, order: tuple[type, ...], depth: int) -> Json:
+    def _shaped(self, value: Any, shape: Shape, depth: int) -> Json:
         if shape.kind == "enum":
             slot = dictionary_of(value, shape)
             name = slot.get("_name_")
             self.shapes[shape.name] = None
             return {"~enum": [shape.name, name if type(name) is str else None, self.part(slot.get("_value_"), depth)]}
         if shape.kind == "namedtuple":
-            names = next(vars(base)["_fields"] for base in order if "_fields" in vars(base))
+            order = mro_of(type(value))
+            names = next(own["_fields"] for own in map(namespace_of, order) if "_fields" in own)
             fields = {
                 str(name): self.part(item, depth) for name, item in zip(names, tuple.__iter__(value), strict=True)
             }
@@ -235,7 +248,7 @@ class _Writer:
             slots = {name: self.part(item, depth) for name, item in slots_of(value, shape).items()}
             self.shapes[shape.name] = None
             return {"~data": [shape.kind, shape.name, fields, *([slots] if slots else [])]}
-        plain = next((read for base, read in _PLAIN_PART if base in order), None)
+        plain = next((read for base, read in _PLAIN_PART if issubclass(type(value), base)), None)
         if plain is None or shape.slots or (shape.dictionary is not None and dictionary_of(value, shape)):
             return self.refuse(value)
         self.shapes[shape.name] = None
@@ -243,8 +256,14 @@ class _Writer:
 
     def _error(self, error: BaseException, depth: int, chain: int) -> Json:
         cls = type(error)
-        data: dict[str, Json] = {"type": type_name(cls), "text": write_text(exceptions.text_of(error))}
-        data["args"] = self.part(exceptions.args_of(error), depth) if not exceptions.is_group(error) else None
+        before = self.nodes, len(self.opaque), len(self.shapes)
+        args = self.part(exceptions.args_of(error), depth) if not exceptions.is_group(error) else None
+        # Most exceptions show their arguments. Where these are a great many, or objects of the agent that would be
+        # asked for their repr, the text is made of what was written.
+        large = self.nodes - before[0] > TEXT_LIMIT
+        foreign = before[1:] != (len(self.opaque), len(self.shapes)) and exceptions.shows_arguments(cls)
+        text = _fast(args)[:TEXT_LIMIT] if large or foreign else exceptions.text_of(error)
+        data: dict[str, Json] = {"type": type_name(cls), "text": write_text(text), "args": args}
         state = exceptions.state_of(error)
         if state:
             data["state"] = self.part(state, depth)

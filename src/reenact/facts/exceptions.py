@@ -19,7 +19,7 @@ CHAIN_LIMIT = 16
 """How many causes and contexts of one exception are followed."""
 
 _HEAP_TYPE = 1 << 9
-_ONLY_HINTS = {AttributeError: ("obj",), NameError: (), ImportError: ()}
+_HINT = (AttributeError, "obj")
 _SCALARS = (str, int, float, bool, bytes, type(None))
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _GROUP_FIELDS = ("message", "exceptions")
@@ -28,7 +28,7 @@ _GROUP_FIELDS = ("message", "exceptions")
 def _fields(cls: type) -> Iterator[tuple[str, Any]]:
     """Slots and C fields of an exception class below ``BaseException``, base classes first."""
     for base in reversed(mro_of(cls)):
-        if base in (object, BaseException):
+        if base is object or base is BaseException:
             continue
         for name, entry in namespace_of(base).items():
             if type(entry) in _DESCRIPTORS and not name.startswith("__"):
@@ -54,7 +54,7 @@ def _fresh(cls: type, args: tuple[Any, ...]) -> BaseException:
 
 def is_group(error: BaseException) -> bool:
     """Whether it is an exception group, whatever its class says."""
-    return BaseExceptionGroup in mro_of(type(error))
+    return issubclass(type(error), BaseExceptionGroup)
 
 
 def args_of(error: BaseException) -> tuple[Any, ...]:
@@ -87,7 +87,7 @@ def _is_hint(cls: type, name: str, value: Any) -> bool:
     """Fields that only help the interpreter to suggest a spelling, and hold whatever object was at hand."""
     if type(value) in _SCALARS:
         return False
-    return any(base in _ONLY_HINTS and name in _ONLY_HINTS[base] for base in mro_of(cls))
+    return name == _HINT[1] and issubclass(cls, _HINT[0])
 
 
 def notes_of(error: BaseException) -> tuple[str, ...]:
@@ -104,6 +104,12 @@ def text_of(error: BaseException) -> str:
     except Exception:
         return f"<{type_name(type(error))} whose str() fails>"
     return str.__str__(text)
+
+
+def shows_arguments(cls: type) -> bool:
+    """Whether the text of such an exception is made by the interpreter from its arguments."""
+    maker = next(namespace_of(base)["__str__"] for base in mro_of(cls) if "__str__" in namespace_of(base))
+    return type(maker) is type(BaseException.__str__)
 
 
 def make_error(cls: type, args: tuple[Any, ...], state: dict[str, Any]) -> BaseException:
@@ -134,11 +140,11 @@ def loaded_class(name: str) -> type[BaseException]:
         UnreplayableRun: There is none, or several that cannot be told apart.
     """
     found = find_class(name)
-    if found is not None and BaseException in mro_of(found):
+    if found is not None and issubclass(found, BaseException):
         return found
-    same = {cls for cls in _loaded(BaseException) if type_name(cls) == name}
+    same = [cls for cls in _loaded() if type_name(cls) == name]
     if len(same) == 1:
-        return same.pop()
+        return same[0]
     problem = "several loaded classes bear that name" if same else "this program has not loaded that class"
     raise UnreplayableRun(
         f"a recorded {name} cannot be raised again: {problem}",
@@ -167,13 +173,13 @@ def find_class(name: str) -> type[Any] | None:
     return None
 
 
-def _loaded(root: type) -> Iterator[type[BaseException]]:
-    seen = {root}
-    todo = [root]
+def _loaded() -> Iterator[type[BaseException]]:
+    seen = {id(BaseException)}
+    todo: list[type[BaseException]] = [BaseException]
     while todo:
         cls = todo.pop()
         yield cls
         for child in type.__subclasses__(cls):
-            if child not in seen:
-                seen.add(child)
+            if id(child) not in seen:
+                seen.add(id(child))
                 todo.append(child)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import enum
 import types
 import weakref
-from collections.abc import Mapping
+from abc import ABCMeta
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,16 @@ def namespace_of(cls: type) -> Mapping[str, Any]:
     """What a class itself defines, whatever its metaclass says."""
     own: Mapping[str, Any] = _OWN.__get__(cls)
     return own
+
+
+def has_plain_metaclass(cls: type) -> bool:
+    """Whether a class has the hash and equality of every class: no metaclass of the agent answers for it."""
+    return type(cls) is type or type(cls) is ABCMeta
+
+
+def is_one_of(cls: type, table: Container[Any]) -> bool:
+    """Whether a set or mapping of exact built-in types has this one; asks no metaclass for hash or equality."""
+    return has_plain_metaclass(cls) and cls in table
 
 
 def module_name(cls: type) -> str:
@@ -78,6 +89,8 @@ _shapes: weakref.WeakKeyDictionary[type, Shape] = weakref.WeakKeyDictionary()
 
 def shape_of(cls: type) -> Shape:
     """The shape of a class; kept as long as the class lives."""
+    if type(cls).__hash__ is not type.__hash__ or type(cls).__eq__ is not type.__eq__:
+        return _look(cls)  # a metaclass with an equality of its own: not to be called
     shape = _shapes.get(cls)
     if shape is None:
         shape = _shapes[cls] = _look(cls)
@@ -88,7 +101,7 @@ def _look(cls: type) -> Shape:
     order = mro_of(cls)
     slots: dict[str, Any] = {}
     dictionary: Any = None
-    settled = not any(base in order for base in _BUILTIN_STATE)
+    settled = not issubclass(cls, _BUILTIN_STATE)
     marks: set[str] = set()
     for base in reversed(order):
         own = namespace_of(base)
@@ -102,9 +115,9 @@ def _look(cls: type) -> Shape:
         elif entry is not None:
             settled = False
     kind = next((kind for kind, mark in _RECORD_MARKS if mark in marks), "")
-    if enum.EnumMeta in mro_of(type(cls)):
+    if issubclass(type(cls), enum.EnumMeta):
         kind = "enum"
-    elif tuple in order and "_fields" in marks:
+    elif issubclass(cls, tuple) and "_fields" in marks:
         kind = "namedtuple"
     return Shape(kind, type_name(cls), tuple(slots.items()), dictionary, settled)
 

@@ -28,6 +28,7 @@ RECEIVERS = ("self", "cls")
 """First parameters of methods: part of a call's surroundings, never of its arguments."""
 
 _UNCHANGING = frozenset((str, int, float, bool, bytes, type(None), *WRITE)) - {bytearray}
+_NO_IDENTITY = _UNCHANGING | {tuple, frozenset}
 _EMPTY = inspect.Parameter.empty
 
 
@@ -230,7 +231,8 @@ class SeamCall:
 
     def _look(self, before: Look | None) -> Look | None:
         """Look at what the call may change; None when nothing of it can change."""
-        roots = [("args." + name, value) for name, value in self._bound.items() if type(value) not in _UNCHANGING]
+        held = self._bound.items()
+        roots = [("args." + name, value) for name, value in held if not shapes.is_one_of(type(value), _UNCHANGING)]
         roots += self._seam.surroundings.variables()
         return Look(before).take(roots) if roots or before is not None else None
 
@@ -271,7 +273,7 @@ class SeamCall:
 
     def _given(self, result: Any) -> str | None:
         """Name of the argument that was handed back itself, if one was and its identity can matter."""
-        if type(result) in _UNCHANGING or type(result) in (tuple, frozenset):
+        if shapes.is_one_of(type(result), _NO_IDENTITY):
             return None
         return next((name for name, value in self._bound.items() if value is result), None)
 
@@ -321,4 +323,4 @@ def throw(error: BaseException) -> None:
 def is_state(value: Any) -> bool:
     """Whether a value can be somebody's state: a mapping or a record, as a step's return value may be."""
     cls = type(value)
-    return dict in shapes.mro_of(cls) or shapes.shape_of(cls).kind in ("dataclass", "pydantic", "attrs")
+    return issubclass(cls, dict) or shapes.shape_of(cls).kind in ("dataclass", "pydantic", "attrs")

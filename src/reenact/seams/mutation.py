@@ -24,7 +24,15 @@ from typing import Any
 
 from reenact.facts.encoding import codec_of, encode
 from reenact.facts.scalars import WRITE
-from reenact.facts.shapes import dictionary_of, module_name, mro_of, shape_of, slots_of, type_name
+from reenact.facts.shapes import (
+    dictionary_of,
+    has_plain_metaclass,
+    is_one_of,
+    module_name,
+    shape_of,
+    slots_of,
+    type_name,
+)
 from reenact.seams.http.source import is_agents
 
 NODE_LIMIT = 500
@@ -35,7 +43,7 @@ Content = tuple[Any, ...]
 
 _ATOMS = frozenset((str, int, float, bool, bytes, type(None)))
 SEQUENCES = ("list", "tuple", "deque")
-_MAPPINGS = (dict, OrderedDict, defaultdict, Counter)
+_MAPPINGS = frozenset((dict, OrderedDict, defaultdict, Counter))
 
 
 class _TooLarge(Exception):
@@ -98,9 +106,10 @@ class Look:
         if self._left < 0:
             raise _TooLarge
         kind = type(value)
-        if kind in _ATOMS:
+        exact = has_plain_metaclass(kind)
+        if exact and kind in _ATOMS:
             return ("v", value) if kind is not bool and kind is not float else ("v", (kind.__name__, repr(value)))
-        if kind in WRITE and kind is not bytearray:
+        if exact and kind in WRITE and kind is not bytearray:
             return ("x", encode(value).body)
         number = self._numbers.get(id(value))
         if number is None:
@@ -111,17 +120,16 @@ class Look:
 
     def _content(self, item: Any) -> Content:  # noqa: PLR0911 - one line a sort of object
         kind = type(item)
-        if kind in (list, tuple, deque):
+        if kind is list or kind is tuple or kind is deque:
             return (kind.__name__, "", tuple(self._part(part) for part in list(item)))
-        if kind in _MAPPINGS:
+        if is_one_of(kind, _MAPPINGS):
             return ("dict", kind.__name__, self._pairs(item))
-        if kind in (set, frozenset):
+        if kind is set or kind is frozenset:
             return (kind.__name__, "", tuple(sorted(encode(part).body for part in list(item))))
         if kind is bytearray:
             return ("bytearray", "", bytes(item))
-        order = mro_of(kind)
         shape = shape_of(kind)
-        if shape.kind == "enum" or type in order or BaseException in order:
+        if shape.kind == "enum" or issubclass(kind, (type, BaseException)):
             return ("leaf", shape.name, encode(item).body)
         if not shape.kind and (codec_of(kind) is not None or not _of_the_agent(kind)):
             return ("opaque", type_name(kind))
@@ -130,7 +138,7 @@ class Look:
             slots = tuple((name, self._part(value)) for name, value in slots_of(item, shape).items())
             return ("object", shape.name, attributes, slots)
         for base, read in _BASES:
-            if base in order:
+            if issubclass(kind, base):
                 parts = self._pairs(item) if base is dict else tuple(self._part(part) for part in read(item))
                 return (base.__name__, shape.name, parts, attributes)
         return ("opaque", shape.name)

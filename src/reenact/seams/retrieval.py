@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reenact.facts.call import Json
-from reenact.facts.shapes import dictionary_of, mro_of, shape_of, slots_of
+from reenact.facts.shapes import dictionary_of, shape_of, slots_of
 from reenact.facts.values import encode, jsonable
 
 CONTENT_LIMIT = 2_000
@@ -35,11 +35,11 @@ def chunks(result: Any) -> list[Json] | None:
 
 def _listed(result: Any) -> list[Any] | None:
     kind = type(result)
-    if kind in (list, tuple):
+    if kind is list or kind is tuple:
         return list(result)
     fields = _fields(result)
     for name in _LISTS:
-        if type(fields.get(name)) in (list, tuple):
+        if type(fields.get(name)) is list or type(fields.get(name)) is tuple:
             return list(fields[name])
     return None
 
@@ -47,7 +47,7 @@ def _listed(result: Any) -> list[Any] | None:
 def _fields(item: Any) -> Mapping[str, Any]:
     """The fields of a dictionary or record."""
     cls = type(item)
-    if dict in mro_of(cls):
+    if issubclass(cls, dict):
         return {key: value for key, value in dict.items(item) if type(key) is str}
     shape = shape_of(cls)
     return {**slots_of(item, shape), **dictionary_of(item, shape)} if shape.settled else {}
@@ -81,8 +81,7 @@ def _first(names: tuple[str, ...], *places: Mapping[str, Any]) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    order = mro_of(type(value))
-    return (int in order or float in order) and bool not in order
+    return issubclass(type(value), (int, float)) and type(value) is not bool
 
 
 def _reading(identity: Any, score: Any, content: Any, source: Any) -> Json:

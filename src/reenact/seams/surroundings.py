@@ -70,8 +70,8 @@ class Surroundings:
 
 
 def _is_code(value: Any) -> bool:
-    # By exact lineage: ``isinstance`` would ask the agent's own ``__class__``.
-    return any(sort in type.__dict__["__mro__"].__get__(type(value)) for sort in _NOT_STATE)
+    # By exact type: ``isinstance`` would ask the agent's own ``__class__``.
+    return issubclass(type(value), _NOT_STATE)
 
 
 def _global_names(code: types.CodeType) -> Iterator[str]:
