@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
-from reenact.errors import UsageError
-from reenact.facts.call import Call, Effect, Json, Kind, Value
+from reenact.errors import Halt, UsageError
+from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunClosed, RunOpened
-from reenact.facts.run import Run, Status
+from reenact.facts.run import Run, Status, Totals
 from reenact.facts.values import describe_error, encode
 from reenact.recording.opening import Opened, Who, interpreter, new_run, status_of
 from reenact.seams import lanes, wiring
@@ -346,10 +346,13 @@ class _ChildBlock(_Block):
         self._crossing = lane.session.decide(
             lane, Call(Kind.STEP, name, Effect.NONE, "step/1", {"step": name, "run": True}, body, observed=True)
         )
-        event = self._crossing.event if self._crossing is not None else None
-        self._inner = lane.scope(name, event) if event is not None else lane
+        self._inner = lane
+        if self._crossing is not None:
+            with self._crossing.enter():  # type: ignore[union-attr]
+                self._inner = lanes.current() or lane
         session: Any = lane.session
         self._put = getattr(session, "put", None)
+        self._before = session.totals() if self._put is not None else None
         root = session.run
         self.run = replace(
             new_run(who, root.entry, policy, CLOCK, ENTROPY),
@@ -366,21 +369,22 @@ class _ChildBlock(_Block):
 
     def finish(self, error: BaseException | None, result: Any) -> None:
         status, line = status_of(error)
-        if self._crossing is not None:
+        if self._crossing is not None and not isinstance(error, Halt):
             try:
-                outcome = Value(encode(result).body) if error is None else _failure(error)
+                outcome = Value(encode(result).body) if error is None else Failure(describe_error(error))
                 self._crossing.settle(outcome)  # type: ignore[union-attr]
             except Exception as fault:
                 if self._outer.session.fault(fault):
                     raise
         if self._put is not None:
-            self._put(RunClosed(replace(self.run, status=status, error=line, ended_us=CLOCK.wall_us())))
+            session: Any = self._outer.session
+            ended = replace(self.run, status=status, error=line, ended_us=CLOCK.wall_us())
+            self._put(RunClosed(replace(ended, totals=_between(self._before, session.totals()))))
 
 
-def _failure(error: BaseException) -> Any:
-    from reenact.facts.call import Failure
-
-    return Failure(describe_error(error))
+def _between(before: Totals, after: Totals) -> Totals:
+    """What a child run added to its root's totals (siblings that ran meanwhile are counted too)."""
+    return Totals(**{field.name: getattr(after, field.name) - getattr(before, field.name) for field in fields(Totals)})
 
 
 def _block(

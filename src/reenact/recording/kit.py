@@ -98,7 +98,7 @@ class Git:
         }
 
     def facts(self) -> dict[str, Json]:
-        """``commit``, ``branch``, ``root``, and ``dirty``: whether a tracked file differs. Empty outside a repository."""
+        """``commit``, ``branch``, ``root``, ``dirty`` (whether a tracked file differs); empty where there is none."""
         answers = {name: _answer(process) for name, process in self._asked.items()}
         self._asked = {}
         if not answers.get("commit"):

@@ -105,8 +105,9 @@ class ReplayingProcess:
         self.session.close()
         differences: list[Difference] = []
         if not self.session.divergences or self.options.on_divergence == "observe":
-            differences.extend(each for each in (output.end() for output in self._outputs) if each is not None)
             run = self.recording.run
+            if run.entry.kind == "command":  # a run inside a process owns no standard streams
+                differences.extend(each for each in (output.end() for output in self._outputs) if each is not None)
             declared = run.capture.get("files") or ()
             differences.extend(files(run.files, file_digests(run.entry.cwd, declared)))
         contact = Contact(tuple(self._guard.refused), 0, ("audit hook (connections, processes)", "own process"))
