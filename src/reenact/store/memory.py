@@ -41,7 +41,7 @@ from reenact.store.reading import missing
 from reenact.store.references import Latest, no_event, parse_run, refuse_run
 from reenact.store.runrows import amended_run
 from reenact.store.views import Views, check_filters
-from reenact.store.words import Gathering, occurs
+from reenact.store.words import Gathering, occurs, words_of
 
 _FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
 
@@ -130,7 +130,7 @@ class MemoryStore(Views):
             (failed is None or failed == (run.status in _FAILED))
             and all(run.tags.get(name) == value for name, value in (filters.get("tag") or {}).items())
             and run.started_us >= (filters.get("since_us") or 0)
-            and (not filters.get("text") or self._mentions(run, filters["text"]))
+            and (not words_of(filters.get("text") or "") or self._mentions(run, filters["text"]))
         )
 
     def _mentions(self, run: Run, text: str) -> bool:

@@ -49,7 +49,7 @@ def open_store(url: str | os.PathLike[str] | None = None) -> Store:
                 cause="a relative path has three slashes, an absolute one four: sqlite:////srv/agent/runs.db",
                 next_command="reenact --store sqlite:///runs.db ls",
             )
-        return SqliteStore(Path(rest[1:]).absolute(), url=text)
+        return SqliteStore(Path(rest[1:]).absolute())
     if scheme in ("postgresql", "postgres"):
         raise UsageError(
             "stores in PostgreSQL are not available yet",
