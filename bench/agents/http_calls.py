@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import httpx
 
 from bench.agents.figures import measure
-from bench.cases.traffic import WARM, body, url
+from bench.traffic import WARM, body, url
 
 if __name__ == "__main__":
     client = httpx.Client()

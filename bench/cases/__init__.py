@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from bench.cases.absent import Absent
+from bench.absent import Absent
 from bench.cases.code import frozen_tool, idle_decorator
 from bench.cases.http import durable_write, first_chunk, frozen_http, fsync, open_run, record_http
 from bench.cases.neighbours import plain_transport, vcr_first_chunk, vcr_http

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from statistics import median
 
 import reenact
-from bench.agents import run_agent
+from bench.driver import run_agent
 
 BATCH = 20_000
 

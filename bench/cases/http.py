@@ -12,9 +12,9 @@ from statistics import median
 import httpx
 
 import reenact
-from bench.agents import run_agent
 from bench.cases.neighbours import first_chunks
-from bench.cases.traffic import drive, url
+from bench.driver import run_agent
+from bench.traffic import drive, url
 
 
 def store_in(folder: str) -> str:

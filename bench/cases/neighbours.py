@@ -15,8 +15,8 @@ from typing import Any
 
 import httpx
 
-from bench.cases.absent import Absent
-from bench.cases.traffic import WARM, body, describe, drive, url
+from bench.absent import Absent
+from bench.traffic import WARM, body, describe, drive, url
 
 
 class Tape(httpx.BaseTransport):

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from statistics import median
 
-from bench.cases.absent import Absent
+from bench.absent import Absent
 
 TRIES = 5
 
