@@ -6,6 +6,7 @@ import copy
 import datetime as dt
 import logging
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -303,3 +304,25 @@ def _python(script: str) -> subprocess.CompletedProcess[str]:
     tests = str(Path(__file__).parent.parent)
     text = textwrap.dedent(script).replace("TESTS", repr(tests))
     return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_an_exception_of_a_signal_handler_is_the_programs_own() -> None:
+    recorder = Recorder()
+
+    def timed_out(*_: object) -> None:
+        raise TimeoutError("the agent's own")
+
+    def slow(*_: object) -> int:
+        signal.raise_signal(signal.SIGUSR1)
+        return 1
+
+    before = signal.signal(signal.SIGUSR1, timed_out)
+    try:
+        with listening(recorder):
+            recorder.ambient = recorder.virtual = slow  # type: ignore[method-assign]
+            for read in (time.time, time.monotonic, lambda: logging.LogRecord("a", 20, "f", 1, "m", None, None)):
+                with pytest.raises(TimeoutError):
+                    read()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert recorder.faults == []

@@ -24,6 +24,8 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from reenact.seams.interruptions import by_signal_handler
+
 if TYPE_CHECKING:
     from reenact.seams.lanes import Lane
 
@@ -50,7 +52,7 @@ def answer(lane: Lane, source: str, fresh: Any) -> Any:
     try:
         return lane.session.ambient(lane, source, fresh)
     except Exception as error:
-        if lane.session.fault(error):
+        if by_signal_handler(error) or lane.session.fault(error):
             raise
         return fresh
 
@@ -63,7 +65,7 @@ def virtual(lane: Lane, source: str, fresh: Any) -> Any:
     try:
         return lane.session.virtual(source, fresh)
     except Exception as error:
-        if lane.session.fault(error):
+        if by_signal_handler(error) or lane.session.fault(error):
             raise
         return fresh
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.seams.interruptions import by_signal_handler
 from reenact.seams.lanes import listening
 from reenact.seams.rebinding import Rebinding
 
@@ -93,7 +94,9 @@ class _Told:
             return
         try:
             on_bytes(stream, bytes(data))
-        except Exception:
+        except Exception as error:
+            if by_signal_handler(error):
+                raise
             self.on_bytes = None  # whoever listens has failed for good: the output itself goes on
 
     def isatty(self, fd: int) -> bool:
@@ -289,7 +292,7 @@ def _watch_one(stream: Any, fd: int, on_bytes: OnBytes | None) -> None:
             elif lane is not None:
                 lane.session.printed(fd, data)
         except Exception as error:
-            if lane is not None and lane.session.fault(error):
+            if by_signal_handler(error) or (lane is not None and lane.session.fault(error)):
                 raise
         return result
 

@@ -258,8 +258,9 @@ def _in_front_of_a_terminal() -> bool:
 
 def end_like(status: int) -> NoReturn:
     """End this process as the program ended: by the same signal, or with the same status."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
     if status < 0 and sys.platform != "win32":
         import resource
 
