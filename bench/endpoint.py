@@ -1,7 +1,7 @@
 """A small local server that speaks enough of a chat API to measure against.
 
 ``python -m bench.endpoint`` prints its port. ``POST /v1/chat/completions`` answers 1 KB of JSON, streamed when the
-body asks for it (``/slow`` in the path: 5 ms between chunks); ``POST /orders`` stands for a write.
+body asks for it (``/slow`` in the path: 5 ms between chunks); ``GET`` stands for a read, ``POST /orders`` for a write.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 WORDS = "the parcel left our warehouse and should arrive within three working days of the order " * 10
+ORDER = json.dumps({"order": 4421, "status": "shipped", "text": WORDS[:900]}).encode()
 CHUNKS = 40
 
 
@@ -39,13 +40,20 @@ class Handler(BaseHTTPRequestHandler):
         super().setup()
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
+    def do_GET(self) -> None:
+        """Answer one read."""
+        self.answer(ORDER)
+
     def do_POST(self) -> None:
         """Answer one request."""
         asked = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
         if asked.get("stream"):
             self.stream(0.005 if "/slow" in self.path else 0.0)
             return
-        body = json.dumps(answer(WORDS[:800])).encode()
+        self.answer(json.dumps(answer(WORDS[:800])).encode())
+
+    def answer(self, body: bytes) -> None:
+        """One JSON answer."""
         head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
         self.wfile.write(head.encode() + body)
 

@@ -26,11 +26,14 @@ SLOW = {"vcr_http": 3, "plain_transport[100000]": 2, "frozen_http[100000]": 2, "
 
 def rows(*, full: bool) -> list[Row]:
     """The table's rows; ``full`` adds the runs of 100,000 calls."""
-    recorded, kept = Figure("record_http[400]", "added_us"), Figure("record_http[400]", "save_ms")
+    recorded, kept = Figure("record_model[400]", "added_us"), Figure("record_model[400]", "save_ms")
     vcr_added = Figure("vcr_http[1000]", "added_us")
     vcr_saved = Figure("vcr_http[1000]", "save_ms")
     vcr_replayed = Figure("vcr_http[1000]", "replay_us")
     table = [
+        Row(
+            "record an HTTP read: added in the agent's thread", Figure("record_read[400]", "added_us"), "µs", "most", 60
+        ),
         Row("record a model call: added in the agent's thread", recorded, "µs", "most", 60),
         Row("  the same, against a neighbour", recorded, "µs", "faster", 3, vcr_added),
         Row("  left to save at close (400 calls; neighbour 1,000)", kept, "ms", "faster", 20, vcr_saved),

@@ -25,7 +25,7 @@ class ReenactHttpx(HttpAdapter):  # type: ignore[misc]
     def measure(self, params: dict[str, Any]) -> dict[str, float]:
         """The runner's metrics for one size."""
         os.environ["REENACT_BENCH_URL"] = os.environ["PEERBENCH_HTTP"]
-        recorded = CASES["record_http"](params["n"])
+        recorded = CASES["record_model"](params["n"])
         opened = CASES["open_run"](params["n"])
         out = {
             "live_us": recorded["live_us"],

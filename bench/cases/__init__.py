@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from bench.absent import Absent
 from bench.cases.code import frozen_tool, idle_decorator
-from bench.cases.http import durable_write, first_chunk, frozen_http, fsync, open_run, record_http
+from bench.cases.http import durable_write, first_chunk, frozen_http, fsync, open_run, record_model, record_read
 from bench.cases.neighbours import plain_transport, vcr_first_chunk, vcr_http
 from bench.cases.start import import_bare, import_recorder, import_reenact, import_vcr, show_help
 
@@ -25,7 +25,8 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         import_vcr,
         open_run,
         plain_transport,
-        record_http,
+        record_model,
+        record_read,
         show_help,
         vcr_first_chunk,
         vcr_http,

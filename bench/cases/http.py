@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 
@@ -14,7 +14,7 @@ import httpx
 import reenact
 from bench.cases.neighbours import first_chunks
 from bench.driver import run_agent
-from bench.traffic import drive, url
+from bench.traffic import WARM, drive, url
 
 
 def store_in(folder: str) -> str:
@@ -22,48 +22,44 @@ def store_in(folder: str) -> str:
     return f"sqlite:///{folder}/runs.db"
 
 
-def record_http(size: int) -> Mapping[str, float]:
-    """What recording adds to a model call in the agent's thread, and what is left to save when the run closes."""
+def recorded(call: Callable[[object], object], size: int) -> Mapping[str, float]:
+    """The same calls unrecorded, recorded and unrecorded again: what recording adds, and what is left to save."""
     with tempfile.TemporaryDirectory() as folder:
-        client = httpx.Client()
-
-        def call(asked: object) -> object:
-            return client.post(url(), json=asked).content
-
         drive(call, range(40))
         before = median(drive(call, range(size)))
         recording = reenact.record(agent="bench", store=store_in(folder))
         recording.__enter__()
-        drive(call, range(20))
+        drive(call, range(WARM))
         took = drive(call, range(size))
         start = time.perf_counter()
         recording.__exit__(None, None, None)
         saved = (time.perf_counter() - start) * 1e3
-        after = median(drive(call, range(size)))
-        size_on_disk = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
-    live = (before + after) / 2
+        live = (before + median(drive(call, range(size)))) / 2
+        on_disk = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
     return {
         "live_us": live,
         "added_us": median(took) - live,
         "save_ms": saved,
-        "bytes": size_on_disk / (size + 20),
+        "bytes": on_disk / (size + WARM),
     }
 
 
+def record_read(size: int) -> Mapping[str, float]:
+    """A GET."""
+    client = httpx.Client()
+    return recorded(lambda asked: client.get(url("/orders?number=1")).content, size)
+
+
+def record_model(size: int) -> Mapping[str, float]:
+    """A model call, which is a read because it is stateless."""
+    client = httpx.Client()
+    return recorded(lambda asked: client.post(url(), json=asked).content, size)
+
+
 def durable_write(size: int) -> Mapping[str, float]:
-    """What recording adds to a write, which waits until its intent is durable."""
-    with tempfile.TemporaryDirectory() as folder:
-        client = httpx.Client()
-
-        def call(asked: object) -> object:
-            return client.post(url("/orders"), json=asked).content
-
-        drive(call, range(40))
-        before = median(drive(call, range(size)))
-        with reenact.record(agent="bench", store=store_in(folder)):
-            took = drive(call, range(size))
-        after = median(drive(call, range(size)))
-    return {"added_us": median(took) - (before + after) / 2}
+    """A POST, which waits until its intent is durable."""
+    client = httpx.Client()
+    return recorded(lambda asked: client.post(url("/orders"), json=asked).content, size)
 
 
 def fsync(size: int) -> Mapping[str, float]:
