@@ -213,10 +213,12 @@ async def _read(session: aiohttp.ClientSession, url: str, **options: Any) -> byt
 
 def test_a_reader_slower_than_its_timeout_is_not_punished(server: Server) -> None:
     """The timer of a silent peer must not run while answers wait for the reader."""
-    server.routes["/a"] = lambda r: chunked([b"one", b"two"])
+    go = threading.Event()
+    server.routes["/a"] = lambda r: chunked([Wait(go), b"one", b"two"])
 
     async def agent(session: aiohttp.ClientSession) -> Any:
         async with session.get(server.url + "/a") as response:
+            go.set()
             await asyncio.sleep(0.3)
             return await response.read()
 

@@ -19,7 +19,7 @@ import pytest
 import zstandard
 
 from reenact.errors import Halt
-from reenact.facts.call import Effect, EndKind, Kind
+from reenact.facts.call import Effect, End, EndKind, Kind
 
 from .fakes import Recording, Replaying, listened, proven, told
 from .server import HANG_UP, RESET, SSE, Script, Server, Wait, answer, as_json, chunked, torn
@@ -344,6 +344,39 @@ def test_custom_mounted_in_process_and_proxied_transports(
     live, _ = proven(agent, server, exchanges=6)
     assert live[0][1][4] == b"2" and b"no.such.host" in live[0][4][4]
     assert calls == ["custom", "mock", "wsgi", "asgi"], "a replay must not run any transport"
+
+
+@both
+def test_an_unread_response_ends_when_it_is_closed(lib: Any, server: Server) -> None:
+    server.routes["/a"] = lambda r: chunked([b"one"])
+    recording = Recording()
+    with listened(recording), lib.Client() as client:
+        response = client.send(client.build_request("GET", server.url + "/a"), stream=True)
+        assert recording.exchanges[0].end is None
+        response.close()
+        assert recording.exchanges[0].end == End(EndKind.CLOSED)
+
+
+@both
+@pytest.mark.parametrize("still", [True, False], ids=["raw", "decoded"])
+def test_a_body_that_the_transport_has_read_is_read(lib: Any, still: bool, server: Server) -> None:
+    """What a caching transport hands on can be looked at without reading it, encoded or not."""
+    packed = [("Content-Encoding", "gzip")]
+    server.routes["/a"] = lambda r: answer(gzip.compress(b"%d" % r.number), headers=packed)
+
+    class Caching(lib.BaseTransport):
+        def handle_request(self, request: Any) -> Any:
+            if still:
+                return lib.Response(200, headers=dict(packed), content=gzip.compress(b"0"))
+            with lib.Client() as inner:
+                return inner.get(server.url + "/a")
+
+    def agent() -> Any:
+        with lib.Client(transport=Caching()) as client, client.stream("GET", "http://cached/a") as response:
+            return response.content, response.headers.raw, response.is_stream_consumed
+
+    live, _ = proven(agent, server, exchanges=1)
+    assert live[0] == (b"0" if still else b"1") and live[2]
 
 
 def test_both_libraries_in_one_program(server: Server) -> None:

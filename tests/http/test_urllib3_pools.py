@@ -197,13 +197,12 @@ def test_tls_and_its_failure(tls: tuple[Path, Path]) -> None:
     server.routes["/a"] = lambda r: answer(b"%d" % r.number)
 
     def agent() -> Any:
-        with requests.Session() as session:
+        with requests.Session() as session, warnings.catch_warnings(record=True) as told_off:
+            warnings.simplefilter("always", urllib3.exceptions.InsecureRequestWarning)
             with pytest.raises(requests.exceptions.SSLError) as caught:
                 session.get(server.url + "/a")
             good = session.get(server.url + "/a", verify=str(tls[0])).content
-            with warnings.catch_warnings(record=True) as told_off:
-                warnings.simplefilter("always")
-                bad = session.get(server.url + "/a", verify=False).content
+            bad = session.get(server.url + "/a", verify=False).content
             return told(caught.value), good, bad, [str(warning.message) for warning in told_off]
 
     live, _ = proven(agent, server, exchanges=3)
