@@ -352,7 +352,7 @@ class _ChildBlock(_Block):
                 self._inner = lanes.current() or lane
         session: Any = lane.session
         self._put = getattr(session, "put", None)
-        self._before = session.totals() if self._put is not None else None
+        self._before = session.totals() if self._put is not None else Totals()
         root = session.run
         self.run = replace(
             new_run(who, root.entry, policy, CLOCK, ENTROPY),
@@ -406,7 +406,7 @@ def _block(
     if policy.sample < 1 and int.from_bytes(ENTROPY.bytes(4), "big") / 2**32 >= policy.sample:
         return None
     opened_here = store is None or isinstance(store, str)
-    target = open_store(store) if opened_here else store
+    target = open_store(store) if store is None or isinstance(store, str) else store
     entry = interpreter("block")
     call = None
     if function is not None and arguments is not None:
@@ -420,4 +420,4 @@ def _block(
         encoded = encode({"args": list(arguments[0]), "kwargs": arguments[1]})
         call = Call(Kind.INPUT, "arguments", Effect.NONE, "value/1", {"opaque": list(encoded.opaque)}, encoded.body, observed=True)
     run = new_run(who, entry, policy, CLOCK, ENTROPY)
-    return _RootBlock(Opened(run, target, policy, CLOCK, owned=opened_here), call)  # type: ignore[arg-type]
+    return _RootBlock(Opened(run, target, policy, CLOCK, owned=opened_here), call)

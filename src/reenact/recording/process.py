@@ -84,7 +84,8 @@ def _before_exit(finish: Any) -> None:
 
 
 def _policy(fields: dict[str, Any]) -> Policy:
-    return Policy(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
+    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
+    return Policy(**values)
 
 
 def _entry(instructions: dict[str, Any]) -> Entry:

@@ -37,15 +37,24 @@ class Ambient:
     Args:
         recording: Where the recorded reads are.
         now_us: Microseconds since the run began, at the last delivery.
+        keeping: Remember what was served, for a replay that is kept as a run.
     """
 
-    def __init__(self, recording: Recording, now_us: Callable[[], int]) -> None:
+    def __init__(self, recording: Recording, now_us: Callable[[], int], *, keeping: bool = False) -> None:
+        self.kept: dict[tuple[str, int], list[tuple[str, Any]]] | None = {} if keeping else None
         self._recording = recording
         self._now_us = now_us
         self._wall_us = recording.run.started_us
         self._mono_us = recording.run.origin_us
 
     def read(self, lane: Lane, source: str, fresh: Any) -> Any:
+        """One read, remembered if the replay is kept."""
+        value = self._read(lane, source)
+        if self.kept is not None:
+            self.kept.setdefault((lane.path, lane.position), []).append((source, value))
+        return value
+
+    def _read(self, lane: Lane, source: str) -> Any:
         """One read. A surplus read goes on from the last one of its source and never stands still."""
         window: _Window | None = lane.data
         if window is None or window.position != lane.position:

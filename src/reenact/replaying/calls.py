@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 class Replayer(Protocol):
     """What the calls of a replay need of their session."""
 
-    gate: Gate
+    @property
+    def gate(self) -> Gate:
+        """Where turns are taken."""
 
     def body_of(self, event: Event) -> bytes:
         """The recorded value's bytes."""
@@ -176,6 +178,29 @@ class FrozenCall:
     def _end(self, end: End) -> End:
         self._session.served(self.recorded, -1, end.kind.value.encode())
         return end
+
+
+class Unanswered:
+    """A call without a recording, in a replay that only observes: it is never answered, and its strand waits."""
+
+    __slots__ = ("_lane", "_session", "event")
+    mode: Literal["frozen"] = "frozen"
+    form: Literal["open"] = "open"
+
+    def __init__(self, session: Replayer, lane: Lane) -> None:
+        self._session = session
+        self._lane = lane
+        self.event = -1
+
+    def outcome(self) -> Never:
+        """Never."""
+        return Never(self._session.gate, self._lane.owned)
+
+    head = outcome
+    part = outcome
+
+    def dropped(self) -> None:
+        """Nothing to drop."""
 
 
 class RerunCall:

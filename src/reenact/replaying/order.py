@@ -53,6 +53,8 @@ class ReplayGate(Gate):
         self._now_us = 0
         self.unproven: list[int] = []
         self.surplus = 0
+        self.granted: list[Delivery] = []
+        self.keeping = False
 
     def now_us(self) -> int:
         """Recorded time of the last delivery, or of the timers that fired beyond it."""
@@ -61,6 +63,8 @@ class ReplayGate(Gate):
     def grant(self, tag: Tag, proven: bool) -> int:
         """Its recorded number; -1 for what the recording does not have."""
         head = self._next
+        if self.keeping:
+            self.granted.append(Delivery(len(self.granted), tag, self._now_us, proven))
         if head is None or head.tag != tag:
             self.surplus += 1
             return -1

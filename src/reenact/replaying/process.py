@@ -13,13 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
+from reenact.facts.ids import tail
 from reenact.replaying import guard
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference
 from reenact.replaying.results import Output, files
 from reenact.replaying.opening import open_session
+from reenact.replaying.saving import save
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, stdio, wiring
 from reenact.seams.files import file_digests
@@ -41,12 +44,13 @@ class ReplayingProcess:
         self.instructions = instructions
         self._pid = os.getpid()
         self._place = Path(instructions["place"])
-        fields = {name: tuple(v) if isinstance(v, list) else v for name, v in instructions["options"].items()}
+        fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in instructions["options"].items()}
         self.options = Options(**fields)
         self._store: Store = open_store(instructions["store"])
         self.recording: Recording = self._store.open(instructions["run"])
         self.session = open_session(self.recording, self.options)
         self._outputs = [Output(n, partial(self.recording.printed, n)) for n in (1, 2)]
+        self._kept_output: list[tuple[int, bytes]] = []
         self._guard = guard.GUARD
         self._stack = ExitStack()
         self._lock = threading.Lock()
@@ -74,6 +78,8 @@ class ReplayingProcess:
         self._leave = leave
 
     def _printed(self, stream: int, data: bytes) -> None:
+        if self.options.save:
+            self._kept_output.append((stream, bytes(data)))
         if stream in (1, 2):
             self._outputs[stream - 1].feed(bytes(data))
 
@@ -112,6 +118,9 @@ class ReplayingProcess:
             differences.extend(files(run.files, file_digests(run.entry.cwd, declared)))
         contact = Contact(tuple(self._guard.refused), 0, ("audit hook (connections, processes)", "own process"))
         report = replace(conclude(self.session, differences, contact, self.options), output=self.output)
+        if self.options.save:
+            kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
+            report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))
         path = self._place / "result"
         temporary = path.with_suffix(".part")
         temporary.write_text(json.dumps(report.to_json(), default=str), encoding="utf-8")

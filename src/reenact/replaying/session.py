@@ -24,7 +24,7 @@ from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
-from reenact.replaying.calls import FrozenCall, RerunCall
+from reenact.replaying.calls import FrozenCall, RerunCall, Unanswered
 from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
@@ -81,10 +81,13 @@ class ReplaySession:
         self._matcher = Matcher(self.tape, rules, self._gone)
         self._lanes: dict[str, Lane] = {}
         self._frozen_scopes: set[str] = set()
+        self._passed: set[int] = set()
         self._chains: dict[str, Any] = {}
+        self.matches: list[tuple[int, str, int]] = []
         self.gate = self._make_gate()
+        self.gate.keeping = options.save
         self.gate.attend = WATCH.attend
-        self.ambience = Ambient(recording, self.gate.now_us)
+        self.ambience = Ambient(recording, self.gate.now_us, keeping=options.save)
         self.root = Lane(self.run.lane or "root", self, self.gate)
         self._lanes[self.root.path] = self.root
 
@@ -105,7 +108,7 @@ class ReplaySession:
         gate = self.gate
         if gate.halted is not None:
             raise gate.halted
-        lane.issued()
+        position = lane.issued()
         lane.data = None
         self._lanes.setdefault(lane.path, lane)
         cleaned = self._redactor.call(call)
@@ -113,8 +116,16 @@ class ReplaySession:
             found = self._matcher.find(lane.path, cleaned)
             if isinstance(found, Match):
                 self._count(found)
+                if self.options.save:
+                    self.matches.append((found.event.number, lane.path, position))
         if isinstance(found, Miss):
-            raise self._diverged(self._miss(found, cleaned, lane), lane)
+            halt = self._diverged(self._miss(found, cleaned, lane))
+            if not self._observing:
+                raise halt
+            if found.reason == "changed" and found.nearest is not None:
+                self.tape.use(found.nearest)
+                self._passed.add(found.nearest.number)
+            return Unanswered(self, lane)
         event = found.event
         runs_again = call.observed or call.name in self.options.through
         if call.kind is Kind.HTTP:
@@ -151,7 +162,7 @@ class ReplaySession:
                 step = self.recording.event(event)
                 was = Value(before) if before is not None else None
                 raise self._diverged(
-                    words.result_differs(step, was, before or b"", Value(after or b"null"), self._next(event)), None
+                    words.result_differs(step, was, before or b"", Value(after or b"null"), self._next(event))
                 )
 
     def printed(self, stream: int, data: bytes) -> None:
@@ -165,7 +176,7 @@ class ReplaySession:
     def fault(self, error: Exception) -> bool:
         """A seam failed: the replay cannot go on."""
         if isinstance(error, Divergence):
-            self._diverged(error, None)
+            self._diverged(error)
         return True
 
     # --- what calls use ----------------------------------------------------------------------------------------
@@ -189,7 +200,7 @@ class ReplaySession:
 
     def read_past(self, event: Event) -> None:
         """Reading on is a divergence."""
-        raise self._diverged(words.read_past(event, self._next(event.number)), None)
+        raise self._diverged(words.read_past(event, self._next(event.number)))
 
     def read_less(self, event: Event) -> None:
         """Kept for the verdict."""
@@ -209,18 +220,21 @@ class ReplaySession:
         self.served(event, 0, outcome.body if isinstance(outcome, Value) else outcome.error.type.encode())
         if same or recorded is None or isinstance(recorded, Stream):
             return
-        raise self._diverged(words.result_differs(event, recorded, body, outcome, self._next(event.number)), None)
+        raise self._diverged(words.result_differs(event, recorded, body, outcome, self._next(event.number)))
 
     # --- divergence --------------------------------------------------------------------------------------------
 
-    def _diverged(self, divergence: Divergence, lane: Lane | None) -> Halt:
-        """Keep it, and stop the agent (``observe``: stop only the strand that cannot go on)."""
-        with self._lock:
-            self.divergences.append(divergence)
+    @property
+    def _observing(self) -> bool:
+        return self.options.on_divergence == "observe"
+
+    def _diverged(self, divergence: Divergence) -> Halt:
+        """Keep it and stop the agent; when observing, keep it and go on."""
         halt = Halt(divergence.message)
-        if self.options.on_divergence == "observe":
-            return halt
-        return self._stop(halt)
+        with self._lock:
+            if self._observing or not self.divergences:
+                self.divergences.append(divergence)
+        return halt if self._observing else self._stop(halt)
 
     def _stop(self, halt: Halt) -> Halt:
         first = self.gate.halted is None
@@ -245,11 +259,18 @@ class ReplaySession:
     def _nobody_awaits(self, delivery: Delivery) -> None:
         """A recorded answer is due and nobody waits for it (gate locked)."""
         event = self.recording.event(delivery.tag.number)
-        self._diverged(words.missing(event, self.tape.body(event), self._next(event.number)), None)
+        if event.number in self._passed:
+            return  # its counterpart asked something else, or this has been said already
+        self._passed.add(event.number)
+        self._diverged(words.missing(event, self.tape.body(event), self._next(event.number)))
 
     def _at_the_end(self) -> None:
         """Everything waits for what will never come."""
-        self._diverged(words.end_of_recording(self.run.interrupted_at, self._next(self.run.interrupted_at)), None)
+        if self._observing and self.divergences:
+            self._stop(Halt("nothing can go on"))
+        else:
+            last = self.run.interrupted_at
+            self._stop(self._diverged(words.end_of_recording(last, self._next(last))))
 
     def _next(self, event: int | None) -> str:
         name = tail(self.run.id)

@@ -45,7 +45,7 @@ def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         return
     _done.add(key)
     original = owner.__dict__[name] if isinstance(owner, type) and name in owner.__dict__ else getattr(owner, name)
-    replacement = make(original)
+    replacement: Any = make(original)
     target = replacement.__func__ if isinstance(replacement, (classmethod, staticmethod)) else replacement
     source = original.__func__ if isinstance(original, (classmethod, staticmethod)) else original
     for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
@@ -54,7 +54,7 @@ def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         except (AttributeError, TypeError):
             pass
     try:
-        target.__wrapped__ = source
+        target.__dict__["__wrapped__"] = source
     except (AttributeError, TypeError):
         pass
     setattr(owner, name, replacement)

@@ -1,0 +1,191 @@
+"""Keeping a replay as a run of its own: what was served, in the lanes and the order of now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from reenact.abc.sources import Clock, Entropy
+from reenact.abc.store import Log, Recording, Store
+from reenact.facts.call import Failure, Stream, Value
+from reenact.facts.event import Event
+from reenact.facts.ids import make_run_id
+from reenact.facts.order import Delivery, event_tag
+from reenact.facts.policy import Policy
+from reenact.facts.record import (
+    AmbientRead,
+    CallIssued,
+    CallSettled,
+    Delivered,
+    HeadArrived,
+    LaneOpened,
+    Printed,
+    Record,
+    RunClosed,
+    RunOpened,
+    SegmentArrived,
+    StreamEnded,
+)
+from reenact.facts.run import Run, Status, Totals
+from reenact.privacy import make_redactor
+from reenact.replaying.session import ReplaySession
+from reenact.seams.ambient import pack
+from reenact.seams.turns import parent_path
+
+_BATCH = 256
+
+
+def save(
+    store: Store,
+    session: ReplaySession,
+    printed: Iterable[tuple[int, bytes]],
+    failed: bool,
+    clock: Clock,
+    entropy: Entropy,
+) -> Run:
+    """Write a replay as a child of the run it replayed.
+
+    Args:
+        store: Where the recorded run is, too.
+        session: The closed session.
+        printed: What the agent printed in this replay: stream and bytes.
+        failed: Whether the replay differed from the recording.
+        clock, entropy: For the new run's own identity.
+
+    Returns:
+        The new run (``relation`` is ``replay``).
+    """
+    recorded = session.run
+    now_us = clock.wall_us()
+    run = replace(
+        recorded,
+        id=make_run_id(now_us, entropy.bytes(8)),
+        status=Status.RECORDING,
+        parent=recorded.id,
+        relation="replay",
+        lane="",
+        flag=None,
+        flagged=False,
+        interrupted_at=None,
+        totals=Totals(),
+    )
+    log = store.begin(run)
+    copy = _Copy(session.recording, log)
+    try:
+        log.write([RunOpened(run)])
+        for number, lane, position in session.matches:
+            copy.event(number, lane, position)
+        copy.reads(session.ambience.kept or {})
+        copy.order(session.gate.granted)
+        copy.output(printed, session.run.id)
+        copy.flush()
+        ended = replace(
+            run,
+            status=Status.FAILED if failed else recorded.status,
+            ended_us=clock.wall_us(),
+            totals=replace(recorded.totals, events=copy.events, deliveries=len(session.gate.granted)),
+        )
+        log.write([RunClosed(ended)])
+    finally:
+        log.close()
+    return ended
+
+
+class _Copy:
+    """Copies served events into a new log, numbered anew."""
+
+    def __init__(self, recording: Recording, log: Log) -> None:
+        self._recording = recording
+        self._log = log
+        self._lanes: dict[str, int] = {}
+        self._numbers: dict[int, int] = {}
+        self._batch: list[Record] = []
+
+    @property
+    def events(self) -> int:
+        """How many have been copied."""
+        return len(self._numbers)
+
+    def _put(self, record: Record) -> None:
+        self._batch.append(record)
+        if len(self._batch) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has gathered."""
+        if self._batch:
+            self._log.write(self._batch)
+            self._batch = []
+
+    def _lane(self, path: str) -> int:
+        number = self._lanes.get(path)
+        if number is None:
+            above, scope = parent_path(path)
+            parent = self._lane(above) if above else None
+            number = self._lanes[path] = len(self._lanes)
+            self._put(LaneOpened(number, path, parent, scope))
+        return number
+
+    def event(self, number: int, lane: str, position: int) -> None:
+        """Copy one event as it was served to ``lane``."""
+        event = self._recording.event(number)
+        fresh = self._numbers[number] = len(self._numbers)
+        call = replace(event.call, body=self._recording.body(event.request))
+        parent = self._numbers.get(event.parent) if event.parent is not None else None
+        lane_number = self._lane(lane)
+        self._put(
+            CallIssued(fresh, lane_number, position, parent, event.issued_us, call, event.fidelity, event.fidelity_note)
+        )
+        for record in self._outcome(event, fresh):
+            self._put(record)
+
+    def _outcome(self, event: Event, fresh: int) -> Iterator[Record]:
+        outcome = event.outcome
+        at_us = event.ended_us or event.issued_us
+        if isinstance(outcome, Value):
+            value = replace(outcome, body=self._recording.body(event.answer))
+            yield CallSettled(fresh, at_us, value, event.delivery, event.fidelity, event.fidelity_note)
+        elif isinstance(outcome, Failure):
+            yield CallSettled(fresh, at_us, outcome, event.delivery, event.fidelity, event.fidelity_note)
+        elif isinstance(outcome, Stream):
+            yield HeadArrived(fresh, event.first_us or at_us, outcome.head, event.delivery, event.fidelity)
+            for delivery, segment_us, data in self._recording.parts(event.number):
+                yield SegmentArrived(fresh, segment_us, data, delivery)
+            if outcome.end is not None:
+                yield StreamEnded(fresh, at_us, outcome.end)
+
+    def reads(self, kept: Mapping[tuple[str, int], list[tuple[str, Any]]]) -> None:
+        """Copy the ambient reads that were served."""
+        for (path, position), reads in kept.items():
+            sources: dict[str, list[Any]] = {}
+            for source, value in reads:
+                sources.setdefault(source, []).append(value)
+            for source, values in sources.items():
+                data = pack(source, values)
+                framed = len(data).to_bytes(4, "big") + data
+                self._put(AmbientRead(self._lane(path), position, source, framed))
+
+    def output(self, printed: Iterable[tuple[int, bytes]], run: str) -> None:
+        """Copy what was printed, cleaned as in any recording."""
+        redactor = make_redactor(run, Policy())
+        for stream, data in printed:
+            for record in redactor.clean(Printed(stream, 0, data)):
+                self._put(record)
+        for record in redactor.flush():
+            self._put(record)
+
+    def order(self, granted: list[Delivery]) -> None:
+        """Copy the order in which things were handed over."""
+        turns = []
+        for number, delivery in enumerate(granted):
+            tag = delivery.tag
+            if tag.kind == "e":
+                if tag.number not in self._numbers:
+                    continue
+                tag = event_tag(self._numbers[tag.number], tag.n)
+            elif tag.lane:
+                self._lane(tag.lane)
+            turns.append(Delivery(number, tag, delivery.at_us, delivery.proven))
+        for start in range(0, len(turns), _BATCH):
+            self._put(Delivered(tuple(turns[start : start + _BATCH])))
