@@ -23,11 +23,11 @@ demo:
 test:
 	@"$(PYTHON)" scripts/environment.py .venv test
 	$(RUN) -m pytest $(PYTEST_ARGS)
-	@$(RUN) scripts/across.py
+	@$(RUN) scripts/across.py -- $(PYTEST_ARGS)
 
 across:
 	@"$(PYTHON)" scripts/environment.py .venv test
-	@$(RUN) scripts/across.py
+	@$(RUN) scripts/across.py -- $(PYTEST_ARGS)
 
 sweep:
 	@"$(PYTHON)" scripts/environment.py .venv test

@@ -101,12 +101,12 @@ def values(results: Mapping[tuple[int, str], Metrics], figure: Figure) -> dict[i
 
 
 def paired(ours: Mapping[int, float], other: Mapping[int, float], *, ours_on_top: bool) -> list[float]:
-    """Ratios, each inside one round; rounds that lack one side, or divide by nothing, are left out."""
+    """Ratios, each inside one round; rounds that lack a side, or where one is lost in the noise (not above 0), are out."""
     ratios = []
     for number, mine in sorted(ours.items()):
         theirs = other.get(number)
         top, bottom = (mine, theirs) if ours_on_top else (theirs, mine)
-        if top is not None and bottom:
+        if top is not None and bottom is not None and top > 0 and bottom > 0:
             ratios.append(top / bottom)
     return ratios
 
@@ -133,7 +133,7 @@ def judge(row: Row, results: Mapping[tuple[int, str], Metrics], missing: Mapping
     if row.kind == "most":
         met = middle <= row.goal
     elif row.kind != "shown" and ratio is None and row.against:
-        why = missing.get(row.against.case, "was not measured")
+        why = missing.get(row.against.case, "lost in the noise" if other else "was not measured")
     elif ratio is not None and row.kind != "shown":
         met = ratio <= row.goal if row.kind == "times" else ratio >= row.goal
     return Line(row, middle, theirs, ratio, spread(ours.values()), met, why)
