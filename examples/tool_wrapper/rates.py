@@ -1,6 +1,6 @@
-"""A record/replay wrapper around one tool: the first time this script runs it asks the world, afterwards never again.
+"""A record/replay wrapper around one tool: the world is asked once, and never again.
 
-The first run records ``price_in``; each later run replays it: its own code is executed again, while
+``price_in`` is recorded, then replayed: its own code is executed again, in a fresh interpreter, while
 ``exchange_rate`` is answered from the recording, whatever the market does now.
 """
 
@@ -11,8 +11,6 @@ import sys
 
 import reenact
 
-AGENT = "tool_wrapper"
-
 
 @reenact.tool(effect="read")
 def exchange_rate(currency: str) -> float:
@@ -21,21 +19,18 @@ def exchange_rate(currency: str) -> float:
     return round(1 + random.random(), 6)
 
 
-@reenact.record(agent=AGENT)
+@reenact.record(agent="tool_wrapper")
 def price_in(currency: str, euros: float) -> float:
     """A price in another currency; each call is one recorded run."""
     return round(euros * exchange_rate(currency), 2)
 
 
 def main() -> None:
-    """Record where nothing is recorded yet, else replay."""
-    with reenact.open_store() as store:
-        before = next(store.runs(agent=AGENT, limit=1), None)
-    if before is None:
-        print("recorded", price_in("CHF", 100.0))
-        return
-    replay = reenact.replay(before)
-    print("replayed", replay.output, f"({replay.verdict}, {replay.live_calls} live calls)")
+    """Record one call, then replay it twice."""
+    print("recorded", price_in("CHF", 100.0))
+    for _ in range(2):
+        replay = reenact.replay("@")
+        print("replayed", replay.output, f"({replay.verdict}, {replay.live_calls} live calls)")
 
 
 if __name__ == "__main__":

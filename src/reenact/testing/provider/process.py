@@ -90,6 +90,9 @@ class ProviderProcess:
         process.stdout.close()
 
     def _control(self, method: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        if self._process is None or self._process.poll() is not None:
+            status = "never started" if self._process is None else f"ended with status {self._process.poll()}"
+            raise RuntimeError(f"the scripted provider {status}")
         connection = HTTPConnection(urlsplit(self.url).netloc, timeout=10)
         try:
             connection.request(method, CONTROL, json.dumps(body) if body is not None else None)

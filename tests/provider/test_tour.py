@@ -1,0 +1,55 @@
+"""Proves that the tour and the library examples do what they say, in an empty directory with an empty home."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def run(script: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a copy of an example in ``cwd``, as in a project of its own; its home is an empty directory."""
+    shutil.copytree(EXAMPLES, cwd / "examples", ignore=shutil.ignore_patterns("__pycache__", ".reenact"))
+    home = cwd / "home"
+    home.mkdir(exist_ok=True)
+    dropped = ("REENACT_", "OPENAI_", "ANTHROPIC_")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    env |= {"HOME": str(home), "REENACT_STORE": str(cwd / ".reenact")}
+    command = [sys.executable, str(cwd / "examples" / script), *arguments]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=100, check=False)
+
+
+@pytest.mark.slow
+def test_the_tour_ends_well_and_checks_what_it_says(tmp_path: Path) -> None:
+    done = run("demo.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert "NOT " not in done.stdout and done.stdout.count("ok  live calls made: 0") == 3
+    assert "#4421" in done.stdout and "#5093" in done.stdout
+
+
+def test_the_graph_tells_its_own_story(tmp_path: Path) -> None:
+    done = run("agent_graph/graph.py", "What about refund and shipping?", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Refunds take five days. Orders leave within two days.\n")
+    assert done.stdout.count("step    gather") == 2 and done.stdout.count("tool    look_up") == 2
+
+
+def test_the_store_is_written_read_and_emptied_by_hand(tmp_path: Path) -> None:
+    done = run("store_direct/direct.py", f"sqlite:///{tmp_path}/hand.db", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert 'weather({"city": "Kraków"}) -> {"sky":"clear"}' in done.stdout and done.stdout.endswith("runs left: 0\n")
+
+
+def test_the_wrapped_tool_is_asked_once_and_replayed_twice(tmp_path: Path) -> None:
+    done = run("tool_wrapper/rates.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    recorded, *replayed = done.stdout.splitlines()
+    price = recorded.removeprefix("recorded ")
+    assert [line.split(" (")[0] for line in replayed] == [f"replayed {price}"] * 2
+    assert all("0 live calls" in line for line in replayed) and done.stderr.count("asking the market") == 1
