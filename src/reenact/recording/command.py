@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -16,6 +17,7 @@ from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run, Status
 from reenact.recording.kit import Git
+from reenact.seams.boot.child import UNIMPORTABLE
 from reenact.seams.boot.parent import Boot, choose_hash_seed, find_program, ignores_boot, run_program
 from reenact.store import open_store
 
@@ -72,7 +74,7 @@ def run_command(
         status = run_program(command, boot.environment)
         evidence = git.facts()
         if not boot.began:
-            talk(f"reenact: {_why_nothing(argv, command, boot.failure)}")
+            talk(f"reenact: not recorded: {_why_nothing(command, boot.failure)}")
             return status, None
     try:
         with open_store(url) as store:
@@ -82,19 +84,25 @@ def run_command(
         return status, None
 
 
-def _why_nothing(argv: Sequence[str], command: Sequence[str], failure: str) -> str:
+def _why_nothing(command: Sequence[str], failure: str) -> str:
     """Why a program left no run, and what to do."""
+    typed = shlex.join(command[1:])
+    if failure.startswith(UNIMPORTABLE):
+        return (
+            f"{failure}\n  likely cause: reenact is installed in another environment than the program's\n"
+            f"  next: reenact record -- {shlex.quote(sys.executable)} {typed}"
+        )
     if failure:
-        return f"not recorded: {failure}\n  next: reenact doctor"
+        return f"{failure}\n  next: reenact doctor"
     option = ignores_boot(command)
     if option:
         return (
-            f"not recorded: Python was started with {option}, which keeps it from loading reenact\n"
-            f"  next: reenact record -- the same command without {option}"
+            f"Python was started with {option}, which keeps it from loading reenact\n"
+            f"  next: the same command without {option}"
         )
     return (
-        f"not recorded: {argv[0]} started no Python interpreter that loads reenact\n"
-        "  likely cause: it is not a Python program, or runs in an environment where reenact is not installed\n"
+        f"{command[0]} started no Python interpreter that loads reenact\n"
+        "  likely cause: it is not a Python program, or clears its environment\n"
         "  next: reenact record -- python …"
     )
 

@@ -8,10 +8,13 @@ import sys
 from importlib import import_module
 from typing import Any, Final
 
-__all__ = ["VARIABLE", "activate"]
+__all__ = ["UNIMPORTABLE", "VARIABLE", "activate"]
 
 VARIABLE: Final = "REENACT_BOOT"
 """Environment variable that names the private directory of one boot."""
+
+UNIMPORTABLE: Final = "reenact cannot be imported"
+"""How the failure begins that ``sitecustomize`` reports where this module cannot be loaded."""
 
 _BEGINNERS: Final = {"record": "reenact.recording.process", "replay": "reenact.replaying.process"}
 """Who begins, by mode: a module with ``begin(instructions: dict) -> None``. A closed table: data names no code."""
