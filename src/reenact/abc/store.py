@@ -72,6 +72,10 @@ class Recording(Protocol):
         """
         ...
 
+    def holds(self, payload: Payload | None, data: bytes) -> bool:
+        """Whether ``payload`` is exactly ``data``, by its digest; nothing is fetched."""
+        ...
+
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
         """Segments of a stream: (delivery number, microseconds since the run began, bytes). Pages; never the
         whole stream in memory. The segments are checked against the stream's digest at the end."""

@@ -128,7 +128,7 @@ class Rules:
         self, rule: str, head: Mapping[str, Json], body: bytes, other_head: Mapping[str, Json], other_body: bytes
     ) -> bool:
         """Whether two calls under one rule are the same; equal bytes are found to be equal without parsing."""
-        if body == other_body and _plain(rule, head) == _plain(rule, other_head):
+        if body == other_body and plain(rule, head) == plain(rule, other_head):
             return True
         return self.canonical(rule, head, body) == self.canonical(rule, other_head, other_body)
 
@@ -151,8 +151,8 @@ class Rules:
         return blake2b(self.canonical(rule, head, body), key=self._secret[:64], digest_size=16).hexdigest()
 
 
-def _plain(rule: str, head: Mapping[str, Json]) -> object:
-    """The part of a head that decides, uninterpreted."""
+def plain(rule: str, head: Mapping[str, Json]) -> object:
+    """The part of a head that decides, uninterpreted: equal parts and equal bodies are the same call."""
     if rule.startswith("http/"):
         return head.get("method"), head.get("url"), _content_type(head), _header(head, "content-encoding")
     return head

@@ -15,7 +15,7 @@ from typing import Literal
 
 from reenact.facts.call import Call, Effect, Failure, Stream, Value
 from reenact.facts.event import Event
-from reenact.facts.keys import Rules
+from reenact.facts.keys import Rules, plain
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import UNOWNED
 
@@ -56,8 +56,19 @@ class Matcher:
         self._rules = rules
         self._gone = gone
 
+    def identical(self, path: str, call: Call) -> Match | None:
+        """The first rung for a call whose very bytes are the recorded ones: what is hoped for, and the fast way."""
+        if path == UNOWNED:
+            return None
+        head = self._tape.lane(path).head()
+        if head is None or not self._same_kind(head, call) or not self._ordinal_agrees(head, call):
+            return None
+        if plain(call.rule, head.call.head) != plain(call.rule, call.head) or not self._tape.holds(head, call.body):
+            return None
+        return Match(head, "exact")
+
     def find(self, path: str, call: Call) -> Match | Miss:
-        """The recorded call that ``call``, issued by lane ``path``, is."""
+        """The recorded call that ``call``, issued by lane ``path`` and cleaned as the recording was, is."""
         if path == UNOWNED:
             return self._by_key_alone(call)
         head = self._tape.lane(path).head()
@@ -77,9 +88,14 @@ class Matcher:
 
     def _agrees(self, event: Event, call: Call) -> bool:
         recorded = event.call
-        if recorded.kind is not call.kind or recorded.rule != call.rule or recorded.name != call.name:
+        if not self._same_kind(event, call):
             return False
         return self._rules.same(call.rule, recorded.head, self._tape.body(event), call.head, call.body)
+
+    @staticmethod
+    def _same_kind(event: Event, call: Call) -> bool:
+        recorded = event.call
+        return recorded.kind is call.kind and recorded.rule == call.rule and recorded.name == call.name
 
     @staticmethod
     def _ordinal_agrees(event: Event, call: Call) -> bool:

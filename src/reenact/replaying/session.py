@@ -111,9 +111,12 @@ class ReplaySession:
         position = lane.issued()
         lane.data = None
         self._lanes.setdefault(lane.path, lane)
-        cleaned = self._redactor.call(call)
+        cleaned = call
         with self._lock:
-            found = self._matcher.find(lane.path, cleaned)
+            found: Match | Miss | None = self._matcher.identical(lane.path, call)
+            if found is None:
+                cleaned = self._redactor.call(call)
+                found = self._matcher.find(lane.path, cleaned)
             if isinstance(found, Match):
                 self._count(found)
                 if self.options.save:

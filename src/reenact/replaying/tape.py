@@ -82,3 +82,7 @@ class Tape:
     def body(self, event: Event) -> bytes:
         """What the recorded call asked."""
         return self._recording.body(event.request)
+
+    def holds(self, event: Event, body: bytes) -> bool:
+        """Whether the recorded call asked exactly this."""
+        return self._recording.holds(event.request, body)

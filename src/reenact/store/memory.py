@@ -372,6 +372,10 @@ class MemoryRecording:
             if isinstance(record, CheckpointTaken):
                 yield from record.slots.values()
 
+    def holds(self, payload: Payload | None, data: bytes) -> bool:
+        """See ``abc.store.Recording``."""
+        return self.body(payload) == data
+
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
         """See ``abc.store.Recording``."""
         call = self._log.calls.get(event)

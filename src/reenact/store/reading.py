@@ -196,6 +196,12 @@ class SqliteRecording:
             return b"".join(data for _, _, data in self.parts(row[0] & LOW))
         raise missing(text, self._run.id, self._event_with(text))
 
+    def holds(self, payload: Payload | None, data: bytes) -> bool:
+        """See ``abc.store.Recording``."""
+        if payload is None:
+            return not data
+        return payload.size == len(data) and self._hasher.of(data).hex() == payload.digest
+
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
         """See ``abc.store.Recording``. Each row is checked before any of its bytes is given."""
         row = self._reading.row("SELECT digest, ended, crc FROM stream WHERE id = ?", (self._first | event,))
