@@ -20,6 +20,7 @@ from reenact.interfaces.cli.commands.ls import outcome
 from reenact.interfaces.cli.opening import store_url
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.recording.command import run_command
+from reenact.seams.boot.parent import end_like
 from reenact.timetravel import preview
 from reenact.timetravel.plain import run_data
 
@@ -63,7 +64,9 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
     )
     if run is not None:
         _tell(shell, run)
-    ctx.exit(_SIGNAL - status if status < 0 else status)
+    if status < 0:
+        end_like(status)
+    ctx.exit(status)
 
 
 def _policy(settings: Settings, order: str | None) -> Policy:
