@@ -101,7 +101,7 @@ def values(results: Mapping[tuple[int, str], Metrics], figure: Figure) -> dict[i
 
 
 def paired(ours: Mapping[int, float], other: Mapping[int, float], *, ours_on_top: bool) -> list[float]:
-    """Ratios, each inside one round; rounds that lack a side, or where one is lost in the noise (not above 0), are out."""
+    """Ratios, each inside one round; rounds that lack a side, or where one is not above 0, are out."""
     ratios = []
     for number, mine in sorted(ours.items()):
         theirs = other.get(number)
