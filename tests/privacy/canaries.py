@@ -42,11 +42,32 @@ SHAPES = {
 FIELDS = {
     name: f"{A}.{at}"
     for at, name in enumerate(
-        ["api_key", "apiKey", "x-api-key", "access_token", "accessToken", "refresh_token", "client_secret", "password",
-         "passwd", "passphrase", "private_key", "authorization", "secret", "aws_secret_access_key", "session_token",
-         "id_token", "DB_PASSWORD", "OPENAI_API_KEY", "webhook_secret", "credentials", "bot_token", "token"]
+        [
+            "api_key",
+            "apiKey",
+            "x-api-key",
+            "access_token",
+            "accessToken",
+            "refresh_token",
+            "client_secret",
+            "password",
+            "passwd",
+            "passphrase",
+            "private_key",
+            "authorization",
+            "secret",
+            "aws_secret_access_key",
+            "session_token",
+            "id_token",
+            "DB_PASSWORD",
+            "OPENAI_API_KEY",
+            "webhook_secret",
+            "credentials",
+            "bot_token",
+            "token",
+        ]
     )
-}  # fmt: skip
+}
 """Recognised by the name of the field they stand in."""
 
 HEADERS = {
@@ -79,10 +100,11 @@ LOOK_ALIKES: list[Any] = [
     {"code": "client = OpenAI(api_key=os.environ['OPENAI_API_KEY'])"},
     {"url": "git@github.com:owner/repo.git", "mail": "someone@example.com"},
     {"url": "https://example.com/a?page=2&key=users:1"},
-    {"sha": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "uuid": "0198c5a2-7c1e-7abc-8def-0123456789ab"},
+    {"sha": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
+    {"uuid": "0198c5a2-7c1e-7abc-8def-0123456789ab"},
     {"password": "", "secret": None, "api_key": "${API_KEY}", "token": "<token>", "client_secret": "***"},
-    {"image": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="},
-]  # fmt: skip
+    {"image": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhg=="},
+]
 
 
 def issued(body: bytes = b"", url: str = "https://h.example/v1", headers: Any = (), event: int = 0) -> CallIssued:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import itertools
 import json
 import time
 from typing import Any
@@ -15,7 +16,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Fidelity, Kind, Value
+from reenact.facts.call import Call, End, EndKind, ErrorFact, Failure, Fidelity, Value
 from reenact.facts.keys import canonical
 from reenact.facts.record import (
     CallSettled,
@@ -31,7 +32,7 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Entry, Run
 from reenact.privacy import CredentialRedactor, make_redactor
-from tests.privacy.canaries import A, FIELDS, HEADERS, LOOK_ALIKES, SHAPES, arrived, issued, nested
+from tests.privacy.canaries import FIELDS, HEADERS, LOOK_ALIKES, SHAPES, A, arrived, issued, nested
 
 EOF = End(EndKind.EOF)
 
@@ -180,7 +181,7 @@ def body_of(records: list[Record]) -> bytes:
 
 def streamed(body: bytes, cuts: list[int], **head: Any) -> list[Record]:
     places = [0, *sorted(cuts), len(body)]
-    parts = [body[a:b] for a, b in zip(places, places[1:], strict=False)]
+    parts = [body[a:b] for a, b in itertools.pairwise(places)]
     segments = [SegmentArrived(0, n, part, n + 2) for n, part in enumerate(parts)]
     return [arrived(**head), *segments, StreamEnded(0, 99, EOF, 99)]
 
@@ -267,7 +268,7 @@ def test_a_clean_compressed_body_stays_as_it_came(encoding: str) -> None:
     packed = PACKERS[encoding](b'{"answer": "42"}' * 50)
     records = streamed(packed, [10, 20], headers=[["content-encoding", encoding]])
     assert cleaned(*records) == records
-    cut_off = records[:-2] + [StreamEnded(0, 9, End(EndKind.CLOSED))]
+    cut_off = [*records[:-2], StreamEnded(0, 9, End(EndKind.CLOSED))]
     assert cleaned(*cut_off) == cut_off
 
 
@@ -305,9 +306,26 @@ def test_what_the_agent_prints_is_joined_across_writes() -> None:
 # -- properties --------------------------------------------------------------------------------------------------------
 
 pieces = st.sampled_from(
-    [*SHAPES.values(), *(json.dumps({name: value}) for name, value in FIELDS.items()), "password=", "Bearer ", '"', "\\", "\n",
-     " ", "hello", "~rxk", "~", "token", '"api_key": "', "https://u:", "@h", "sk-", "}"]
-)  # fmt: skip
+    [
+        *SHAPES.values(),
+        *(json.dumps({name: value}) for name, value in FIELDS.items()),
+        "password=",
+        "Bearer ",
+        '"',
+        "\\",
+        "\n",
+        " ",
+        "hello",
+        "~rxk",
+        "~",
+        "token",
+        '"api_key": "',
+        "https://u:",
+        "@h",
+        "sk-",
+        "}",
+    ]
+)
 texts = st.lists(pieces, max_size=6).map("".join)
 
 

@@ -44,8 +44,8 @@ _SHAPES = re.compile(
     + rb"|(?P<bot>\d{8,10}:)AA[\w-]{33}(?![\w-]))"
 )
 _PAIRS = frozenset(
-    b"gi sk ey AK AS AB AC AG AI AN AP AR gh gl xo xa hf np py rk pk wh gs r8 pp nv tv fc ls pc do sh da ke EA sq sn dc AT"
-    b" fi se nt tf pa li ph fw cs es vo".split()
+    b"gi sk ey AK AS AB AC AG AI AN AP AR gh gl xo xa hf np py rk pk wh gs r8 pp nv tv fc ls pc do sh da ke EA sq sn"
+    b" dc AT fi se nt tf pa li ph fw cs es vo".split()
 )
 """How the shapes begin; those that begin outside a run of word characters are in ``_OUTSIDE``."""
 _OUTSIDE = re.compile(rb"(?:ya29\.|SG\.|1//|\d{8,10}:)\Z")

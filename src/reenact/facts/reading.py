@@ -1,0 +1,93 @@
+"""Reading: one model call, told the same way whichever provider's protocol it was made in.
+
+A reading is derived from the recorded bytes, which stay the truth; it can be made again at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from reenact.facts.call import Json
+
+_LARGE = ("system", "messages", "tools")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A model call.
+
+    Attributes:
+        dialect: The protocol: ``openai.chat``, ``openai.responses`` or ``anthropic.messages``.
+        provider: Who answered, from the host: ``openai``, ``azure``, ``groq`` …; the host itself where unknown.
+        region: Region in the host name; empty where it names none.
+        model_asked, model_answered: Names of the model in request and response; empty where they name none.
+        params: Parameters of the request as sent (``temperature``, ``top_p``, ``seed`` …), the most tokens under
+            ``max_tokens`` whatever its protocol calls it, and ``fingerprint`` as the response gave it.
+        system: The system prompt in full.
+        messages: The conversation: ``role`` and ``text``, and where there are any ``tool_calls`` (``id``, ``name``,
+            ``arguments``), ``tool_results`` (``id``, ``text``), ``thinking``, ``other`` (kinds of further parts).
+        tools: Tools offered: ``name``, ``description``, ``schema``; hosted ones with their ``type``.
+        tools_hash: Digest of the tools as sent; empty where none were.
+        tool_calls: Tools the model wants called: ``id``, ``name``, ``arguments`` (text as sent, or data).
+        text: What the model said.
+        thinking: What it disclosed of its reasoning.
+        finish: Why it stopped, in the provider's word.
+        usage: Tokens as the provider counted them: ``tokens_in`` (cached ones among them), ``tokens_out`` (reasoning
+            among them), ``cached``, ``reasoning``; ``input`` and ``output`` are the first two again.
+        stateless: Whether the request changes nothing on the provider's side.
+        streamed: Whether the response was a stream of events.
+        error: ``status``, ``type``, ``message`` of a refusal or of a failure inside the stream; None on success.
+        partial: Whether something could not be read: the response is cut off, or is not what its protocol says.
+        response_id: Identity the provider gave the answer.
+    """
+
+    dialect: str
+    provider: str = ""
+    region: str = ""
+    model_asked: str = ""
+    model_answered: str = ""
+    params: Mapping[str, Json] = field(default_factory=dict)
+    system: str = ""
+    messages: tuple[Json, ...] = ()
+    tools: tuple[Json, ...] = ()
+    tools_hash: str = ""
+    tool_calls: tuple[Json, ...] = ()
+    text: str = ""
+    thinking: str = ""
+    finish: str = ""
+    usage: Mapping[str, int] = field(default_factory=dict)
+    stateless: bool = False
+    streamed: bool = False
+    error: Mapping[str, Json] | None = None
+    partial: bool = False
+    response_id: str = ""
+
+    def to_json(self, *, brief: bool = False) -> dict[str, Json]:
+        """The reading as JSON-able data, fields of no content left out.
+
+        Args:
+            brief: Leave out what the request repeats from call to call (system prompt, messages, tools): a run that
+                keeps readings then grows with what is new.
+        """
+        out: dict[str, Json] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value in (None, "", (), {}, False) or (brief and one.name in _LARGE):
+                continue
+            out[one.name] = list(value) if isinstance(value, tuple) else dict(value) if one.name in _MAPS else value
+        return out
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Reading:
+        """The inverse of ``to_json``; fields of a later version are passed over."""
+        known = {one.name for one in fields(cls)}
+        kept: dict[str, Any] = {"dialect": ""}
+        for name, value in data.items():
+            if name in known:
+                kept[name] = tuple(value) if isinstance(value, list) else value
+        return cls(**kept)
+
+
+_MAPS = ("params", "usage", "error")

@@ -1,0 +1,11 @@
+"""Model calls inside recorded exchanges: recognised, and read into one neutral form.
+
+Pure readings: nothing here touches the world. ``recognise`` says which protocol a request speaks, ``read`` tells the
+whole call, ``stateless_model_request`` whether asking again would change anything.
+"""
+
+from __future__ import annotations
+
+from reenact.seams.dialects.recognition import read, recognise, stateless_model_request
+
+__all__ = ["read", "recognise", "stateless_model_request"]

@@ -1,0 +1,167 @@
+"""Anthropic's messages, at their own host and inside Bedrock and Vertex."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reenact.facts.call import Json
+from reenact.seams.dialects.dialect import (
+    Answered,
+    Asked,
+    compact,
+    failure,
+    listing,
+    mapping,
+    parameters,
+    text,
+    usage,
+)
+
+_ELSEWHERE = re.compile(r"/publishers/anthropic/models/([^/:]+):(?:stream)?[rR]awPredict$|/model/([^/]+)/invoke$")
+_NOT_PARAMETERS = ("model", "messages", "system", "tools")
+_STATEFUL = re.compile(rb'"(?:web_search|web_fetch|code_execution|tool_search|mcp_|container|advisor)')
+_OWN = re.compile(r"(?:custom|bash|text_editor|computer|memory)(?:_\d+)?\Z")
+
+
+class AnthropicMessages:
+    """``POST …/messages``."""
+
+    name = "anthropic.messages"
+
+    def speaks(self, path: str, body: bytes) -> bool:
+        """By the end of the path and the messages in the body."""
+        if b'"messages"' not in body:
+            return False
+        return path.endswith("/messages") or (b'"anthropic_version"' in body and _ELSEWHERE.search(path) is not None)
+
+    def stateless(self, body: bytes) -> bool:
+        """Unless a hosted tool or server acts for it, or a container keeps what it did."""
+        if _STATEFUL.search(body) is None:
+            return True
+        request = json.loads(body)
+        if request.get("mcp_servers") or request.get("container"):
+            return False
+        return all(_OWN.match(text(mapping(one).get("type")) or "custom") for one in listing(request.get("tools")))
+
+    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+        """Read a request."""
+        elsewhere = _ELSEWHERE.search(path)
+        return Asked(
+            text(request.get("model")) or (elsewhere[1] or elsewhere[2] if elsewhere else ""),
+            parameters(request, _NOT_PARAMETERS, ("max_tokens",)),
+            _plain(request.get("system")),
+            [message(mapping(one)) for one in listing(request.get("messages"))],
+            [_tool(mapping(one)) for one in listing(request.get("tools"))],
+        )
+
+    def answered(self, response: Mapping[str, Any]) -> Answered:
+        """Read a message."""
+        out = Answered(text(response.get("model")), response_id=text(response.get("id")))
+        for block in map(mapping, listing(response.get("content"))):
+            _add(out, block)
+        out.finish = text(response.get("stop_reason"))
+        out.usage = counted(response.get("usage"))
+        out.error = failure(response) if response.get("error") else None
+        out.ended = bool(out.finish or response.get("error"))
+        return out
+
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+        """Join the deltas of each block."""
+        begun: dict[str, Any] = {}
+        counts: dict[str, Any] = {}
+        blocks: dict[int, dict[str, Any]] = {}
+        error = None
+        ended = False
+        for _, event in events:
+            kind = event.get("type")
+            if kind == "message_start":
+                begun = dict(mapping(event.get("message")))
+                counts.update(mapping(begun.get("usage")))
+            elif kind == "content_block_start":
+                blocks[event["index"]] = {**mapping(event.get("content_block")), "partial": ""}
+            elif kind == "content_block_delta":
+                _join(blocks.setdefault(event["index"], {"partial": ""}), mapping(event.get("delta")))
+            elif kind == "message_delta":
+                begun.update(mapping(event.get("delta")))
+                counts.update({name: value for name, value in mapping(event.get("usage")).items() if value is not None})
+            elif kind == "message_stop":
+                ended = True
+            elif kind == "error":
+                error = failure(event)
+        for block in blocks.values():
+            partial = block.pop("partial")
+            if partial:
+                block["input"] = partial
+        content = [blocks[index] for index in sorted(blocks)]
+        out = self.answered({**begun, "content": content, "usage": counts})
+        out.error, out.ended = error, ended
+        return out
+
+
+def _join(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
+    for name in ("text", "thinking"):
+        if isinstance(delta.get(name), str):
+            block.setdefault("type", name)
+            block[name] = text(block.get(name)) + delta[name]
+    block["partial"] += text(delta.get("partial_json"))
+
+
+def _add(out: Answered, block: Mapping[str, Any]) -> None:
+    kind = block.get("type")
+    if kind == "text":
+        out.text += text(block.get("text"))
+    elif kind == "thinking":
+        out.thinking += text(block.get("thinking"))
+    elif kind == "tool_use":
+        out.tool_calls.append(_called(block))
+
+
+def _called(block: Mapping[str, Any]) -> dict[str, Json]:
+    return {"id": text(block.get("id")), "name": text(block.get("name")), "arguments": block.get("input")}
+
+
+def _tool(one: Mapping[str, Any]) -> dict[str, Json]:
+    if "input_schema" not in one:
+        return dict(one)
+    schema = one["input_schema"]
+    return {"name": text(one.get("name")), "description": text(one.get("description")), "schema": schema}
+
+
+def _plain(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(text(mapping(block).get("text")) for block in listing(content) if mapping(block).get("text"))
+
+
+def message(one: Mapping[str, Any]) -> dict[str, Json]:
+    """A message of the conversation."""
+    out: dict[str, Json] = {"role": text(one.get("role")), "text": _plain(one.get("content"))}
+    calls, results, thinking, other = [], [], [], []
+    for block in map(mapping, listing(one.get("content"))):
+        kind = text(block.get("type"))
+        if kind == "tool_use":
+            calls.append(_called(block))
+        elif kind == "tool_result":
+            content = block.get("content")
+            said = _plain(content) or ("" if not content else compact(content))
+            result: dict[str, Json] = {"id": text(block.get("tool_use_id")), "text": said}
+            results.append(result | ({"error": True} if block.get("is_error") else {}))
+        elif kind == "thinking":
+            thinking.append(text(block.get("thinking")))
+        elif kind != "text":
+            other.append(kind)
+    named = (("tool_calls", calls), ("tool_results", results), ("thinking", "\n".join(thinking)), ("other", other))
+    out.update({name: value for name, value in named if value})
+    return out
+
+
+def counted(counts: Any) -> dict[str, int]:
+    """Tokens of a message. What was read from or written to the cache is part of what went in."""
+    counts = mapping(counts)
+    if not isinstance(counts.get("input_tokens"), int):
+        return usage(None, counts.get("output_tokens"))
+    cached, written = counts.get("cache_read_input_tokens") or 0, counts.get("cache_creation_input_tokens") or 0
+    return usage(counts["input_tokens"] + cached + written, counts.get("output_tokens"), cached)

@@ -1,0 +1,171 @@
+"""OpenAI's chat completions, and every server that is wire-compatible with them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reenact.facts.call import Json
+from reenact.seams.dialects.dialect import (
+    Answered,
+    Asked,
+    compact,
+    failure,
+    listing,
+    mapping,
+    parameters,
+    text,
+    usage,
+)
+
+_DEPLOYMENT = re.compile(r"/deployments/([^/]+)/")
+_STATEFUL = (b'"store"', b'"web_search_options"', b'"background"', b'"conversation"', b'"plugins"', b'"mcp"')
+_OWN = ("function", "custom")
+
+
+class OpenAIChat:
+    """``POST …/chat/completions``."""
+
+    name = "openai.chat"
+
+    def speaks(self, path: str, body: bytes) -> bool:
+        """By the end of the path and the messages in the body."""
+        return path.endswith("/chat/completions") and b'"messages"' in body
+
+    def stateless(self, body: bytes) -> bool:
+        """Unless it is stored, or a hosted tool acts for it."""
+        if not any(word in body for word in _STATEFUL):
+            return True
+        request = json.loads(body)
+        if any(request.get(name) for name in ("store", "background", "conversation", "plugins")):
+            return False
+        if request.get("web_search_options") is not None:
+            return False
+        return all(mapping(tool).get("type", "function") in _OWN for tool in listing(request.get("tools")))
+
+    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+        """Read a request."""
+        deployment = _DEPLOYMENT.search(path)
+        messages = [message(one) for one in listing(request.get("messages"))]
+        system = []
+        while messages and messages[0]["role"] in ("system", "developer"):
+            system.append(messages.pop(0)["text"])
+        return Asked(
+            text(request.get("model")) or (deployment[1] if deployment else ""),
+            parameters(
+                request, ("model", "messages", "tools", "functions"), ("max_completion_tokens", "max_tokens")
+            ),
+            "\n\n".join(system),
+            messages,
+            [tool(one) for one in [*listing(request.get("tools")), *listing(request.get("functions"))]],
+        )
+
+    def answered(self, response: Mapping[str, Any]) -> Answered:
+        """Read a completion: its first choice."""
+        choice = mapping((listing(response.get("choices")) or [{}])[0])
+        said = mapping(choice.get("message"))
+        calls = [called(one) for one in listing(said.get("tool_calls"))]
+        if mapping(said.get("function_call")):
+            calls.append(called({"function": said["function_call"]}))
+        return Answered(
+            text(response.get("model")),
+            text(said.get("content")) or text(said.get("refusal")),
+            text(said.get("reasoning_content")) or text(said.get("reasoning")),
+            calls,
+            text(choice.get("finish_reason")),
+            counted(response.get("usage")),
+            text(response.get("system_fingerprint")),
+            text(response.get("id")),
+            failure(response) if response.get("error") else None,
+            bool(choice) or bool(response.get("error")),
+        )
+
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+        """Join the deltas of the first choice."""
+        out = Answered(ended=False)
+        calls: dict[int, dict[str, Json]] = {}
+        for _, chunk in events:
+            if chunk.get("error"):
+                out.error = failure(chunk)
+                continue
+            out.model = text(chunk.get("model")) or out.model
+            out.response_id = text(chunk.get("id")) or out.response_id
+            out.fingerprint = text(chunk.get("system_fingerprint")) or out.fingerprint
+            out.usage = counted(chunk.get("usage")) or counted(mapping(chunk.get("x_groq")).get("usage")) or out.usage
+            for choice in listing(chunk.get("choices")):
+                if choice.get("index", 0) == 0:
+                    _add(out, calls, mapping(choice.get("delta")))
+                    out.finish = text(choice.get("finish_reason")) or out.finish
+        out.tool_calls = [calls[index] for index in sorted(calls)]
+        out.ended = bool(out.finish)
+        return out
+
+
+def _add(out: Answered, calls: dict[int, dict[str, Json]], delta: Mapping[str, Any]) -> None:
+    out.text += text(delta.get("content")) or text(delta.get("refusal"))
+    out.thinking += text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
+    for n, piece in enumerate(listing(delta.get("tool_calls"))):
+        index = piece.get("index")
+        call = calls.setdefault(index if isinstance(index, int) else n, {"id": "", "name": "", "arguments": ""})
+        function = mapping(piece.get("function")) or mapping(piece.get("custom"))
+        call["id"] = text(piece.get("id")) or call["id"]
+        call["name"] += text(function.get("name"))
+        call["arguments"] += text(function.get("arguments")) or text(function.get("input"))
+
+
+def counted(counts: Any) -> dict[str, int]:
+    """Tokens of a completion."""
+    counts = mapping(counts)
+    return usage(
+        counts.get("prompt_tokens"),
+        counts.get("completion_tokens"),
+        mapping(counts.get("prompt_tokens_details")).get("cached_tokens"),
+        mapping(counts.get("completion_tokens_details")).get("reasoning_tokens"),
+    )
+
+
+def called(one: Mapping[str, Any]) -> dict[str, Json]:
+    """A tool call of an assistant."""
+    function = mapping(one.get("function")) or mapping(one.get("custom"))
+    arguments = function.get("arguments", function.get("input", ""))
+    return {"id": text(one.get("id")), "name": text(function.get("name")), "arguments": arguments}
+
+
+def tool(one: Mapping[str, Any]) -> dict[str, Json]:
+    """An offered tool."""
+    function = mapping(one.get("function")) or mapping(one.get("custom")) or one
+    if not function.get("name"):
+        return dict(one)
+    schema = function.get("parameters")
+    return {"name": function["name"], "description": text(function.get("description")), "schema": schema}
+
+
+def message(one: Mapping[str, Any]) -> dict[str, Json]:
+    """A message of the conversation."""
+    role = text(one.get("role"))
+    said, other = parts(one.get("content"))
+    if role in ("tool", "function"):
+        return {"role": "tool", "text": "", "tool_results": [{"id": text(one.get("tool_call_id")), "text": said}]}
+    out: dict[str, Json] = {"role": role, "text": said}
+    calls = [called(mapping(call)) for call in listing(one.get("tool_calls"))]
+    if calls:
+        out["tool_calls"] = calls
+    if other:
+        out["other"] = other
+    return out
+
+
+def parts(content: Any) -> tuple[str, list[str]]:
+    """Text of a content, and the kinds of its parts that are none."""
+    if not isinstance(content, list):
+        return (content, []) if isinstance(content, str) else ("" if content is None else compact(content), [])
+    said, other = [], []
+    for part in content:
+        piece = part if isinstance(part, str) else mapping(part).get("text", mapping(part).get("refusal"))
+        if isinstance(piece, str):
+            said.append(piece)
+        else:
+            other.append(text(mapping(part).get("type")))
+    return "\n".join(said), other

@@ -1,0 +1,1 @@
+"""Tests of the readings of model calls."""
