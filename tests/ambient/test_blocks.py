@@ -100,6 +100,13 @@ def test_questions_of_a_block_are_crossings(session: _Printing) -> None:
     assert builtins.input is real
 
 
+def test_a_recorded_read_that_is_larger_than_the_buffer_is_handed_out_in_parts(session: _Printing) -> None:
+    with listening(session):
+        raw = stdin.RawInput(0)
+        assert [raw.read(4), raw.read(4), raw.read(4)] == [b"+for", b"ty-t", b"wo"]
+    assert len(session.asked) == 1
+
+
 def test_the_digest_of_output_does_not_depend_on_how_it_was_cut() -> None:
     one, other, keyed = stdout.OutputDigest(), stdout.OutputDigest(), stdout.OutputDigest(b"key")
     for digest in (one, keyed):

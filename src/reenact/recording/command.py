@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -34,19 +34,17 @@ def run_command(
     store_url: str | None = None,
     policy: Policy | None = None,
     tags: Mapping[str, str] | None = None,
-    environment: Mapping[str, str] | None = None,
-    talk: Callable[[str], None] = _talk,
     **who: str | None,
 ) -> tuple[int, Run | None]:
-    """Run a program recorded, with our standard streams, process group and signals.
+    """Run a program recorded, with our environment, standard streams, process group and signals.
+
+    Where nothing was recorded, standard error says why.
 
     Args:
         argv: The command as typed.
         store_url: Where to; the store in force by default, made where there is none.
         policy: What may be kept and how.
         tags: Free labels.
-        environment: Environment of the program; ours by default.
-        talk: Says to a person that, and why, nothing was recorded.
         **who: ``agent``, ``user``, ``tenant``, ``session``.
 
     Returns:
@@ -56,7 +54,7 @@ def run_command(
         UsageError: The program cannot be started.
         StoreError: The store cannot be opened; the program was not started.
     """
-    base = dict(os.environ if environment is None else environment)
+    base = dict(os.environ)
     command = find_program(argv, base.get("PATH"))
     with open_store(store_url) as store:
         url = store.url
@@ -74,13 +72,13 @@ def run_command(
         status = run_program(command, boot.environment)
         evidence = git.facts()
         if not boot.began:
-            talk(f"reenact: not recorded: {_why_nothing(command, boot.failure)}")
+            _talk(f"reenact: not recorded: {_why_nothing(command, boot.failure)}")
             return status, None
     try:
         with open_store(url) as store:
             return status, _concluded(store, run_id, status, evidence)
     except ReenactError as error:
-        talk(f"reenact: the run was recorded but cannot be read back: {error}")
+        _talk(f"reenact: the run was recorded but cannot be read back: {error}")
         return status, None
 
 
