@@ -79,7 +79,7 @@ def in_context() -> BaseException:
         try:
             raise KeyError("inner")
         except KeyError:
-            raise LookupError("outer")  # noqa: B904
+            raise LookupError("outer")
     except LookupError as error:
         return error
 
@@ -155,7 +155,9 @@ def test_it_comes_back_as_it_was(name: str) -> None:
     alike(error, decode(encode([error]).body)[0])
 
 
-plain = st.none() | st.integers() | st.text(max_size=5) | st.binary(max_size=3) | st.tuples(st.integers(), st.booleans())
+plain = (
+    st.none() | st.integers() | st.text(max_size=5) | st.binary(max_size=3) | st.tuples(st.integers(), st.booleans())
+)
 
 
 @given(
@@ -234,7 +236,9 @@ def taught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "codecs", encoding.codecs)
     monkeypatch.setitem(encoding.codecs, "x", None)  # type: ignore[arg-type]
     encoding.codecs.pop("x")
-    register_codec(f"{__name__}.Response", Codec(lambda it: {"status": it.status}, lambda cls, data: cls(data["status"])))
+    register_codec(
+        f"{__name__}.Response", Codec(lambda it: {"status": it.status}, lambda cls, data: cls(data["status"]))
+    )
 
 
 def test_a_seam_may_teach_a_class(taught: None) -> None:

@@ -55,9 +55,13 @@ hashables = st.one_of(
     st.timedeltas(),
     st.complex_numbers(),
     st.sampled_from([zone for zone in ZONES if zone is not None]),
-    st.sampled_from([..., NotImplemented, range(3), range(9, 2, -2), PurePosixPath("/a/b"), PureWindowsPath("c:\\x"), Path("ü")]),
+    st.sampled_from(
+        [..., NotImplemented, range(3), range(9, 2, -2), PurePosixPath("/a/b"), PureWindowsPath("c:\\x"), Path("ü")]
+    ),
 )
-keys = st.one_of(texts, st.sampled_from(["~", "~bytes", "~dict", "~opaque"]), st.integers(), st.tuples(texts, st.integers()))
+keys = st.one_of(
+    texts, st.sampled_from(["~", "~bytes", "~dict", "~opaque"]), st.integers(), st.tuples(texts, st.integers())
+)
 
 
 def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -85,13 +89,19 @@ def twin(left: Any, right: Any) -> bool:
     if type(left) is not type(right):
         return False
     if isinstance(left, float):
-        return (left != left and right != right) or (left == right and math.copysign(1, left) == math.copysign(1, right))
+        return (left != left and right != right) or (
+            left == right and math.copysign(1, left) == math.copysign(1, right)
+        )
     if isinstance(left, complex):
         return twin(left.real, right.real) and twin(left.imag, right.imag)
     if isinstance(left, Decimal):
         return str(left) == str(right)
     if isinstance(left, list | tuple | collections.deque):
-        return len(left) == len(right) and all(map(twin, left, right)) and getattr(left, "maxlen", 0) == getattr(right, "maxlen", 0)
+        return (
+            len(left) == len(right)
+            and all(map(twin, left, right))
+            and getattr(left, "maxlen", 0) == getattr(right, "maxlen", 0)
+        )
     if isinstance(left, dict):
         return twin(list(left.items()), list(right.items())) and getattr(left, "default_factory", 0) == getattr(
             right, "default_factory", 0
@@ -281,7 +291,11 @@ def test_records_come_back_through_the_declared_type(value: Any, declared: Any) 
 def test_no_code_of_a_record_runs_when_it_is_restored() -> None:
     back = decode(encode(DOC).body, Doc)
     assert back.title == "t!" and back.leaf.calls == ["made"]
-    assert back._seen == 7 and back.model_extra == {"extra_field": (1, 2)} and back.model_fields_set == DOC.model_fields_set
+    assert (
+        back._seen == 7
+        and back.model_extra == {"extra_field": (1, 2)}
+        and back.model_fields_set == DOC.model_fields_set
+    )
 
 
 @pytest.mark.parametrize("declared", [None, Any, dict, list[Leaf], "Leaf", TypeVar("V")], ids=str)
@@ -303,4 +317,7 @@ def test_fractions_and_sharp_edges() -> None:
     assert decode(encode(Fraction(10**5000, 3)).body) == Fraction(10**5000, 3)
     assert encode(UUID(int=5)).body == b'{"~uuid":"00000000-0000-0000-0000-000000000005"}'
     assert encode({"b": 1, "a": [1.5, None]}).body == b'{"b":1,"a":[1.5,null]}'
-    assert jsonable(encode({1: Colour.RED, "n": Point(1, Colour.RED)}).body) == {"1": "red", "n": {"x": 1, "colour": "red"}}
+    assert jsonable(encode({1: Colour.RED, "n": Point(1, Colour.RED)}).body) == {
+        "1": "red",
+        "n": {"x": 1, "colour": "red"},
+    }

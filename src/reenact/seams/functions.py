@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 import types
 import typing
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from reenact.errors import UsageError
+from reenact.errors import ReplayError, UsageError
 from reenact.facts import shapes
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.scalars import WRITE
@@ -77,6 +78,9 @@ class Seam:
         self.facts = dict(facts or {})
         self._parameters: tuple[inspect.Parameter, ...] | None = None
         self._hints: dict[str, Any] | None = None
+        # Types that a function inside a function names live in the frame that is decorating it now, and only there.
+        local = "<locals>" in getattr(function, "__qualname__", "")
+        self._near_hints = hints_of(function, _decorating_frame(function)) if local else {}
         self._surroundings: Surroundings | None = None
         if isinstance(key, str) and key not in inspect.signature(function).parameters:
             raise UsageError(
@@ -109,7 +113,7 @@ class Seam:
     def hints(self) -> dict[str, Any]:
         """Declared types by parameter, and of the ``return``; what cannot be resolved is absent."""
         if self._hints is None:
-            self._hints = hints_of(self.function)
+            self._hints = {**self._near_hints, **hints_of(self.function)}
         return self._hints
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,11 +139,25 @@ class Seam:
         return bound
 
 
-def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The declared types of a function; those that name what does not exist at run time are absent."""
+def _decorating_frame(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """Local variables of the nearest frame of the function's own module."""
+    space = getattr(function, "__globals__", None)
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals is not space:
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame.f_locals if frame is not None else {}
+
+
+def hints_of(function: Callable[..., Any], near: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The declared types of a function; those that name what does not exist at run time are absent.
+
+    Args:
+        function: The function.
+        near: Further names that its annotations may use.
+    """
     target: Any = function if hasattr(function, "__annotations__") else type(function).__call__
     try:
-        return typing.get_type_hints(target)
+        return typing.get_type_hints(target, localns=near and dict(near))
     except Exception:
         pass
     found: dict[str, Any] = {}
@@ -150,7 +168,8 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     for name, hint in annotations.items():
         try:
             one = types.SimpleNamespace(__annotations__={name: hint})
-            found.update(typing.get_type_hints(one, globalns=getattr(target, "__globals__", {})))
+            space = getattr(target, "__globals__", {})
+            found.update(typing.get_type_hints(one, globalns=space, localns=near and dict(near)))
         except Exception:
             continue
     return found
@@ -259,7 +278,7 @@ class SeamCall:
         if error is not None:
             return Failure(describe_error(error), changes.body, head)
         given = self._given(result)
-        encoded = encode(result)
+        encoded = encode(result, sort_sets=self.observed)  # what always runs is compared, never handed out
         if given is not None:
             head["same"] = given
         else:
@@ -284,6 +303,16 @@ class SeamCall:
             UnreplayableRun: It needs a live value, or a class that is not declared or loaded.
             Divergence: What it changed is not what it was.
         """
+        try:
+            made, error = self._restore(outcome)
+        except ReplayError as problem:
+            self._lane.session.fault(problem)  # it sticks, whatever the agent does with it
+            raise
+        if error is not None:
+            throw(error)
+        return made
+
+    def _restore(self, outcome: Value | Failure) -> tuple[Any, BaseException | None]:
         seam = self._seam
         made: Any = None
         error = restore_error(outcome.error) if isinstance(outcome, Failure) else None
@@ -294,9 +323,7 @@ class SeamCall:
             look = self._before if self._before is not None else Look()
             declared = {"args." + name: hint for name, hint in seam.hints.items()}
             reapply(outcome.changes, look, declared, seam.surroundings.assign, seam.name)
-        if error is not None:
-            throw(error)
-        return made
+        return made, error
 
 
 def _evidence(changes: Changes) -> dict[str, Json]:

@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from reenact.facts.encoding import codec_of, encode
-from reenact.facts.scalars import WRITE
+from reenact.facts.scalars import INTEGER_LIMIT, WRITE
 from reenact.facts.shapes import (
     dictionary_of,
     has_plain_metaclass,
@@ -108,7 +108,7 @@ class Look:
         kind = type(value)
         exact = has_plain_metaclass(kind)
         if exact and kind in _ATOMS:
-            return ("v", value) if kind is not bool and kind is not float else ("v", (kind.__name__, repr(value)))
+            return ("v", _exact(value))
         if exact and kind in WRITE and kind is not bytearray:
             return ("x", encode(value).body)
         number = self._numbers.get(id(value))
@@ -144,7 +144,8 @@ class Look:
         return ("opaque", shape.name)
 
     def _pairs(self, held: dict[Any, Any]) -> tuple[tuple[Any, Part], ...]:
-        return tuple((_key(key), self._part(value)) for key, value in list(dict.items(held)))
+        items = OrderedDict.items(held) if issubclass(type(held), OrderedDict) else dict.items(held)
+        return tuple((_key(key), self._part(value)) for key, value in list(items))
 
 
 _BASES: tuple[tuple[type, Any], ...] = (
@@ -152,6 +153,14 @@ _BASES: tuple[tuple[type, Any], ...] = (
     (list, lambda item: list(list.__iter__(item))),
     (tuple, lambda item: list(tuple.__iter__(item))),
 )
+
+
+def _exact(value: Any) -> Any:
+    """A scalar in a form whose equality minds the type, and whose ``repr`` no limit forbids."""
+    kind = type(value)
+    if kind is bool or kind is float:
+        return (kind.__name__, repr(value))
+    return ("int", hex(value)) if kind is int and not -INTEGER_LIMIT < value < INTEGER_LIMIT else value
 
 
 def _key(key: Any) -> Any:
@@ -309,7 +318,8 @@ class _Writer:
         if kind == "bytearray":
             return ["bytearray", "", json.loads(encode(content[2]).body)]
         if kind == "set":
-            return ["set", "", [json.loads(part) for part in content[2]]]
+            # In the order they lie in, not the sorted one that looks compare: the agent may iterate.
+            return ["set", "", [json.loads(encode(part).body) for part in list(self._after.objects[number])]]
         groups = content[2:]
         if kind in SEQUENCES:
             return [kind, name, [self.part(part) for part in groups[0]], *map(self._pairs, groups[1:])]
@@ -333,4 +343,6 @@ def _atom(value: Any) -> Any:
     if type(value) is not tuple:
         return value
     name, text = value
+    if name == "int":
+        return int(text, 16)
     return text == "True" if name == "bool" else float(text)

@@ -85,7 +85,7 @@ class Passage:
                 effect=Effect.NONE,
                 rule=RULE,
                 head=head,
-                body=encode(state).body,
+                body=encode(state, sort_sets=True).body,
                 media=MEDIA,
                 channel=f"step/{name}",
                 source=calling_line(2),
@@ -131,7 +131,7 @@ class Passage:
             self._checkpoint("out", state)
             if error is not None:
                 return Failure(describe_error(error))
-            encoded = encode(state)
+            encoded = encode(state, sort_sets=True)
             return Value(encoded.body, MEDIA, head={"opaque": list(encoded.opaque)} if encoded.opaque else {})
         except Exception as fault:
             self._faulted(fault)
@@ -154,8 +154,8 @@ class Passage:
 def slots(state: Any) -> Mapping[str, bytes]:
     """A state as checkpoint slots: one for each key of a dictionary, else a single one without a name."""
     if type(state) is dict and all(type(key) is str and key for key in state):
-        return {key: encode(value).body for key, value in list(state.items())}
-    return {"": encode(state).body}
+        return {key: encode(value, sort_sets=True).body for key, value in list(state.items())}
+    return {"": encode(state, sort_sets=True).body}
 
 
 class Step:
@@ -166,9 +166,12 @@ class Step:
     def __init__(self, name: str, state: Any) -> None:
         self._name = name
         self._state = state
-        self._open: list[Passage] = []
+        self._open: list[Passage | None] = []
 
     def __enter__(self) -> Any:
+        if not lanes._sessions:
+            self._open.append(None)
+            return self._state
         passage = Passage(self._name, self._state)
         passage.enter()
         self._open.append(passage)
@@ -177,7 +180,9 @@ class Step:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._open.pop().end(self._state, error).wait()
+        passage = self._open.pop()
+        if passage is not None:
+            passage.end(self._state, error).wait()
 
     async def __aenter__(self) -> Any:
         return self.__enter__()
@@ -185,7 +190,9 @@ class Step:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._open.pop().end(self._state, error)
+        passage = self._open.pop()
+        if passage is not None:
+            await passage.end(self._state, error)
 
     def __call__(self, function: F) -> F:
         """Decorate a function: each call is one passage through the step."""

@@ -1,0 +1,1 @@
+"""Tools, models, retrievers and steps."""
