@@ -140,16 +140,20 @@ class Gate(ABC):
 
     unblocked = started
 
-    def pump(self, *, settled: bool = True) -> bool:
-        """Release one delivery if one may go. Locked. ``settled``: as for ``choose``; else it goes without proof."""
+    def pump(self, *, settled: bool = True, once: bool = False) -> bool:
+        """Release one delivery if one may go. Locked. ``settled``: as for ``choose``; else it goes without proof.
+
+        A delivery for a loop whose thread waits here itself (a blocking call in a coroutine) makes nothing run: then
+        the next one goes too, unless ``once`` is set by who has put the count aside."""
         if self.closed:
             return False
+        released = False
         while True:
             waiter = self.choose(settled)
             if waiter is None:
                 if self.virtual:
                     self.attend(self)
-                return False
+                return released
             del self.waiting[waiter.tag]
             if waiter.alive is not None and not waiter.alive():
                 continue
@@ -157,7 +161,9 @@ class Gate(ABC):
             self.passes += 1
             self.running += 1
             waiter.wake()
-            return True
+            released = True
+            if once or self.running > 0:
+                return True
 
     # --- taking a turn -----------------------------------------------------------------------------------------
 

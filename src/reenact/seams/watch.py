@@ -106,7 +106,7 @@ class Watch:
     @staticmethod
     def _release(gate: Gate, *, settled: bool) -> None:
         running, gate.running = gate.running, 0
-        gate.pump(settled=settled)
+        gate.pump(settled=settled, once=True)
         gate.running += running
 
 
