@@ -47,9 +47,7 @@ def closing(run: Run, status: Status = Status.OK, **fields: Any) -> RunClosed:
 def issued(event: int, body: bytes = b'{"query":"x"}', **fields: Any) -> CallIssued:
     """A tool is called; fields of ``CallIssued`` or ``Call`` may be given."""
     own = {
-        name: fields.pop(name)
-        for name in ("lane", "position", "parent", "at_us", "fidelity", "note")
-        if name in fields
+        name: fields.pop(name) for name in ("lane", "position", "parent", "at_us", "fidelity", "note") if name in fields
     }
     call: dict[str, Any] = {
         "kind": Kind.TOOL, "name": "search_docs", "effect": Effect.READ, "rule": "value/1", "media": "application/json",

@@ -83,9 +83,7 @@ def _enclosing(recording: Recording, at: Event) -> set[int]:
     return found
 
 
-def _state(
-    recording: Recording, steps: list[Event], at: Event, inside: set[int]
-) -> tuple[Event | None, Json]:
+def _state(recording: Recording, steps: list[Event], at: Event, inside: set[int]) -> tuple[Event | None, Json]:
     """The nearest step and its state; the first that kept any."""
     nearest: Event | None = None
     for step in _nearest_first(steps, at, inside):

@@ -76,6 +76,8 @@ def connect_writing(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA fullfsync = 1")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
+        # A log that was brought in is cut when it is begun anew, so that its length says how much is in it.
+        connection.execute("PRAGMA journal_size_limit = 0")
     except sqlite3.Error as error:
         raise explain(error, path.name) from error
     return connection
@@ -171,7 +173,8 @@ class Writing:
         path: The file.
     """
 
-    CHECKPOINT_PAGES = 2048
+    CHECKPOINT_BYTES = 4 << 20
+    """Growth of the write-ahead log after which it is worth bringing in."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -179,6 +182,7 @@ class Writing:
         self._connection: sqlite3.Connection | None = connect_writing(path)
         self._pid = os.getpid()
         self._wal = path.with_name(path.name + "-wal")
+        self._brought_in = 0
         _opened.add(self)
 
     @contextmanager
@@ -208,16 +212,23 @@ class Writing:
                 if durable:
                     connection.execute("PRAGMA synchronous = NORMAL")
 
-    def checkpoint(self, *, least_pages: int = 0) -> None:
-        """Bring the write-ahead log into the file, if it is long; never waits for readers or other writers.
+    def checkpoint(self, *, least_growth: int = 0) -> None:
+        """Bring the write-ahead log into the file; never waits for readers or other writers.
 
         Called by writer threads only, between transactions.
+
+        Args:
+            least_growth: Do nothing if it grew by fewer bytes since the last time.
         """
         try:
-            if least_pages and self._wal.stat().st_size < least_pages * 4096:
-                return
+            size = self._wal.stat().st_size
         except OSError:
             return
+        if size < self._brought_in:
+            self._brought_in = 0
+        if least_growth and size - self._brought_in < least_growth:
+            return
+        self._brought_in = size
         if self._pid != os.getpid():
             return
         with self._lock:

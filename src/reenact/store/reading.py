@@ -22,8 +22,9 @@ from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT
 from reenact.store.streams import FIRST_LINK, Chunk, Part, parts_of, said_of
 
 PAGE = 256
-"""Rows fetched at a time."""
+"""Most rows fetched at a time; the first page of a walk is smaller, for those who want one row."""
 
+_FIRST_PAGE = 16
 _CHUNK_PAGE = 8
 _SMALL = 4096
 _CACHED = 1024
@@ -110,8 +111,9 @@ class SqliteRecording:
         sql = f"{_EVENT} WHERE e.id > ? AND e.id <= ?{where} ORDER BY e.id LIMIT ?"
         at = self._first + max(after, -1)
         left = limit
+        page = _FIRST_PAGE
         while left is None or left > 0:
-            count = PAGE if left is None else min(PAGE, left)
+            count = page if left is None else min(page, left)
             rows = self._reading.rows(sql, (at, self._end, *values, count))
             for row in rows:
                 yield self._event(row)
@@ -119,6 +121,7 @@ class SqliteRecording:
                 return
             at = rows[-1][0]
             left = None if left is None else left - count
+            page = min(page * 4, PAGE)
 
     def count(self) -> int:
         """See ``abc.store.Recording``."""
@@ -308,7 +311,8 @@ class SqliteRecording:
         at = self._first if row is None else row[0]
         while True:
             rows = self._reading.rows(
-                "SELECT id, data, crc FROM turns WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", (at, self._end, PAGE)
+                "SELECT id, data, crc FROM turns WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
+                (at, self._end, _CHUNK_PAGE),
             )
             for address, data, crc in rows:
                 if crc32(data, address & LOW) != crc:
@@ -316,7 +320,7 @@ class SqliteRecording:
                 for delivery in unpack(data, address & LOW, paths):
                     if delivery.number >= start:
                         yield delivery
-            if len(rows) < PAGE:
+            if len(rows) < _CHUNK_PAGE:
                 return
             at = rows[-1][0] + 1
 
@@ -439,5 +443,3 @@ def _below(lane: str) -> tuple[str, tuple[str, ...]]:
 
 def _lane_fact(row: tuple[int, str, int | None, int]) -> LaneFact:
     return LaneFact(row[0] & LOW, row[1], row[2], row[3] == SCOPE)
-
-

@@ -71,9 +71,7 @@ def settled_row(record: CallSettled, digest: bytes, size: int) -> str:
 
 def head_row(record: HeadArrived) -> str:
     """The column ``came`` of a stream."""
-    return dump(
-        [record.at_us, record.delivery, record.fidelity.value, record.note, "", 0, "s", dict(record.head)]
-    )
+    return dump([record.at_us, record.delivery, record.fidelity.value, record.note, "", 0, "s", dict(record.head)])
 
 
 def ended_row(  # one value a column

@@ -67,9 +67,7 @@ def update_run(connection: sqlite3.Connection, number: int, run: Run) -> None:
     _set_tags(connection, number, tags)
 
 
-def amend_run(
-    connection: sqlite3.Connection, number: int, *, flag: str | None, tags: Mapping[str, str] | None
-) -> None:
+def amend_run(connection: sqlite3.Connection, number: int, *, flag: str | None, tags: Mapping[str, str] | None) -> None:
     """Set a person's verdict or labels."""
     body, amended = connection.execute("SELECT body, amended FROM run WHERE id = ?", (number,)).fetchone()
     said = load(amended) if amended else {"flag": None, "tags": {}}

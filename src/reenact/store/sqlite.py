@@ -6,11 +6,9 @@ they are first needed.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from _thread import allocate_lock
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,16 +17,17 @@ from reenact.abc.sources import ENTROPY, Entropy
 from reenact.errors import StoreBusy, StoreError, UsageError
 from reenact.facts.ids import is_run_id, tail
 from reenact.facts.run import Run, Status
-from reenact.store.connection import Reading, Writing, explain
+from reenact.store.connection import Reading, Writing
 from reenact.store.liveness import LiveLock, is_live
+from reenact.store.making import make_file
 from reenact.store.payloads import KeyedHash, checked, release
 from reenact.store.reading import Owner, SqliteRecording, missing
 from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of, update_run
-from reenact.store.schema import LOW, SHIFT, create
+from reenact.store.schema import LOW, SHIFT
 from reenact.store.versions import Format, check_readable, check_writable
 from reenact.store.views import Views, check_filters
-from reenact.store.words import conditions, create_index, drop_text
+from reenact.store.words import conditions, drop_text
 from reenact.store.writing import SqliteLog
 
 _PAGE = 64
@@ -48,9 +47,7 @@ class SqliteStore(Views):
         entropy: Where the secret of a new store comes from.
     """
 
-    def __init__(
-        self, path: Path, *, url: str = "", own_directory: bool = False, entropy: Entropy = ENTROPY
-    ) -> None:
+    def __init__(self, path: Path, *, url: str = "", own_directory: bool = False, entropy: Entropy = ENTROPY) -> None:
         self.path = path
         self._own_directory = own_directory
         self.url = url or f"sqlite:///{path}"
@@ -72,9 +69,7 @@ class SqliteStore(Views):
         where, values = self._conditions(filters)
         return self._filtered(reading, where, values, filters)
 
-    def _filtered(
-        self, reading: Reading, where: str, values: list[Any], filters: Mapping[str, Any]
-    ) -> Iterator[Run]:
+    def _filtered(self, reading: Reading, where: str, values: list[Any], filters: Mapping[str, Any]) -> Iterator[Run]:
         limit = filters.get("limit")
         found = 0
         for run in self._pages(reading, where, values):
@@ -405,50 +400,3 @@ def no_store(url: str) -> StoreError:
         next_command="reenact record -- python …",
         url=url,
     )
-
-
-def make_file(path: Path, entropy: Entropy, *, own_directory: bool = False) -> None:
-    """Make a new store, whole or not at all; a file that another process makes meanwhile wins.
-
-    Args:
-        path: The file.
-        entropy: Where its secret comes from.
-        own_directory: Whether its directory is the store's own.
-
-    Raises:
-        StoreError: It cannot be made.
-    """
-    draft = path.with_name(f".{path.name}.{entropy.bytes(8).hex()}")
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            create(connection, entropy.bytes(32))
-            create_index(connection)
-        if own_directory:
-            path.parent.chmod(0o700)
-            path.with_name(".gitignore").write_text("*\n", encoding="utf-8")
-        _settle(draft, path)
-    except sqlite3.Error as error:
-        raise explain(error, path.name) from error
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be made: {error.strerror}",
-            cause="its directory cannot be written",
-            next_command="reenact ls",
-        ) from error
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _settle(draft: Path, path: Path) -> None:
-    """Give a finished file its name, unless somebody was faster."""
-    try:
-        if hasattr(os, "link"):
-            os.link(draft, path)
-        else:
-            os.rename(draft, path)
-    except FileExistsError:
-        pass

@@ -118,9 +118,7 @@ def drop_text(connection: sqlite3.Connection, run: int) -> None:
     if row is None:
         return
     try:
-        connection.execute(
-            "INSERT INTO words_index(words_index, rowid, body) VALUES ('delete', ?, ?)", (run, row[0])
-        )
+        connection.execute("INSERT INTO words_index(words_index, rowid, body) VALUES ('delete', ?, ?)", (run, row[0]))
     except sqlite3.OperationalError:
         pass
     connection.execute("DELETE FROM words WHERE id = ?", (run,))

@@ -45,6 +45,9 @@ from reenact.store.words import Gathering, put_text
 NOTE_INLINE = 512
 """Longest evidence, in characters, that lies in its own row; longer ones are payloads."""
 
+_PACK = 256
+"""Most deliveries in one row: a reader unpacks a row from its beginning."""
+
 _MENTIONED_FROM = 1 << 30
 """Numbers of paths that the order mentions and no lane bears."""
 
@@ -89,7 +92,7 @@ class SqliteLog:
             raise
         batch.commit()
         if not durable:
-            self._writing.checkpoint(least_pages=Writing.CHECKPOINT_PAGES)
+            self._writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
 
     def close(self) -> None:
         """See ``abc.store.Log``. Again: nothing."""
@@ -339,7 +342,8 @@ class _Batch:
         deliveries = self._deliveries
         start = 0
         for at in range(1, len(deliveries) + 1):
-            if at < len(deliveries) and deliveries[at].number == deliveries[at - 1].number + 1:
+            follows = at < len(deliveries) and deliveries[at].number == deliveries[at - 1].number + 1
+            if follows and at - start < _PACK:
                 continue
             stretch = deliveries[start:at]
             start = at

@@ -1,0 +1,45 @@
+"""A process that records until it is killed, saying on standard output what has been acknowledged.
+
+``python -m tests.store.recorder STORE RUN_ID [fork]``
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from reenact.facts.record import SegmentArrived
+from reenact.facts.run import Run
+from reenact.store.sqlite import SqliteStore
+from tests.store.records import issued, opening, settled, streamed
+
+
+def say(word: str, number: int) -> None:
+    """One line in one write, because a forked child says things on the same pipe."""
+    os.write(1, f"{word} {number}\n".encode())
+
+
+def main(path: str, run_id: str, *more: str) -> None:
+    """Record until killed."""
+    store = SqliteStore(Path(path))
+    run = Run(run_id, started_us=1)
+    log = store.begin(run)
+    log.write([*opening(run), issued(0), *streamed(0, [b"head"], end=False)])
+    if "fork" in more and os.fork() == 0:
+        say("child", os.getpid())
+        time.sleep(60)
+        os._exit(0)
+    event = 1
+    while True:
+        log.write(
+            [issued(event, b"%d" % event * 50), settled(event), SegmentArrived(0, event, b"<%d>" % event)],
+            durable=event % 7 == 0,
+        )
+        say("ack", event)
+        event += 1
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
