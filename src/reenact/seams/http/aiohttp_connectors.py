@@ -77,9 +77,12 @@ async def body_of(lane: Lane, req: Any) -> bytes:
     """The whole body of a request, read once; the client will still send the same pieces.
 
     What an upload of the agent's own raises while it is read, is raised again where the client would have met it."""
-    payload = req._body
+    payload = req.body
     if not payload:
         return b""
+    at_hand = getattr(payload, "_value", payload)
+    if isinstance(at_hand, (bytes, bytearray)):
+        return bytes(at_hand)
     source = getattr(payload, "_iter", None)
     if source is None:
         try:

@@ -99,7 +99,7 @@ class LiveExchange:
         self._inbox.append(bytes(data))
         self._waiting += len(data)
         if self._waiting > _AHEAD:
-            self._protocol._pause_transport_reading()
+            self._flow("pause_reading")
         self.stirred()
 
     def lost(self, error: BaseException | None) -> None:
@@ -178,10 +178,16 @@ class LiveExchange:
         self._waiting -= len(item)
         with self._crossing.enter():
             if self._waiting <= _AHEAD and not self._protocol._reading_paused:
-                self._protocol._resume_transport_reading()
+                self._flow("resume_reading")
             self._own.data_received(self._protocol, item)
         if self._recorder.status == _UPGRADED:
             self._let_go()
+
+    def _flow(self, name: str) -> None:
+        try:
+            getattr(self._protocol.transport, name)()
+        except (AttributeError, NotImplementedError, RuntimeError):
+            pass  # closed meanwhile, or a transport that cannot be told
 
     def _let_go(self) -> None:
         """The connection became something else: from now on it is not followed."""
