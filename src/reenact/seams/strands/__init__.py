@@ -7,11 +7,12 @@ takes ordinals, timer identities or turns: what a live transport starts exists o
 from __future__ import annotations
 
 from reenact.seams.patching import when_imported
-from reenact.seams.strands import anyio_hooks, loops, pools, threads, uvloop_hooks
+from reenact.seams.strands import anyio_hooks, identity, loops, pools, threads, uvloop_hooks
 
 
 def install() -> None:
     """Put all hooks in place, once a process. anyio and uvloop are hooked when the program imports them."""
+    identity.install()
     loops.install()
     threads.install()
     pools.install()

@@ -22,6 +22,7 @@ from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
+from reenact.seams.strands.identity import identity, make_task
 
 _Base = asyncio.base_events.BaseEventLoop
 _base_call_at = _Base.call_at
@@ -66,26 +67,28 @@ def creating(original: Callable[..., Any]) -> Callable[..., Any]:
         near = lanes._context.get()
         if near is not None and near.expected:  # somebody nearer to the agent has numbered it already
             near.expected = False
-            task = original(self, coro, **options)
+            task = make_task(original, self, coro, near.path, options)
             lanes.adopt_task(task, near)
             return task
         lane = lanes.current()
         if lane is None:
             return original(self, coro, **options)
         if lane.below:
+            if options.get("name") is None:
+                options["name"] = "Task-below"  # takes no number that a task of the agent would have had
             task = original(self, coro, **options)
             lanes.adopt_task(task, lane)
             return task
         watch(self, lane.gate)
         child = lane.child(name_of(coro))
         if options.get("context") is not None:
-            task = original(self, coro, **options)
+            task = make_task(original, self, coro, child.path, options)
             lanes.adopt_task(task, child)
             return task
         child.expected = True  # an eager task runs its first step before we hold the task
         token = lanes._context.set(child)
         try:
-            task = original(self, coro, **options)
+            task = make_task(original, self, coro, child.path, options)
         finally:
             child.expected = False
             lanes._context.reset(token)
@@ -106,9 +109,11 @@ def submitting(original: Callable[..., Any]) -> Callable[..., Any]:
         child.expected = True
         token = lanes._context.set(child)
         try:
-            return original(coro, loop)
+            future = original(coro, loop)
         finally:
             lanes._context.reset(token)
+        future._reenact_identity = identity(child.path)
+        return future
 
     return run_coroutine_threadsafe
 

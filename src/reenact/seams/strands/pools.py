@@ -17,6 +17,7 @@ from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
+from reenact.seams.strands.identity import identity
 from reenact.seams.strands.loops import name_of
 
 _Pool = concurrent.futures.thread.ThreadPoolExecutor
@@ -116,7 +117,7 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
                 desk.queued += 1
         try:
             with lanes.inside(None):  # a worker thread that starts now is no lane
-                return original(self, Job(child, gate, desk, fn), *args, **kwargs)
+                future = original(self, Job(child, gate, desk, fn), *args, **kwargs)
         except BaseException:
             with gate.lock:
                 if ready:
@@ -125,6 +126,8 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
                 else:
                     desk.queued -= 1
             raise
+        future._reenact_identity = identity(child.path)
+        return future
 
     return submit
 

@@ -1,0 +1,1 @@
+"""The ladder by which a call finds its recording."""

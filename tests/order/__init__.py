@@ -1,0 +1,1 @@
+"""Strands, order and divergence under concurrency."""
