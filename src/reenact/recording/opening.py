@@ -98,7 +98,6 @@ class Opened:
 
     def __init__(self, run: Run, store: Store, policy: Policy, clock: Clock, *, owned: bool) -> None:
         redactor: Redactor = make_redactor(run.id, policy)
-        readings = Readings()
         self._store = store
         self._owned = owned
         self._clock = clock
@@ -115,8 +114,7 @@ class Opened:
         self.run = run
         wiring.install()
         log = store.begin(run)
-        self.session = RecordingSession(run, log, redactor, clock, policy, readings.saw, readings.work)
-        readings.tokens = self.session.tokens
+        self.session = RecordingSession(run, log, redactor, clock, policy, Readings())
 
     def close(self, status: Status, **changes: Any) -> Run:
         """End the run and release the store."""

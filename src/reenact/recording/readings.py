@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.record import CallIssued, CallSettled, HeadArrived, Noted, Record, SegmentArrived, StreamEnded
+from reenact.seams.dialects import read, recognise
 
 LARGEST = 4 << 20
 """Answers above this many bytes are read when somebody looks at them."""
@@ -62,7 +63,6 @@ class Readings:
 
     def work(self) -> list[Record]:
         """Read one exchange; empty when there is nothing to read."""
-        return []
         while self._done:
             event, exchange = self._done.popleft()
             if recognise(exchange.call.head, exchange.call.body) is None:
@@ -72,7 +72,7 @@ class Readings:
                 continue
             self.models += 1
             usage = reading.usage
-            self.tokens[0] += usage.get("input") or 0
-            self.tokens[1] += usage.get("output") or 0
-            return [Noted(event, "reading", reading.to_json())]
+            self.tokens[0] += usage.get("tokens_in", 0)
+            self.tokens[1] += usage.get("tokens_out", 0)
+            return [Noted(event, "reading", reading.to_json(brief=True))]
         return []

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import _thread
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from reenact.abc.session import Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
 from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value
-from reenact.facts.order import Tag, event_tag
+from reenact.facts.order import event_tag
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
@@ -39,7 +39,8 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Totals
 from reenact.recording.order import RecordingGate
-from reenact.recording.writer import Receipt, Writer
+from reenact.recording.readings import Readings
+from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
 from reenact.seams.ambient import pack
 from reenact.seams.lanes import Lane
@@ -161,7 +162,7 @@ class RecordingSession:
         redactor: What cleans them.
         clock: Our own clock.
         policy: What may be kept and how.
-        idle: Work for the writer when there is nothing to write.
+        readings: What makes readings of model calls when the writer is idle.
     """
 
     mode = "record"
@@ -173,8 +174,7 @@ class RecordingSession:
         redactor: Redactor,
         clock: Clock,
         policy: Policy,
-        observe: Callable[[Record], None] = lambda record: None,
-        idle: Callable[[], Iterable[Record] | None] = lambda: None,
+        readings: Readings,
     ) -> None:
         self.run = run
         self.clock = clock
@@ -190,9 +190,7 @@ class RecordingSession:
         self._reads: dict[int, Reads] = {}
         self._spent: list[Reads] = []
         self._faults: list[str] = []
-        self._observe = observe
-        self._idle = idle
-        self.tokens = [0, 0]
+        self.readings = readings
         self.gate = RecordingGate(clock, run.origin_us, policy.order, int(policy.hold_ms * 1000), self.lane_number)
         self.gate.attend = WATCH.attend
         self.writer = Writer(log, redactor, self._gather, self.fault, self._idle_work)
@@ -283,7 +281,7 @@ class RecordingSession:
 
     def put(self, record: Record) -> None:
         """Queue a record."""
-        self._observe(record)
+        self.readings.saw(record)
         self.writer.put(record)
 
     def guarded(self, note: Callable[[int | None], None], number: int | None) -> None:
@@ -335,7 +333,7 @@ class RecordingSession:
         return records
 
     def _idle_work(self) -> bool:
-        records = self._idle()
+        records = self.readings.work()
         if not records:
             return False
         for record in records:
@@ -358,10 +356,10 @@ class RecordingSession:
         counts = self._counts
         return Totals(
             events=self._events,
-            models=counts.get(Kind.MODEL, 0),
+            models=counts.get(Kind.MODEL, 0) + self.readings.models,
             tools=counts.get(Kind.TOOL, 0),
-            tokens_in=self.tokens[0],
-            tokens_out=self.tokens[1],
+            tokens_in=self.readings.tokens[0],
+            tokens_out=self.readings.tokens[1],
             deliveries=self.gate.count,
             unproven=self.gate.unproven,
         )
@@ -378,11 +376,18 @@ class RecordingSession:
         self.closed = True
         self.gate.close()
         self.writer.flush()
+        self.finish_idle_work()
         run = replace(run, totals=self.totals(), degraded=tuple(self._faults))
         self.put(RunClosed(run))
         self.writer.close()
         self.run = run
         return run
+
+    def finish_idle_work(self) -> None:
+        """Do what was left for idle time, as far as that goes quickly: its sums are part of the totals."""
+        end = self.clock.mono_us() + LAST_WORK_US
+        while self.clock.mono_us() < end and self._idle_work():
+            pass
 
 
 def _packed(reads: Reads) -> Iterator[Record]:
@@ -397,6 +402,3 @@ def _packed(reads: Reads) -> Iterator[Record]:
     for source, values in sources.items():
         data = pack(source, values)
         yield AmbientRead(reads.lane, reads.position, source, len(data).to_bytes(4, "big") + data)
-
-
-__all__ = ["ROOT", "LiveCall", "RecordingSession", "Tag", "nullcontext"]

@@ -16,11 +16,14 @@ from typing import Any
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Log
 from reenact.facts.record import Printed, Record, SegmentArrived
+from reenact.seams import lanes
 from reenact.seams.gate import post
 
 GATHER_S = 0.01
 """How long records gather before they are written; well under the 50 ms within which they must reach the file."""
 IDLE_TICKS = 20
+LAST_WORK_US = 100_000
+"""What may be spent at the end of a run on work that could be left out."""
 QUEUE_BYTES = 16 << 20
 BACKPRESSURE_S = 5.0
 
@@ -157,6 +160,7 @@ class Writer:
     # --- the writer's side -------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        lanes.adopt_thread(None)  # our own thread is no strand of the agent
         quiet = 0
         try:
             while True:

@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Callable
 
+from reenact.seams import lanes
 from reenact.seams.gate import Gate
 
 _mono_ns = time.monotonic_ns
@@ -61,6 +62,7 @@ class Watch:
         self.__init__(self._picture)  # type: ignore[misc]
 
     def _run(self) -> None:
+        lanes.adopt_thread(None)
         me = threading.get_native_id()
         while True:
             with self._lock:

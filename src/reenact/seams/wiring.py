@@ -5,6 +5,8 @@ from __future__ import annotations
 import _thread
 from reenact.facts.policy import Policy
 from reenact.seams import clock, entropy, http, strands
+from reenact.seams.dialects import stateless_model_request
+from reenact.seams.http.exchange import stateless_tests
 
 _lock = _thread.allocate_lock()
 _installed = False
@@ -20,6 +22,7 @@ def install() -> None:
         _installed = True
     strands.install()
     http.install()
+    stateless_tests.append(stateless_model_request)
 
 
 def begin() -> None:
