@@ -266,9 +266,9 @@ def replayed(agent: Callable[[], Any]) -> Any:
 
 
 def test_identity_survives() -> None:
-    result, held, other = replayed(AGENTS["dictionary"])
+    _, held, other = replayed(AGENTS["dictionary"])
     assert held["list"] is other is held["shared"] and other == [2, 1]
-    result, held, other = replayed(AGENTS["record"])
+    _, held, other = replayed(AGENTS["record"])
     assert held.notes[0] is other is held.by_name["x"] and other.text == "one changed" and type(held.notes[1]) is Note
     assert vars(held)["late"] == 5
     agent = on(cyclic, list, lambda held: held)
@@ -296,6 +296,47 @@ def test_coroutines_change_too() -> None:
     with tape.listening(playing=True):
         assert agent() == first == {"later": True}
     assert tape.kept[0].outcome.head["mutates"] == ["args.state"]  # type: ignore[union-attr]
+
+
+def test_calls_that_overlap_leave_what_both_left() -> None:
+    from reenact.seams import lanes
+
+    @tool
+    async def slowly(state: dict[str, Any], name: str, turns: int) -> None:
+        for turn in range(turns):
+            await asyncio.sleep(0)
+            state.setdefault("log", []).append((name, turn))
+
+    tape = Tape()
+
+    def agent() -> Any:
+        state: dict[str, Any] = {}
+
+        async def one(name: str, turns: int) -> None:
+            with lanes.inside(lanes.Lane(name, tape, None)):  # type: ignore[arg-type]
+                await slowly(state, name, turns)
+
+        async def main() -> None:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(one("a", 3))
+                group.create_task(one("b", 1))
+
+        asyncio.run(main())
+        return state
+
+    with tape.listening():
+        first = agent()
+    # A replay hands the answers over in the recorded order: the shorter call first.
+    assert len(first["log"]) == 4 and [kept.call.name for kept in tape.kept] == ["slowly", "slowly"]
+    before = [json.loads(kept.outcome.changes)["before"] for kept in tape.kept]  # type: ignore[union-attr]
+    assert before[0] == before[1], "both were issued before either had changed anything"
+    state: dict[str, Any] = {}
+    looks = [Look().take([("args.state", state)]) for _ in tape.kept]
+    for place in (1, 0):
+        outcome = tape.kept[place].outcome
+        assert outcome is not None
+        reapply(outcome.changes, looks[place], {}, lambda root, value: None, "slowly")
+    assert state == first
 
 
 def test_a_state_that_took_another_way_is_a_divergence() -> None:

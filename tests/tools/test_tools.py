@@ -96,16 +96,16 @@ def plain(a: int, b: str = "x", *rest: int, flag: bool = False, **more: Any) -> 
 
 
 @tool(effect="read", name="orders")
-def find(id: int) -> list[Order]:
-    did(id)
-    return [Order(id, ["a"])]
+def find(number: int) -> list[Order]:
+    did(number)
+    return [Order(number, ["a"])]
 
 
 @tool
-async def fetch(id: int) -> Answer:
+async def fetch(number: int) -> Answer:
     await asyncio.sleep(0)
-    did(id)
-    return Answer(text="t", order=Order(id, []))
+    did(number)
+    return Answer(text="t", order=Order(number, []))
 
 
 @tool
@@ -169,18 +169,15 @@ def test_a_value_comes_back_and_the_call_says_what_it_was() -> None:
 
 
 def test_records_come_back_through_the_declared_return_type() -> None:
-    first, second, tape = both(lambda: find(id=7))
+    first, second, tape = both(lambda: find(number=7))
     assert first == second and type(second[0]) is Order and tape.kept[0].call.name == "orders"
-
-    async def agent() -> Any:
-        return await asyncio.gather(fetch(1)), await fetch(2)
 
     assert tape.kept[0].call.effect is Effect.READ
 
 
 def test_coroutines() -> None:
     async def agent() -> Any:
-        return [await fetch(1), await fetch(id=2)]
+        return [await fetch(1), await fetch(number=2)]
 
     first, second, _ = both(agent)
     assert first == second and type(second[0]) is Answer and type(second[0].order) is Order
@@ -439,6 +436,7 @@ def test_an_asynchronous_generator_closed_early() -> None:
         async for item in stream:
             await stream.aclose()  # type: ignore[attr-defined]
             return item
+        return None
 
     first, second, tape = both(agent)
     assert first == second == (0, b"x") and tape.kept[0].end.kind is EndKind.CLOSED  # type: ignore[union-attr]
@@ -485,7 +483,6 @@ def test_a_generators_body_is_inside_its_call_and_its_consumer_is_not() -> None:
         ("watched", None),
         ("plain", 0),
         ("orders", None),
-    ] + [
         ("plain", 0),
         ("orders", None),
     ]

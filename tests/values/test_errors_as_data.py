@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import zoneinfo
@@ -65,7 +66,7 @@ def raised(make: Any) -> BaseException:
 def chained() -> BaseException:
     try:
         try:
-            open("no such file")
+            os.stat("no such file")
         except OSError as inner:
             raise Demanding(code=3, body={"a": (1, b"x")}) from inner
     except Demanding as error:
@@ -94,7 +95,7 @@ ERRORS: dict[str, Any] = {
     "value": lambda: ValueError("v", 1, b"x"),
     "no arguments": KeyError,
     "missing key": lambda: raised(lambda: {}["k"]),
-    "no file": lambda: raised(lambda: open("/no such file")),
+    "no file": lambda: raised(lambda: os.stat("/no such file")),
     "two files": lambda: OSError(18, "cross", "a", None, "b"),
     "connection": lambda: ConnectionResetError(104, "reset"),
     "timeout": TimeoutError,
@@ -123,6 +124,12 @@ ERRORS: dict[str, Any] = {
 }
 
 
+FIELDS = [
+    *("errno", "strerror", "filename", "filename2", "name", "path", "msg", "lineno", "offset", "text", "value"),
+    *("code", "start", "end", "object", "encoding", "reason", "where", "pos", "doc", "cmd", "output"),
+]
+
+
 def alike(left: BaseException | None, right: BaseException | None) -> None:
     if left is None or right is None:
         assert left is right
@@ -130,8 +137,7 @@ def alike(left: BaseException | None, right: BaseException | None) -> None:
     assert type(left) is type(right) and str(left) == str(right) and repr(left) == repr(right)
     assert left.args == right.args or isinstance(left, BaseExceptionGroup)
     assert left.__dict__ == right.__dict__
-    for name in ("errno", "strerror", "filename", "filename2", "name", "path", "msg", "lineno", "offset", "text", "value",
-                 "code", "start", "end", "object", "encoding", "reason", "where", "pos", "doc", "cmd", "output"):  # fmt: skip
+    for name in FIELDS:
         assert getattr(left, name, None) == getattr(right, name, None)
     assert left.__suppress_context__ == right.__suppress_context__
     alike(left.__cause__, right.__cause__)

@@ -158,7 +158,11 @@ def _resolve(cls: type) -> dict[str, Any]:
     try:
         return typing.get_type_hints(cls)
     except Exception:
-        return {name: hint for name, hint in getattr(cls, "__annotations__", {}).items() if not isinstance(hint, str)}
+        pass
+    try:
+        return {name: hint for name, hint in cls.__annotations__.items() if not isinstance(hint, str)}
+    except Exception:  # none, or computed late and failing
+        return {}
 
 
 def fields(cls: type, variables: dict[Any, Any], name: str) -> Candidates:
