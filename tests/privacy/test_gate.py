@@ -31,7 +31,9 @@ from reenact.facts.record import (
     StreamEnded,
 )
 from reenact.facts.run import Entry, Run
+from reenact.facts.spotting import spot
 from reenact.privacy import CredentialRedactor, make_redactor
+from reenact.privacy.memory import Spotter
 from tests.privacy.canaries import FIELDS, HEADERS, LOOK_ALIKES, SHAPES, A, arrived, issued, nested
 
 EOF = End(EndKind.EOF)
@@ -366,13 +368,13 @@ def test_matching_is_not_disturbed(shape: str, field: str) -> None:
 
 
 def test_what_cannot_be_cleaned_is_withheld_and_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    import reenact.privacy.erasing as erasing
+    import reenact.privacy.memory as memory
 
     def broken(_: bytes) -> Any:
         raise RuntimeError("broken")
 
     redactor = gate()
-    monkeypatch.setattr(erasing, "spot", broken)
+    monkeypatch.setattr(memory, "spot", broken)
     (record,) = redactor.clean(issued(SSE))
     assert record.fidelity is Fidelity.WITHHELD and "RuntimeError" in record.note  # type: ignore[union-attr]
     assert not leaks(record)
@@ -410,3 +412,33 @@ def test_a_redactor_is_made_with_a_secret_of_its_own() -> None:
     one, two = (make_redactor("run").clean(issued(headers=[["x-api-key", A]]))[0] for _ in range(2))
     assert one != two
     assert make_redactor("run").rules
+
+
+bits = st.sampled_from(
+    [
+        '{"role": "user", "content": "hello there"}',
+        '{"password": "hunter2"}',
+        SHAPES["github"],
+        "}\n",
+        "word " * 30,
+        ', "api_',
+    ]
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(bits, max_size=8), st.lists(bits, max_size=8), st.lists(bits, max_size=8), st.integers(0, 400))
+def test_remembering_what_was_looked_at_changes_nothing(
+    shared: list[str], one: list[str], two: list[str], cut: int
+) -> None:
+    lead = "{" + "x" * 4100 + " ".join(shared)
+    spotter = Spotter()
+    for tail in (one, two, one):
+        text = (lead + "".join(tail)).encode()[: len(lead) + cut]
+        assert spotter.spot(text) == spot(text)
+
+
+def test_a_long_list_of_credentials_is_cleaned_across_segments() -> None:
+    body = json.dumps({"api_keys": [f"{A}.{n}" for n in range(60)]}, indent=4).encode()
+    for size in (7, 64, 300, 1000):
+        assert not leaks(cleaned(*streamed(body, list(range(size, len(body), size)))))

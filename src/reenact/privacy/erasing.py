@@ -27,14 +27,16 @@ from reenact.facts.credentials import (
     stand_in,
     trivial,
 )
-from reenact.facts.spotting import Span, replaced, spot
+from reenact.facts.spotting import Span, replaced
+from reenact.privacy.memory import Spotter
 
 _SCHEME = re.compile(
     rb"(?i)(bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256|signature|splunk|genie-?key)\s+"
 )
 _PAIR = re.compile(rb"([^=;,\s]+)=([^;,\s\"]+)")
 _COOKIE_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "version", "priority"})
-_DATE = re.compile(rb"\d{1,2}")
+_SHORT = 512
+_REMEMBERED = 1024
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*\Z")
 _ASSIGNED = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)([=:])(.+)", re.DOTALL)
 _PARAMETER = re.compile(rb"([?&;])([\w.\-%\[\]]{1,96})=([^&#\s\"'\\<>]{1,16384})")
@@ -47,10 +49,13 @@ class Eraser:
         secret: Key of the stand-ins' digests; None: stand-ins are constants of their class, for comparing.
     """
 
-    __slots__ = ("_secret",)
+    __slots__ = ("_headers", "_secret", "_spotter", "_strings")
 
     def __init__(self, secret: bytes | None) -> None:
         self._secret = secret
+        self._spotter = Spotter()
+        self._strings: dict[str, str] = {}
+        self._headers: dict[tuple[str, str, bool], str] = {}
 
     def stand_in(self, sort: str, original: bytes, *, fit: bool) -> bytes:
         """The stand-in of one credential; what is one already stays."""
@@ -74,22 +79,43 @@ class Eraser:
         Raises:
             Exhausted: it was made to be slow.
         """
-        found = spot(data)
+        found = self._spotter.spot(data)
         if not found:
             return data
         cleaned = self.spans(data, found, fit=fit)
         return data if cleaned == data else cleaned
 
     def string(self, text: str) -> str:
-        """The same for a string."""
+        """The same for a string; short ones are remembered, because names and paths come again and again."""
+        known = self._strings.get(text)
+        if known is not None:
+            return known
         data = text.encode("utf-8", "surrogatepass")
         cleaned = self.text(data)
-        return text if cleaned is data else cleaned.decode("utf-8", "surrogatepass")
+        found = text if cleaned is data else cleaned.decode("utf-8", "surrogatepass")
+        if len(text) <= _SHORT:
+            if len(self._strings) >= _REMEMBERED:
+                self._strings.clear()
+            self._strings[text] = found
+        return found
 
     # -- HTTP ---------------------------------------------------------------------------------------------------------
 
     def url(self, url: str) -> str:
         """A URL: its user part, its query by name and shape, its path by shape."""
+        address = ("", url, False)
+        known = self._headers.get(address)
+        if known is None:
+            known = self._cleaned_url(url)
+            self._remember(address, known)
+        return known
+
+    def _remember(self, address: tuple[str, str, bool], cleaned: str) -> None:
+        if len(self._headers) >= _REMEMBERED:
+            self._headers.clear()
+        self._headers[address] = cleaned
+
+    def _cleaned_url(self, url: str) -> str:
         data = url.encode("utf-8", "surrogatepass")
         cleaned = self.text(_without_userinfo(data, self)) if b"@" in data else self.text(data)
         if b"=" in cleaned:
@@ -131,9 +157,13 @@ class Eraser:
 
     def _header_pair(self, pair: Json, fit: bool) -> Json:
         name, value = str(pair[0]), str(pair[1])
-        data = value.encode("utf-8", "surrogatepass")
-        cleaned = self.header(name.lower(), data, fit=fit)
-        return pair if cleaned == data else [pair[0], cleaned.decode("utf-8", "surrogatepass"), *pair[2:]]
+        address = (name, value, fit)
+        found = self._headers.get(address)
+        if found is None:
+            data = value.encode("utf-8", "surrogatepass")
+            found = self.header(name.lower(), data, fit=fit).decode("utf-8", "surrogatepass")
+            self._remember(address, found)
+        return pair if found == value else [pair[0], found, *pair[2:]]
 
     def header(self, name: str, value: bytes, *, fit: bool) -> bytes:
         """One header's value; its scheme (``Bearer``) stays."""
@@ -205,6 +235,10 @@ class Eraser:
 
     def json(self, value: Json, name: str = "") -> Json:
         """A JSON-able value, itself where it holds no credential; ``name`` is what it is called."""
+        if not name and isinstance(value, str):
+            return self.string(value)
+        if value is None or isinstance(value, (bool, float)):
+            return value
         lead = json.dumps(name) + ":" if name else ""
         text = (lead + json.dumps(value, ensure_ascii=False)).encode("utf-8", "surrogatepass")
         cleaned = self.text(text)

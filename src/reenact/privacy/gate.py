@@ -277,9 +277,9 @@ def _cleaned_request(eraser: Eraser, call: Call) -> tuple[Mapping[str, Json], by
         head["url"] = eraser.url(str(head["url"]))
     if "headers" in head:
         head["headers"] = eraser.headers(head["headers"])
-    others = {name: value for name, value in head.items() if name not in ("url", "headers", "method")}
-    if others:
-        head.update(eraser.json(others))
+    for name, value in call.head.items():
+        if name not in ("url", "headers", "method"):
+            head[name] = eraser.json(value, "" if isinstance(value, str) else name)
     body = call.body
     encoding = header(call.head, "content-encoding")
     undone = undo(encoding, body, _DECODED) if encoding and body else None

@@ -11,12 +11,12 @@ from typing import Generic, NamedTuple, TypeVar
 
 from reenact.facts.spotting import Exhausted, spot
 from reenact.privacy.erasing import Eraser
+from reenact.privacy.memory import context_before
 
 T = TypeVar("T")
 
 LONGEST = 64 << 10
 """Most bytes held back. A credential that is still open after as many is erased, and all that follows withheld."""
-_CONTEXT = 256
 _OVERLAP = 4096
 _DELIMITERS = (b"\n", b"}", b"]")
 
@@ -106,7 +106,7 @@ class Tail(Generic[T]):
             cleaned = cleaned[:context] + b"~" * (end - context) + cleaned[end:]
         self._clean += cleaned[context:]
         self._open = text[cut:]
-        self._context = cleaned[-_CONTEXT:]
+        self._context = cleaned[context_before([span for span in spans if span.end <= cut], len(cleaned)) :]
 
     def _cut(self, text: bytes) -> int:
         """Up to where no credential can begin that is not complete yet."""

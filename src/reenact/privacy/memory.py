@@ -1,0 +1,89 @@
+"""Memory of what was looked at before: an agent sends its conversation again at each step, and only its end is new."""
+
+from __future__ import annotations
+
+from reenact.facts.spotting import Span, spot
+
+_LEAST = 4096
+_MOST = 2 << 20
+_KEPT = 8
+_HEAD = 256
+_SETTLED = 128
+"""A span is settled by at most so many bytes after it."""
+_LONGEST_CHAIN = 16 << 10
+CONTEXT = 256
+"""Bytes before a value in which its name must stand."""
+
+
+class Spotter:
+    """Spots credentials (``facts.spotting.spot``), the beginning of a text that began so before not again.
+
+    It keeps the last few long texts of a run in memory, never longer than the run.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[bytes, list[Span]]] = {}
+
+    def spot(self, data: bytes) -> list[Span]:
+        """Every credential in ``data``.
+
+        Raises:
+            Exhausted: see there.
+        """
+        size = len(data)
+        if size < _LEAST or size > _MOST:
+            return spot(data)
+        head = data[:_HEAD]
+        known = self._known.pop(head, None)
+        if known is None:
+            found = spot(data)
+            while len(self._known) >= _KEPT:
+                del self._known[next(iter(self._known))]
+        else:
+            found = _continued(data, *known)
+        self._known[head] = (data, found)
+        return found
+
+
+def _continued(data: bytes, before: bytes, spans: list[Span]) -> list[Span]:
+    """The spans of ``data``, of which an earlier text with its spans has a common beginning."""
+    shared = shared_length(data, before)
+    limit = shared - _SETTLED
+    if shared < len(data) // 4 or limit <= 0:
+        return spot(data)
+    cut = max(data.rfind(b"}", 0, limit), data.rfind(b"\n", 0, limit)) + 1
+    for span in spans:
+        if span.start < cut < span.end:
+            cut = span.start
+    settled = [span for span in spans if span.end <= cut]
+    start = context_before(settled, cut)
+    rest = [
+        Span(span.start + start, span.end + start, span.sort, span.digits)
+        for span in spot(data[start:])
+        if span.start + start >= cut
+    ]
+    return settled + rest
+
+
+def context_before(spans: list[Span], cut: int) -> int:
+    """Where the context of what follows ``cut`` begins: a name stands before its value, and before a list of values."""
+    start = cut - CONTEXT
+    for span in reversed(spans):
+        if span.end < start or cut - span.start > _LONGEST_CHAIN:
+            break
+        start = min(start, span.start - CONTEXT)
+    return max(0, start)
+
+
+def shared_length(left: bytes, right: bytes) -> int:
+    """How many bytes two texts begin with alike; compared in halves, so at the speed of memory."""
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
