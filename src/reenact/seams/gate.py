@@ -70,6 +70,7 @@ class Gate(ABC):
         waiting: Deliveries in order of arrival.
         passes: Deliveries released so far; the watch uses it to see progress.
         loops: The loops it counts, and whether each is idle.
+        nested: Eager first steps under way: their creators run on when they wait.
         pokes: Make loops without a view of their queue look whether it is empty.
         attend: Tells the watch that something waits while others run.
     """
@@ -82,6 +83,7 @@ class Gate(ABC):
         self.waiting: dict[Tag, Waiter] = {}
         self.passes = 0
         self.loops: dict[Any, bool] = {}
+        self.nested = 0
         self.halted: Halt | None = None
         self.closed = False
         self._sleepers: dict[int, Callable[[], None]] = {}
@@ -222,7 +224,7 @@ class Gate(ABC):
             return self.take(tag)
         ready = getattr(loop, "_ready", None)
         with self.lock:
-            number = self._at_once(tag, lone=self.running == 1 and ready is not None and not ready)
+            number = self._at_once(tag, lone=self.running == 1 and not self.nested and not (ready is None or ready))
             if number is not None:
                 return number
         future = loop.create_future()

@@ -44,9 +44,11 @@ def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
         child = lane.child(name_of(args[0]) if args else "task")
         child.expected = True
         token = lanes._context.set(child)
+        child.gate.nested += 1
         try:
             return original(self, *args, **options)
         finally:
+            child.gate.nested -= 1
             child.expected = False
             lanes._context.reset(token)
 

@@ -14,6 +14,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from reenact.seams.gate import Gate
+from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 
 
@@ -55,17 +57,19 @@ class Future(asyncio.Future[Any]):
         return self._reenact_identity
 
 
-def make_task(original: Callable[..., Any], loop: Any, coro: Any, path: str, options: dict[str, Any]) -> Any:
-    """What ``loop.create_task`` makes, with the identity of the lane at ``path`` unless the agent makes its own tasks."""
+def make_task(original: Callable[..., Any], loop: Any, coro: Any, lane: Lane, options: dict[str, Any]) -> Any:
+    """What ``loop.create_task`` makes, with the identity of ``lane`` unless the agent makes its own tasks."""
     factory = loop.get_task_factory()
-    if factory is None:
-        if loop.is_closed():
-            return original(loop, coro, **options)
-    elif factory is getattr(asyncio, "eager_task_factory", 0):
-        options = {**options, "eager_start": True}
-    else:
+    if factory is None and not options.get("eager_start") and not loop.is_closed():
+        return Task(coro, identity(lane.path), loop=loop, **options)
+    gate: Gate = lane.gate
+    gate.nested += 1
+    try:
+        if factory is getattr(asyncio, "eager_task_factory", 0):
+            return Task(coro, identity(lane.path), loop=loop, **{**options, "eager_start": True})
         return original(loop, coro, **options)
-    return Task(coro, identity(path), loop=loop, **options)
+    finally:
+        gate.nested -= 1
 
 
 def _hashing(original: Callable[..., Any]) -> Callable[..., Any]:

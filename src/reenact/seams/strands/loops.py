@@ -67,7 +67,7 @@ def creating(original: Callable[..., Any]) -> Callable[..., Any]:
         near = lanes._context.get()
         if near is not None and near.expected:  # somebody nearer to the agent has numbered it already
             near.expected = False
-            task = make_task(original, self, coro, near.path, options)
+            task = make_task(original, self, coro, near, options)
             lanes.adopt_task(task, near)
             return task
         lane = lanes.current()
@@ -82,13 +82,13 @@ def creating(original: Callable[..., Any]) -> Callable[..., Any]:
         watch(self, lane.gate)
         child = lane.child(name_of(coro))
         if options.get("context") is not None:
-            task = make_task(original, self, coro, child.path, options)
+            task = make_task(original, self, coro, child, options)
             lanes.adopt_task(task, child)
             return task
         child.expected = True  # an eager task runs its first step before we hold the task
         token = lanes._context.set(child)
         try:
-            task = make_task(original, self, coro, child.path, options)
+            task = make_task(original, self, coro, child, options)
         finally:
             child.expected = False
             lanes._context.reset(token)
