@@ -32,6 +32,10 @@ def candidates(hint: Any) -> Candidates:
     return tuple(dict.fromkeys(_open(hint, 0))) if _hashable(hint) else tuple(_open(hint, 0))
 
 
+def _origin(hint: Any) -> Any:
+    return typing.get_origin(hint)
+
+
 def _hashable(hint: Any) -> bool:
     try:
         hash(hint)
@@ -43,7 +47,7 @@ def _hashable(hint: Any) -> bool:
 def _open(hint: Any, depth: int) -> Iterator[Any]:
     if depth > _DEPTH or hint is Any:
         return
-    origin = typing.get_origin(hint)
+    origin = _origin(hint)
     if origin is typing.Union or origin is types.UnionType or origin in _TRANSPARENT:
         for part in typing.get_args(hint):
             yield from _open(part, depth + 1)
@@ -78,10 +82,10 @@ def items(of: Candidates, index: int) -> Candidates:
 def _item_hints(of: Candidates, index: int) -> Iterator[Any]:
     for hint in of:
         args = typing.get_args(hint)
-        if typing.get_origin(hint) is tuple and args and args[-1] is not Ellipsis:
+        if _origin(hint) is tuple and args and args[-1] is not Ellipsis:
             if index < len(args):
                 yield args[index]
-        elif args and typing.get_origin(hint) is not typing.Literal:
+        elif args and _origin(hint) is not typing.Literal:
             yield from (arg for arg in args if arg is not Ellipsis)
 
 
@@ -98,10 +102,10 @@ def entry(of: Candidates, key: Any) -> Candidates:
 def _entry_hints(of: Candidates, key: Any) -> Iterator[Any]:
     for hint in of:
         args = typing.get_args(hint)
-        origin = typing.get_origin(hint) or hint
+        origin = _origin(hint) or hint
         if typing.is_typeddict(origin):
             yield from _known(field_hints(origin).get(key))
-        elif len(args) == 2 and typing.get_origin(hint) is not tuple:
+        elif len(args) == 2 and _origin(hint) is not tuple:
             yield args[1]
 
 
@@ -117,12 +121,12 @@ def choose(of: Candidates, name: str) -> tuple[type, dict[Any, Any]] | None:
         The class and what its type variables stand for; None when the declaration does not reach that name.
     """
     for hint in of:
-        cls = typing.get_origin(hint) or hint
+        cls = _origin(hint) or hint
         if isinstance(cls, type) and type_name(cls) == name:
             variables = getattr(cls, "__parameters__", ())
             return cls, dict(zip(variables, typing.get_args(hint), strict=False))
     for hint in of:
-        cls = typing.get_origin(hint) or hint
+        cls = _origin(hint) or hint
         if isinstance(cls, type) and cls is not object:
             for sub in _subclasses(cls):
                 if type_name(sub) == name:
@@ -130,11 +134,12 @@ def choose(of: Candidates, name: str) -> tuple[type, dict[Any, Any]] | None:
     return None
 
 
-def _subclasses(cls: type) -> Iterator[type]:
+def _subclasses(cls: type[Any]) -> Iterator[type[Any]]:
     seen = {id(cls)}
     todo = [cls]
     while todo:
-        for sub in type.__subclasses__(todo.pop()):
+        below: list[type[Any]] = type.__subclasses__(todo.pop())
+        for sub in below:
             if id(sub) not in seen:
                 seen.add(id(sub))
                 todo.append(sub)

@@ -128,7 +128,7 @@ def _enum(data: Json, of: Candidates) -> Any:
         known = getattr(cls, "__members__", {}).get(member)
         if known is not None:
             return known
-    return cls(restore(value))  # type: ignore[call-arg]  # a combination of flags
+    return cls(restore(value))  # a combination of flags
 
 
 def _data(data: Json, of: Candidates) -> Any:
@@ -154,7 +154,7 @@ def _subclass(cls: type, plain: Any) -> Any:
     if not issubclass(cls, kind):
         raise TypeError(f"{type_name(cls)} is no {kind.__name__} any more")
     if kind in (dict, list, set):
-        made = kind.__new__(cls)
+        made: Any = kind.__new__(cls)
         fill = {dict: dict.update, list: list.extend, set: set.update}[kind]
         fill(made, plain)
         return made

@@ -153,7 +153,7 @@ def make_record(cls: type, fields: Mapping[str, Any], slots: Mapping[str, Any]) 
     shape = shape_of(cls)
     if not shape.settled:
         raise TypeError(f"{shape.name} keeps state that cannot be put back")
-    item = object.__new__(cls)
+    item: Any = object.__new__(cls)
     if fields:
         if shape.dictionary is None:
             raise TypeError(f"{shape.name} has no instance dictionary any more")

@@ -144,8 +144,8 @@ class Look:
         return ("opaque", shape.name)
 
     def _pairs(self, held: dict[Any, Any]) -> tuple[tuple[Any, Part], ...]:
-        items = OrderedDict.items(held) if issubclass(type(held), OrderedDict) else dict.items(held)
-        return tuple((_key(key), self._part(value)) for key, value in list(items))
+        read: Any = OrderedDict.items if issubclass(type(held), OrderedDict) else dict.items
+        return tuple((_key(key), self._part(value)) for key, value in list(read(held)))
 
 
 _BASES: tuple[tuple[type, Any], ...] = (
