@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reenact.abc.redaction import Redactor
-from reenact.abc.sources import Clock, Entropy
+from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
@@ -20,7 +20,7 @@ from reenact.privacy import make_redactor
 from reenact.recording.kit import process_facts
 from reenact.recording.readings import Readings
 from reenact.recording.session import RecordingSession
-from reenact.seams import wiring
+from reenact.seams import trust, wiring
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,12 @@ class Opened:
         self._clock = clock
         run = replace(
             run,
-            capture={"order": policy.order, "rules": list(redactor.rules), "ignore": dict(policy.ignore)},
+            capture={
+                "order": policy.order,
+                "rules": list(redactor.rules),
+                "ignore": dict(policy.ignore),
+                "seal": trust.seal(run.id, run.entry, ENTROPY),
+            },
             environment={
                 **process_facts(),
                 **chosen(os.environ, policy.env),

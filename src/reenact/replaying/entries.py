@@ -1,7 +1,7 @@
 """How a recorded run is started again, and whether its code may be executed here.
 
-Data never becomes code: a command or entry point that stands in a store is executed only when it resolves inside this
-project, or when a person passes it. Otherwise it is shown.
+Data never becomes code: a command or entry point that stands in a store is executed only when this user recorded it
+here, when it resolves inside this project, or when a person passes it. Otherwise it is shown.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.replaying.options import Options
+from reenact.seams import trust
 
 CALLER = "reenact.replaying.caller"
 
@@ -59,9 +60,12 @@ def start_of(run: Run, options: Options, project: str) -> Start:
             )
         return Start(_calling(options.entry), os.getcwd(), options.entry)
     if entry.kind == "callable":
-        _inside(run, entry.file, project)
+        if not trust.is_ours(run):
+            _inside(run, entry.file, project)
         return Start(_calling(entry.target), cwd, entry.target, entry.file)
     if entry.kind == "command" and entry.argv:
+        if trust.is_ours(run):
+            return Start(entry.argv, cwd)
         return Start(_command(run, entry.argv, cwd, project), cwd)
     raise UnreplayableRun(
         f"run {tail(run.id)} was recorded as a block of code, which nothing can call again by itself",

@@ -12,6 +12,7 @@ from typing import Any
 from reenact.errors import ReplayError, UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
+from reenact.facts.spotting import normalise
 from reenact.replaying import player
 from reenact.replaying.entries import start_of
 from reenact.replaying.options import Options
@@ -131,7 +132,8 @@ def environment_of(run: Run, now: Mapping[str, str]) -> dict[str, str]:
     values = run.environment.get("env") or {}
     secrets = run.environment.get("env_secret") or ()
     for name, value in values.items():
-        environment[name] = str(value)
+        if normalise(str(value).encode()) == str(value).encode():  # a value that redaction touched is today's
+            environment[name] = str(value)
     for name in secrets:
         environment.setdefault(name, PLACEHOLDER)
     return environment

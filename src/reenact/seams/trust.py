@@ -1,0 +1,70 @@
+"""Whose recording it is: a seal that only this user of this machine can make.
+
+A command in a store is data, and data never becomes code. What this very user recorded here is the exception, and a
+seal proves it: a keyed digest over the run's id and its entry, under a key that lies outside every store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from reenact.abc.sources import Entropy
+from reenact.facts.run import Entry, Run
+
+_BYTES = 32
+
+
+def key_path() -> Path:
+    """Where the key lies: the user's directory for state, never a project."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or str(Path.home())
+    else:
+        base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "reenact" / "key"
+
+
+def _key(entropy: Entropy | None) -> bytes | None:
+    """The key; made when there is none and ``entropy`` is given. None where it cannot be read or kept."""
+    try:
+        path = key_path()
+        with contextlib.suppress(FileNotFoundError):
+            found = path.read_bytes()
+            return found if len(found) == _BYTES else None
+        if entropy is None:
+            return None
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = entropy.bytes(_BYTES)
+        mine = path.with_name(f"key.{os.getpid()}")
+        mine.touch(mode=0o600)
+        mine.write_bytes(fresh)
+        with contextlib.suppress(FileExistsError):
+            os.link(mine, path)  # the first of several processes wins, and none sees half a key
+        mine.unlink()
+        return path.read_bytes()
+    except (OSError, RuntimeError):
+        return None
+
+
+def _digest(key: bytes, run: str, entry: Entry) -> str:
+    text = json.dumps([run, asdict(entry)], sort_keys=True).encode()
+    return hmac.new(key, text, hashlib.sha256).hexdigest()
+
+
+def seal(run: str, entry: Entry, entropy: Entropy) -> str:
+    """The seal of a run; empty where no key can be kept."""
+    key = _key(entropy)
+    return _digest(key, run, entry) if key is not None else ""
+
+
+def is_ours(run: Run) -> bool:
+    """Whether this user recorded the run on this machine, and its entry is as it was."""
+    found = str(run.capture.get("seal") or "")
+    key = _key(None)
+    return bool(found) and key is not None and hmac.compare_digest(found, _digest(key, run.id, run.entry))
