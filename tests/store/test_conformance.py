@@ -14,6 +14,7 @@ from reenact.facts.event import LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.record import (
     AmbientRead,
+    CallSettled,
     CheckpointTaken,
     GapNoted,
     HeadArrived,
@@ -27,6 +28,8 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Entry, Run, Status, Totals
 from reenact.facts.values import encode
+from reenact.store.schema import TABLES
+from reenact.store.sqlite import SqliteStore
 from tests.store.conftest import Backend
 from tests.store.records import closing, failed, issued, new_run, opening, settled, streamed, turns
 
@@ -298,6 +301,7 @@ def test_people_may_flag_and_tag_a_run_while_it_is_recorded_and_after(backend: B
     assert store.amend(run.id, flag="wrong order", tags={"b": "2"}).flag == "wrong order"
     log.write([*opening(run), closing(run)])
     log.close()
+    assert [each.id for each in store.runs(tag={"b": "2"})] == [run.id]
     found = backend.open().amend(run, tags={"c": "3"})
     assert (found.flagged, found.flag, found.tags) == (True, "wrong order", {"a": "1", "b": "2", "c": "3"})
     assert found == backend.open().run(run.id) and found.status is Status.OK
@@ -331,6 +335,34 @@ def test_forgetting_a_run_keeps_what_others_share(backend: Backend, store: Store
         store.payload("not hex")
 
 
+def test_forgetting_leaves_no_row_behind(sqlite: SqliteStore) -> None:
+    child = new_run(lane="root>a#1", tags={"k": "v"})
+    body = b"b" * 900
+    several = [
+        [issued(0, body), settled(0), issued(1), *streamed(1, [b"s"]), turns(0, 3), AmbientRead(0, 0, "wall", b"1")],
+        [Printed(1, 1, b"p"), Noted(0, "k", "v" * 900), Noted(None, "k", 1), GapNoted("a", "b"), RunOpened(child)],
+        [CheckpointTaken(0, "in", {"": b"state"}), RunClosed(child, {"k": "v"})],
+    ]
+    runs = [keep(sqlite, *several, tags={"k": "v"}) for _ in range(2)]
+    reading, _ = sqlite._read()
+    tables = [line.split("(")[0].split()[-1] for line in TABLES.splitlines() if line.startswith("CREATE TABLE")]
+
+    def filled() -> set[str]:
+        return {table for table in tables if reading.row(f"SELECT count(*) FROM {table}")[0]}
+
+    assert filled() == set(tables), "each table had something to forget"
+    for run in runs:
+        sqlite.delete(run)
+    assert filled() == {"meta"}
+
+
+def test_a_forgotten_run_is_not_found_by_its_words(store: Store) -> None:
+    store.delete(keep(store, [issued(0, b"secret plan")]))
+    other = keep(store, [issued(0, b"nothing")])
+    assert [*store.runs(text="secret")] == []
+    assert [run.id for run in store.runs(text="nothing")] == [other.id]
+
+
 def test_a_payload_that_is_not_there_is_missing(store: Store) -> None:
     recording = store.open(keep(store).id)
     assert recording.body(None) == b""
@@ -343,13 +375,14 @@ def test_a_batch_that_cannot_be_stored_leaves_the_log_usable(sqlite: Store) -> N
     log = sqlite.begin(run)
     log.write([*opening(run), issued(0), *streamed(0, [b"a"], end=False)])
     with pytest.raises(StoreError, match="cannot be stored"):
-        log.write([SegmentArrived(0, 3, b"lost"), issued(1), HeadArrived(1, 1, {"odd": object()})])
-    log.write([issued(1), SegmentArrived(0, 4, b"b"), *list(streamed(0, []))[1:]])
+        log.write([SegmentArrived(0, 3, b"lost"), issued(1, b"new"), HeadArrived(1, 1, {"odd": object()})])
+    log.write([issued(1, b"new"), SegmentArrived(0, 4, b"b"), *list(streamed(0, []))[1:]])
     log.close()
     recording = sqlite.open(run.id)
     assert [event.number for event in recording.events()] == [0, 1]
     assert recording.count() == 2
     assert recording.body(recording.event(0).answer) == b"ab"
+    assert recording.body(recording.event(1).request) == b"new"
 
 
 def test_a_checkpoint_is_what_the_agent_held(backend: Backend, store: Store) -> None:
@@ -381,7 +414,7 @@ def test_a_checkpoint_is_what_the_agent_held(backend: Backend, store: Store) -> 
     opened_store = backend.open()
     inside, between, last = (opened_store.checkpoint(run.id, at) for at in (1, 2, 4))
     assert (inside.state, inside.step, inside.step_number, inside.messages) == ({"n": 1}, "plan", 1, ())
-    assert (between.state, between.step, between.messages) == ({"n": 2}, "plan", ("q", "a"))
+    assert (between.state, between.step, between.messages) == ({"n": 2}, "", ("q", "a"))
     assert (last.state, last.step_number) == ({"x": 1, "y": (1, 2)}, 2)
     assert last.model_config == {"model": "m", "provider": "p", "parameters": {"t": 0}}
     assert [each.get("result", each.get("error")) for each in last.tool_calls] == [
@@ -392,3 +425,20 @@ def test_a_checkpoint_is_what_the_agent_held(backend: Backend, store: Store) -> 
     assert last.timestamp_us == run.started_us + 40
     assert opened_store.checkpoint(run, "search_docs#1") == inside
     assert isinstance(opened_store.open(run.id).event(4).outcome, Failure)
+
+
+def test_a_state_comes_from_the_strand_that_an_event_continues(backend: Backend, store: Store) -> None:
+    step = {"kind": Kind.STEP, "effect": Effect.NONE, "observed": True}
+    run = keep(
+        store,
+        [
+            LaneOpened(1, "root>outer#1", 0, scope=True), LaneOpened(2, "root/other#1", None),
+            issued(0, name="outer", **step), issued(1, name="inner", lane=1, parent=0, **step),
+            CheckpointTaken(1, "out", {"": b'"inner"'}), settled(1), issued(2, lane=1, parent=0), settled(2),
+            CheckpointTaken(0, "out", {"": b'"outer"'}), CallSettled(0, 25, Value(b"")),
+            issued(3), issued(4, lane=2, name="aside", **step), issued(5, lane=2, parent=4),
+        ],
+    )  # fmt: skip
+    assert [store.checkpoint(run, at).state for at in (1, 2, 3)] == ["inner", "inner", "outer"]
+    aside = store.checkpoint(run, 4)
+    assert (aside.step, aside.step_number, aside.state) == ("aside", 3, "outer"), "the nearest state that was kept"

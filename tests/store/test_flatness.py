@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from reenact.facts.call import Kind
 from reenact.facts.record import AmbientRead, LaneOpened, Record
+from reenact.store.connection import Writing
 from reenact.store.reading import PAGE, SqliteRecording
 from reenact.store.sqlite import SqliteStore
 from tests.store.records import closing, issued, new_run, opening, settled, turns
@@ -147,3 +149,50 @@ def test_a_batch_costs_the_same_late_in_a_run(tmp_path: Path) -> None:
                 counts.append(len(statements))
         log.close()
     assert counts[0] == counts[1] <= 12
+
+
+@pytest.mark.parametrize(("chosen", "index"), [({"lane": "root"}, "event_strand"), ({"name": "rare"}, "event_name")])
+def test_a_choice_of_events_is_served_by_an_index(
+    stores: dict[int, SqliteStore], monkeypatch: pytest.MonkeyPatch, chosen: dict[str, str], index: str
+) -> None:
+    store = stores[SHORT]
+    reading, _ = store._read()
+    ask = reading.rows
+    plans: list[str] = []
+
+    def noting(sql: str, values: object = ()) -> list[object]:
+        plans.extend(row[3] for row in ask(f"EXPLAIN QUERY PLAN {sql}", values))  # type: ignore[arg-type]
+        return ask(sql, values)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(reading, "rows", noting)
+    assert [*store.open("@").events(**chosen, limit=1)]  # type: ignore[arg-type]
+    assert any(f"INDEX {index} " in plan for plan in plans), plans
+
+
+def test_the_write_ahead_log_stays_short_however_much_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    chance = random.Random(3)
+    with SqliteStore(path) as store:
+        run = new_run()
+        log = store.begin(run)
+        log.write(opening(run))
+        longest = 0
+        for n in range(120):
+            log.write([issued(n, chance.randbytes(250_000))])
+            longest = max(longest, path.with_name("store.db-wal").stat().st_size)
+        assert longest < 3 * Writing.CHECKPOINT_BYTES
+        assert path.stat().st_size > 20_000_000
+        log.close()
+
+
+def test_a_durable_batch_never_waits_for_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    brought_in: list[int] = []
+    monkeypatch.setattr(Writing, "checkpoint", lambda self, *, least_growth=0: brought_in.append(least_growth))
+    with SqliteStore(tmp_path / "store.db") as store:
+        run = new_run()
+        log = store.begin(run)
+        log.write(opening(run), durable=True)
+        assert brought_in == []
+        log.write([issued(0)])
+        log.close()
+    assert brought_in == [Writing.CHECKPOINT_BYTES, 0]

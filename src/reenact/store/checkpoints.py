@@ -48,7 +48,8 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
             reading = found
         noted = str(event.attributes.get(PROMPT_VERSION) or noted)
     inside = _enclosing(recording, at)
-    step, state = _state(recording, steps, at, inside)
+    around = [each for each in steps if each.number in inside]
+    step = around[-1] if around else None
     config = {name: reading[name] for name in ("model", "provider", "region", "parameters") if reading.get(name)}
     system = reading.get("system")
     return Checkpoint(
@@ -58,7 +59,7 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
         step_number=[each.number for each in steps].index(step.number) + 1 if step is not None else None,
         timestamp_us=run.started_us + at.issued_us,
         messages=tuple(_messages(reading)),
-        state=state,
+        state=_state(recording, steps, at, inside),
         tool_calls=tuple(tools),
         model_config=config,
         prompt_version=noted or str(recording.notes(None).get(PROMPT_VERSION) or "") or _hash(system),
@@ -83,16 +84,14 @@ def _enclosing(recording: Recording, at: Event) -> set[int]:
     return found
 
 
-def _state(recording: Recording, steps: list[Event], at: Event, inside: set[int]) -> tuple[Event | None, Json]:
-    """The nearest step and its state; the first that kept any."""
-    nearest: Event | None = None
+def _state(recording: Recording, steps: list[Event], at: Event, inside: set[int]) -> Json:
+    """What the nearest step that kept any state says."""
     for step in _nearest_first(steps, at, inside):
-        nearest = nearest or step
         for phase in ("in", "out") if step.number in inside else ("out", "in"):
             slots = recording.checkpoint_slots(step.number, phase)
             if slots is not None:
-                return step, _decoded(slots)
-    return nearest, None
+                return _decoded(slots)
+    return None
 
 
 def _nearest_first(steps: list[Event], at: Event, inside: set[int]) -> Iterator[Event]:
