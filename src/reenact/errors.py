@@ -125,7 +125,7 @@ class Divergence(ReplayError):
         recorded: What the recording holds there, as JSON-able data.
         now: What the agent asks now, as JSON-able data.
         path: The first differing path, as a JSON pointer with dots.
-        reason: One word for programs: ``changed``, ``added``, ``missing``, ``ambiguous``, ``order``, ``result``, ``end``.
+        reason: One word for programs: ``changed``, ``added``, ``missing``, ``ambiguous``, ``result``, ``end``.
     """
 
     exit_code = 1
@@ -136,7 +136,7 @@ class Divergence(ReplayError):
     path: str
     reason: str
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the facts of one divergence, all by name
         self,
         message: str,
         *,

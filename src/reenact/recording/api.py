@@ -21,7 +21,7 @@ from reenact.facts.record import RunClosed, RunOpened
 from reenact.facts.run import Run, Status, Totals
 from reenact.facts.values import describe_error, encode
 from reenact.recording.opening import Opened, Who, interpreter, new_run, status_of
-from reenact.seams import lanes, wiring
+from reenact.seams import lanes, logs, wiring
 from reenact.seams.steps import note
 from reenact.store import open_store
 
@@ -59,6 +59,14 @@ def _active(run: Run) -> ActiveRun:
 
 
 _current: ContextVar[ActiveRun | None] = ContextVar("reenact_run", default=None)
+
+
+def _current_id() -> str:
+    run = current_run()
+    return "" if run is None else run.id
+
+
+logs.run_ids_from(_current_id)
 
 
 def current_run() -> Run | None:
@@ -155,7 +163,7 @@ class Recorder:
                 return (yield from function(*args, **options))
             generator = function(*args, **options)
             items: list[Any] = []
-            send: Callable[[], Any] = lambda: next(generator)
+            send: Callable[[], Any] = functools.partial(next, generator)
             while True:
                 block.resume()
                 try:
@@ -327,7 +335,8 @@ class _RootBlock(_Block):
             output = encode(result) if error is None else None
             if output is not None and result is not None:
                 session = self._opened.session
-                crossing = session.decide(session.root, Call(Kind.OUTPUT, "return", Effect.NONE, "value/1", observed=True))
+                call = Call(Kind.OUTPUT, "return", Effect.NONE, "value/1", observed=True)
+                crossing = session.decide(session.root, call)
                 if crossing is not None:
                     crossing.settle(Value(output.body))
         except Exception as fault:
@@ -418,6 +427,7 @@ def _block(
             file=os.path.abspath(inspect.getsourcefile(function) or sys.modules[module].__file__ or ""),
         )
         encoded = encode({"args": list(arguments[0]), "kwargs": arguments[1]})
-        call = Call(Kind.INPUT, "arguments", Effect.NONE, "value/1", {"opaque": list(encoded.opaque)}, encoded.body, observed=True)
+        head = {"opaque": list(encoded.opaque)}
+        call = Call(Kind.INPUT, "arguments", Effect.NONE, "value/1", head, encoded.body, observed=True)
     run = new_run(who, entry, policy, CLOCK, ENTROPY)
     return _RootBlock(Opened(run, target, policy, CLOCK, owned=opened_here), call)

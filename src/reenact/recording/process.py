@@ -68,8 +68,8 @@ class RecordedProcess:
         lanes.session_ended()
         self._stack.close()
         files = file_digests(self._opened.run.entry.cwd, self._policy.files)
-        session = self._opened.session
-        self._opened.close(status, error=line, files=files, capture={**session.run.capture, "files": list(self._policy.files)})
+        capture = {**self._opened.run.capture, "files": list(self._policy.files)}
+        self._opened.close(status, error=line, files=files, capture=capture)
 
 
 def _before_exit(finish: Any) -> None:

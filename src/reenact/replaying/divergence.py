@@ -9,6 +9,7 @@ from reenact.errors import Divergence
 from reenact.facts.call import Call, Failure, Json, Kind, Value
 from reenact.facts.difference import first_difference
 from reenact.facts.event import Event
+from reenact.facts.spotting import normalise
 from reenact.facts.values import jsonable
 
 _SHOWN = 300
@@ -20,8 +21,8 @@ def asked(head: Any, body: bytes, kind: Kind) -> Json:
     for name in ("method", "url", "tool", "step", "model", "prompt"):
         if name in head:
             shown[name] = head[name]
-    if body:
-        shown["body" if kind is Kind.HTTP else "arguments"] = readable(body, encoded=kind is not Kind.HTTP)
+    if body:  # credentials, and what redaction left of them, are never the difference
+        shown["body" if kind is Kind.HTTP else "arguments"] = readable(normalise(body), encoded=kind is not Kind.HTTP)
     return shown
 
 

@@ -118,7 +118,8 @@ def _beside_us(program: str) -> bool:
 
 def _module_inside(module: str, cwd: str, project: str) -> bool:
     path = os.path.join(cwd, *module.split("."))
-    return any(os.path.exists(each) and _within(each, project) for each in (path + ".py", os.path.join(path, "__init__.py")))
+    files = (path + ".py", os.path.join(path, "__init__.py"))
+    return any(os.path.exists(each) and _within(each, project) for each in files)
 
 
 def _inside(run: Run, path: str, project: str) -> None:
@@ -135,7 +136,8 @@ def _inside(run: Run, path: str, project: str) -> None:
 
 def _within(path: str, project: str) -> bool:
     real, root = os.path.realpath(path), os.path.realpath(project)
-    return os.path.commonpath([real, root]) == root if os.path.splitdrive(real)[0] == os.path.splitdrive(root)[0] else False
+    same_drive = os.path.splitdrive(real)[0] == os.path.splitdrive(root)[0]
+    return same_drive and os.path.commonpath([real, root]) == root
 
 
 def _shown(run: Run, argv: tuple[str, ...], why: str) -> UnreplayableRun:

@@ -19,7 +19,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.replaying.results import exit_statuses
 from reenact.replaying.verdict import first_line, last_line
-from reenact.seams.boot.parent import Boot, find_program, run_program
+from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
 from reenact.store import open_store
 
 PLACEHOLDER = "reenact-placeholder"
@@ -74,6 +74,14 @@ def replay_run(
 
 
 def _run(argv: tuple[str, ...], boot: Boot, cwd: str, options: Options) -> int:
+    option = ignores_boot(argv)
+    if option:
+        raise UnreplayableRun(
+            f"the command starts Python with {option}, which keeps it from loading reenact: it would run live",
+            cause="the option was given when the run was recorded, or with --cmd",
+            next_command="reenact replay --cmd 'the same command without it'",
+            missing=("entry",),
+        )
     program = find_program(argv, boot.environment.get("PATH"))
     streams: dict[str, Any] = {"cwd": cwd}
     if options.divert_output:

@@ -18,10 +18,10 @@ from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
 from reenact.facts.ids import tail
 from reenact.replaying import guard
+from reenact.replaying.opening import open_session
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference
 from reenact.replaying.results import Output, files
-from reenact.replaying.opening import open_session
 from reenact.replaying.saving import save
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, stdio, wiring
@@ -44,7 +44,8 @@ class ReplayingProcess:
         self.instructions = instructions
         self._pid = os.getpid()
         self._place = Path(instructions["place"])
-        fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in instructions["options"].items()}
+        asked = instructions["options"]
+        fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in asked.items()}
         self.options = Options(**fields)
         self._store: Store = open_store(instructions["store"])
         self.recording: Recording = self._store.open(instructions["run"])

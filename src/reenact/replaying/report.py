@@ -89,6 +89,6 @@ class Report:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Report:
         """The inverse of ``to_json``."""
-        values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
         values["differences"] = tuple(Difference(**entry) for entry in data.get("differences", ()))
         return cls(**values)

@@ -108,4 +108,5 @@ def files(recorded: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Diffe
         was, digest = recorded.get(name), now.get(name)
         if was != digest:
             what = "is missing" if digest is None else ("is new" if was is None else "has other contents")
-            yield Difference("file", f"declared file {name} {what}", None, {"file": name, "recorded": was, "now": digest})
+            data = {"file": name, "recorded": was, "now": digest}
+            yield Difference("file", f"declared file {name} {what}", None, data)

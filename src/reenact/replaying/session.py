@@ -16,7 +16,7 @@ from typing import Any
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Rerun
 from reenact.abc.store import Recording
-from reenact.errors import Divergence, Halt
+from reenact.errors import Divergence, Halt, UnreplayableRun
 from reenact.facts.call import Call, Failure, Fidelity, Json, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
@@ -74,8 +74,10 @@ class ReplaySession:
         self.options = options
         self.tally = Tally()
         self.divergences: list[Divergence] = []
+        self.unreplayable: list[UnreplayableRun] = []
         self.on_stop: Callable[[], object] = _nothing
         self.tape = Tape(recording)
+        self.rules = rules
         self._redactor = redactor
         self._lock = _thread.RLock()
         self._matcher = Matcher(self.tape, rules, self._gone)
@@ -180,6 +182,9 @@ class ReplaySession:
         """A seam failed: the replay cannot go on."""
         if isinstance(error, Divergence):
             self._diverged(error)
+        elif isinstance(error, UnreplayableRun):
+            self.unreplayable.append(error)
+            self._stop(Halt(error.message))
         return True
 
     # --- what calls use ----------------------------------------------------------------------------------------
@@ -349,7 +354,7 @@ class ReplaySession:
         return [
             event
             for event in self.tape.unused()
-            if not self._inside_frozen(event.lane) and not (self.run.interrupted_at is not None and event.outcome is None)
+            if not (self._inside_frozen(event.lane) or (self.run.interrupted_at is not None and event.outcome is None))
         ]
 
     def _inside_frozen(self, path: str) -> bool:

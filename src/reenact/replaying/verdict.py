@@ -57,6 +57,7 @@ def conclude(
     diverged = [from_divergence(divergence) for divergence in session.divergences]
     unused = [] if diverged and options.on_divergence != "observe" else session.unused()
     every = [*diverged, *differences]
+    every.extend(Difference("unreplayable", str(error)) for error in session.unreplayable)
     if unused:
         named = ", ".join(f"{event.number} {event.name}" for event in unused[:5])
         every.append(
@@ -90,11 +91,22 @@ def conclude(
         enforcement=contact.enforcement,
         executed=tally.matched,
         digest_chain=session.digest_chain(),
-        exit_code=5 if contact.refused or contact.live_calls else (1 if every else 0),
-        remarks=(*tally.remarks.values(), *(f"{what} ({count})" for what, count in tally.gaps.items())),
+        exit_code=_exit_code(contact, bool(session.unreplayable), bool(every)),
+        remarks=(
+            *tally.remarks.values(),
+            *(f"{what} ({count})" for what, count in tally.gaps.items()),
+            *(f"ignore rule {name} applied {count} times" for name, count in session.rules.ignored.items()),
+        ),
         saved=saved,
     )
     return report.with_last_line(last_line(report))
+
+
+def _exit_code(contact: Contact, unreplayable: bool, different: bool) -> int:
+    """The highest that applies."""
+    if contact.refused or contact.live_calls:
+        return 5
+    return 3 if unreplayable else int(different)
 
 
 def last_line(report: Report) -> str:

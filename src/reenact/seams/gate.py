@@ -119,7 +119,7 @@ class Gate(ABC):
         """Whether a delivery that has waited so long may go although others run (see ``seams.watch``)."""
         return False
 
-    def stalled(self, waited_us: int) -> None:
+    def stalled(self, waited_us: int) -> None:  # noqa: B027 - only a replay has an end to find
         """Nothing runs and nothing has been released for so long (see ``seams.watch``). Locked."""
 
     # --- counting ----------------------------------------------------------------------------------------------

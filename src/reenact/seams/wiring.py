@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+
 from reenact.facts.policy import Policy
 from reenact.seams import clock, entropy, http, strands
 from reenact.seams.dialects import stateless_model_request

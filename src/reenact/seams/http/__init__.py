@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from reenact.seams import patching
-from reenact.seams.http import aiohttp_connectors, httpx_clients, stdlib_client, urllib3_pools
+from reenact.seams.http import aiohttp_connectors, httpx_clients, stdlib_client, urllib3_pools, values
 
 _FAMILIES = (httpx_clients, urllib3_pools, aiohttp_connectors, stdlib_client)
 
 
 def install() -> None:
     """Intercept each client family as soon as the program imports it; imports none of them itself. Idempotent."""
+    values.install()
     for family in _FAMILIES:
         for name in family.TRIGGERS:
             patching.when_imported(name, family.patch)
