@@ -12,8 +12,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-_STDLIB_FOLLOWS = frozenset({"timeit", "secrets"})
-"""Modules of the standard library whose early names are rebound too; the others keep the real functions."""
+_STDLIB_FOLLOWS = frozenset({"timeit", "secrets", "threading", "queue"})
+"""Modules of the standard library whose early names are rebound too; the others keep the real functions.
+
+``threading`` and ``queue`` reckon how long is left to wait, and must do so in the time their timers fire in."""
 
 
 class Rebinding:

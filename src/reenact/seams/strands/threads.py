@@ -8,6 +8,7 @@ two of three runs of threaded programs could be had again, because one ``Event.s
 from __future__ import annotations
 
 import _thread
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -180,7 +181,7 @@ def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
 def _await_bell(gate: Gate, bell: Bell, timeout: float | None) -> bool:
     """Block until notified in turn (True) or timed out in turn (False)."""
     if timeout is not None and gate.virtual and bell.timer is not None:
-        deadline_us = gate.now_us() + int(min(timeout, 1e9) * 1e6)
+        deadline_us = gate.now_us() + math.ceil(min(timeout, 1e9) * 1e6) + 1  # whoever reckons what is left finds none
         gate.offer(bell.timer, bell.expire, deadline_us=deadline_us, alive=lambda: not bell.noticed)
     if gate.virtual:
         gate.sleeping(id(bell), bell.door.release)
