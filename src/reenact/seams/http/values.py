@@ -13,11 +13,17 @@ from reenact.facts.values import Codec, register_codec
 
 
 def install() -> None:
-    """Teach the codec of values the classes of httpx, httpx2 and requests; imports none of them."""
+    """Teach the codec of values the classes of httpx, requests, aiohttp and the standard library; imports none."""
     for module in ("httpx", "httpx2"):
         for home in (module, f"{module}._models"):
             register_codec(f"{home}.Request", Codec(_write_request, _read_httpx_request))
             register_codec(f"{home}.Response", Codec(_write_httpx_response, _read_httpx_response))
+    for home in ("multidict", "multidict._multidict", "multidict._multidict_py"):
+        register_codec(f"{home}.CIMultiDictProxy", Codec(_write_message, _read_proxy))
+    for home in ("yarl", "yarl._url"):
+        register_codec(f"{home}.URL", Codec(str, lambda cls, text: cls(text)))
+    register_codec("aiohttp.client_reqrep.RequestInfo", Codec(list, lambda cls, parts: cls(*parts)))
+    register_codec("http.client.HTTPMessage", Codec(_write_message, _read_message))
     register_codec("requests.models.PreparedRequest", Codec(_write_prepared, _read_prepared))
     register_codec("requests.models.Response", Codec(_write_requests_response, _read_requests_response))
 
@@ -111,6 +117,24 @@ def _folded(headers: dict[str, str]) -> Any:
     """Headers in the mapping of requests, whose classes are loaded when there is something to read."""
     mapping = sys.modules["requests.structures"].CaseInsensitiveDict
     return mapping(headers)
+
+
+# --- the standard library ------------------------------------------------------------------------------------------
+
+
+def _write_message(message: Any) -> list[list[str]]:
+    return [[str.__str__(name), str.__str__(value)] for name, value in message.items()]
+
+
+def _read_message(cls: type[Any], data: list[list[str]]) -> Any:
+    message = cls()
+    for name, value in data:
+        message[name] = value
+    return message
+
+
+def _read_proxy(cls: type[Any], data: list[list[str]]) -> Any:
+    return cls(sys.modules["multidict"].CIMultiDict([(name, value) for name, value in data]))
 
 
 def _raw(headers: Any) -> list[list[bytes]]:
