@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.facts.reading import Reading
-from reenact.seams.dialects import read, recognise, stateless_model_request
+from reenact.facts.dialects import read, recognise, stateless_model_request
 
 CHAT = "https://api.openai.com/v1/chat/completions"
 RESPONSES = "https://api.openai.com/v1/responses"

@@ -1,6 +1,6 @@
 """Real provider traffic is recognised and read: what was asked, what was answered, how many tokens it took.
 
-The traffic is found through REENACT_SHARED; without it these tests are skipped.
+The traffic is found through REENACT_SHARED, or in a folder ``shared`` beside the checkout; else these tests skip.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import yaml
 import zstandard
 
 from reenact.facts.reading import Reading
-from reenact.seams.dialects import read, recognise, stateless_model_request
+from reenact.facts.dialects import read, recognise, stateless_model_request
 
-SHARED = os.environ.get("REENACT_SHARED")
-pytestmark = pytest.mark.skipif(not SHARED, reason="REENACT_SHARED does not name a folder with provider traffic")
-WIRE = Path(SHARED or ".") / "data" / "wire"
+SHARED = Path(os.environ.get("REENACT_SHARED") or Path(__file__).resolve().parents[3] / "shared")
+WIRE = SHARED / "data" / "wire"
+pytestmark = pytest.mark.skipif(not WIRE.is_dir(), reason="no provider traffic: REENACT_SHARED names no such folder")
 
 Exchange = tuple[dict[str, Any], bytes, dict[str, Any], bytes]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import chain
 
@@ -389,14 +390,11 @@ def test_a_checkpoint_is_what_the_agent_held(backend: Backend, store: Store) -> 
     def state(**values: object) -> dict[str, bytes]:
         return {"": encode(values).body}
 
-    reading = {
-        "model": "m",
-        "provider": "p",
-        "parameters": {"t": 0},
-        "system": "be kind",
-        "messages": ["q"],
-        "answer": "a",
-    }
+    asked = {"model": "m", "temperature": 0, "messages": [{"role": "system", "content": "be kind"}]}
+    asked["messages"] += [{"role": "user", "content": "q"}]  # type: ignore[operator]
+    said = {"model": "m-1", "choices": [{"index": 0, "message": {"role": "assistant", "content": "a"}}]}
+    head = {"method": "POST", "url": "http://model.test/v1/chat/completions", "headers": []}
+    model = {"kind": Kind.HTTP, "name": "POST model.test/v1/chat/completions", "head": head}
     step = {"kind": Kind.STEP, "name": "plan", "effect": Effect.NONE, "observed": True}
     run = keep(
         store,
@@ -405,7 +403,7 @@ def test_a_checkpoint_is_what_the_agent_held(backend: Backend, store: Store) -> 
             issued(0, **step), CheckpointTaken(0, "in", state(n=1)),
             issued(1, lane=1, parent=0), settled(1),
             settled(0), CheckpointTaken(0, "out", state(n=2)),
-            issued(2, b"", kind=Kind.HTTP, name="POST api"), settled(2), Noted(2, "reading", reading),
+            issued(2, json.dumps(asked).encode(), **model), *streamed(2, [json.dumps(said).encode()]),
             issued(3, **step), CheckpointTaken(3, "in", {"x": encode(1).body, "y": encode((1, 2)).body}),
             issued(4, lane=2, parent=3), failed(4),
         ],
@@ -414,9 +412,14 @@ def test_a_checkpoint_is_what_the_agent_held(backend: Backend, store: Store) -> 
     opened_store = backend.open()
     inside, between, last = (opened_store.checkpoint(run.id, at) for at in (1, 2, 4))
     assert (inside.state, inside.step, inside.step_number, inside.messages) == ({"n": 1}, "plan", 1, ())
-    assert (between.state, between.step, between.messages) == ({"n": 2}, "", ("q", "a"))
+    assert (between.state, between.step) == ({"n": 2}, "")
+    assert [(each["role"], each["text"]) for each in between.messages] == [
+        ("system", "be kind"), ("user", "q"), ("assistant", "a"),
+    ]  # fmt: skip
     assert (last.state, last.step_number) == ({"x": 1, "y": (1, 2)}, 2)
-    assert last.model_config == {"model": "m", "provider": "p", "parameters": {"t": 0}}
+    assert last.model_config == {
+        "model": "m", "model_answered": "m-1", "provider": "model.test", "parameters": {"temperature": 0},
+    }  # fmt: skip
     assert [each.get("result", each.get("error")) for each in last.tool_calls] == [
         {"docs": []}, "builtins.ValueError: boom",
     ]  # fmt: skip

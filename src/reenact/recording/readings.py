@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.record import CallIssued, CallSettled, HeadArrived, Noted, Record, SegmentArrived, StreamEnded
-from reenact.seams.dialects import read, recognise
+from reenact.facts.dialects import read, recognise
 
 LARGEST = 4 << 20
 """Answers above this many bytes are read when somebody looks at them."""

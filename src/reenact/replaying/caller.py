@@ -94,21 +94,27 @@ def skip_arguments(session: ReplaySession) -> bytes:
 
 
 def call(session: ReplaySession, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call the entry point to its end, whatever its colour, and compare what it returns."""
-    if inspect.isasyncgenfunction(function):
-        result: Any = asyncio.run(_collect(function(*args, **options)))
-    elif inspect.iscoroutinefunction(function):
-        result = asyncio.run(function(*args, **options))
-    elif inspect.isgeneratorfunction(function):
+    """Call the entry point to its end, whatever its colour, and compare what it returns.
+
+    A coroutine was recorded as the root itself, inside a task and a loop that were none of the run's; so it is here.
+    """
+    if inspect.isasyncgenfunction(function) or inspect.iscoroutinefunction(function):
+
+        async def as_root() -> Any:
+            with lanes.inside(session.root):
+                made = function(*args, **options)
+                result = [item async for item in made] if inspect.isasyncgen(made) else await made
+                compare_result(session, result)
+            return result
+
+        with lanes.inside(None):
+            return asyncio.run(as_root())
+    if inspect.isgeneratorfunction(function):
         result = list(function(*args, **options))
     else:
         result = function(*args, **options)
     compare_result(session, result)
     return result
-
-
-async def _collect(generator: Any) -> list[Any]:
-    return [item async for item in generator]
 
 
 def compare_result(session: ReplaySession, result: Any) -> None:

@@ -6,7 +6,7 @@ import _thread
 
 from reenact.facts.policy import Policy
 from reenact.seams import clock, entropy, http, strands
-from reenact.seams.dialects import stateless_model_request
+from reenact.facts.dialects import stateless_model_request
 from reenact.seams.http.exchange import stateless_tests
 
 _lock = _thread.allocate_lock()

@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from reenact.abc.store import Recording
-from reenact.facts.call import Failure, Json, Kind, Value
+from reenact.facts.call import Failure, Json, Kind, Stream, Value
 from reenact.facts.checkpoint import Checkpoint
+from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
+from reenact.facts.reading import Reading
 from reenact.facts.values import decode, jsonable
 
 PROMPT_VERSION = "prompt_version"
@@ -34,7 +35,7 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
     run = recording.run
     steps: list[Event] = []
     tools: list[Json] = []
-    reading: Mapping[str, Any] = {}
+    models: list[Event] = []
     noted = ""
     for event in recording.events(kinds=(Kind.STEP, Kind.TOOL, Kind.MODEL, Kind.HTTP)):
         if event.number > at.number:
@@ -43,15 +44,13 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
             steps.append(event)
         elif event.kind == Kind.TOOL:
             tools.append(_tool_call(recording, event))
-        found = event.attributes.get("reading")
-        if isinstance(found, Mapping):
-            reading = found
+        elif event.kind == Kind.MODEL or event.call.head.get("method") == "POST":
+            models.append(event)
         noted = str(event.attributes.get(PROMPT_VERSION) or noted)
     inside = _enclosing(recording, at)
     around = [each for each in steps if each.number in inside]
     step = around[-1] if around else None
-    config = {name: reading[name] for name in ("model", "provider", "region", "parameters") if reading.get(name)}
-    system = reading.get("system")
+    reading = _last_reading(recording, models)
     return Checkpoint(
         run=run.id,
         event=at.number,
@@ -61,8 +60,8 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
         messages=tuple(_messages(reading)),
         state=_state(recording, steps, at, inside),
         tool_calls=tuple(tools),
-        model_config=config,
-        prompt_version=noted or str(recording.notes(None).get(PROMPT_VERSION) or "") or _hash(system),
+        model_config=_config(reading),
+        prompt_version=noted or str(recording.notes(None).get(PROMPT_VERSION) or "") or _hash(reading),
         agent_version=run.version,
         metadata={
             "agent": run.agent,
@@ -117,14 +116,61 @@ def _decoded(slots: Mapping[str, bytes]) -> Json:
     return {name: decode(body) for name, body in slots.items()}
 
 
-def _messages(reading: Mapping[str, Any]) -> Iterator[Json]:
-    messages = reading.get("messages")
-    if isinstance(messages, list | tuple):
-        yield from messages
-    answer = reading.get("answer")
-    if isinstance(answer, list | tuple):
-        yield from answer
-    elif answer:
+def _last_reading(recording: Recording, candidates: list[Event]) -> Reading | None:
+    """The reading of the last model call among some events, made anew from its bytes."""
+    for event in reversed(candidates):
+        body = recording.body(event.request)
+        if event.kind == Kind.MODEL:
+            return _in_process(recording, event, body)
+        if recognise(event.call.head, body) is None:
+            continue
+        outcome = event.outcome
+        if isinstance(outcome, Stream):
+            answer = (data for _, _, data in recording.parts(event.number))
+            return read(event.call.head, body, outcome.head, answer)
+        return read(event.call.head, body, {}, b"")
+    return None
+
+
+def _in_process(recording: Recording, event: Event, body: bytes) -> Reading:
+    """The reading of a model function: its arguments are what it was asked, its result what it said."""
+    arguments = jsonable(body) if body else {}
+    asked = arguments.get("messages") if isinstance(arguments, dict) else None
+    answered = jsonable(recording.body(event.answer)) if isinstance(event.outcome, Value) else ""
+    return Reading(
+        dialect="function",
+        model_asked=event.name,
+        messages=tuple(asked) if isinstance(asked, list) else (arguments,),
+        text=answered if isinstance(answered, str) else json.dumps(answered, ensure_ascii=False),
+    )
+
+
+def _config(reading: Reading | None) -> dict[str, Json]:
+    """Model asked and answered, who answered where, and the parameters."""
+    if reading is None:
+        return {}
+    config: dict[str, Json] = {
+        "model": reading.model_asked,
+        "model_answered": reading.model_answered,
+        "provider": reading.provider,
+        "region": reading.region,
+        "parameters": dict(reading.params),
+        "tools_hash": reading.tools_hash,
+    }
+    return {name: value for name, value in config.items() if value}
+
+
+def _messages(reading: Reading | None) -> Iterator[Json]:
+    """The conversation as the model saw it, with its answer."""
+    if reading is None:
+        return
+    if reading.system:
+        yield {"role": "system", "text": reading.system}
+    yield from reading.messages
+    if reading.text or reading.tool_calls:
+        answer: dict[str, Json] = {"role": "assistant", "text": reading.text}
+        if reading.tool_calls:
+            answer["tool_calls"] = list(reading.tool_calls)
         yield answer
 
 
@@ -143,9 +189,8 @@ def _tool_call(recording: Recording, event: Event) -> Json:
     return found
 
 
-def _hash(system: Json) -> str:
+def _hash(reading: Reading | None) -> str:
     """A short name for a system prompt; empty for none."""
-    if not system:
+    if reading is None or not reading.system:
         return ""
-    text = system if isinstance(system, str) else json.dumps(system, sort_keys=True)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(reading.system.encode("utf-8", "surrogatepass")).hexdigest()[:16]

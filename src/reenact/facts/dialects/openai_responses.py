@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reenact.facts.call import Json
-from reenact.seams.dialects.dialect import Answered, Asked, failure, listing, mapping, parameters, text, usage
-from reenact.seams.dialects.openai_chat import parts
+from reenact.facts.dialects.dialect import Answered, Asked, failure, listing, mapping, parameters, text, usage
+from reenact.facts.dialects.openai_chat import parts
 
 _NOT_PARAMETERS = ("model", "input", "instructions", "tools")
 _OWN = ("function", "custom", "local_shell", "apply_patch", "computer_use_preview", "computer")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reenact.facts.call import Json
-from reenact.seams.dialects.dialect import (
+from reenact.facts.dialects.dialect import (
     Answered,
     Asked,
     compact,
