@@ -15,8 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from reenact.abc.sources import CLOCK
 from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Stream, Value
+from reenact.recording.order import RecordingGate
 from reenact.seams import http
 from reenact.seams.lanes import Lane, inside, session_began, session_ended
 
@@ -76,6 +78,21 @@ class Session:
 
     def gap(self, what: str, place: str) -> None:
         self.gaps.append((what, place))
+
+    def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
+        return fresh
+
+    def virtual(self, source: str, fresh: Any) -> Any:
+        return fresh
+
+    def note(self, lane: Lane, key: str, value: Any) -> None:
+        """Evidence is no part of these tests."""
+
+    def checkpoint(self, event: int, phase: str, slots: Any) -> None:
+        """Nor are states."""
+
+    def printed(self, stream: int, data: bytes) -> None:
+        """Nor is output."""
 
 
 class LiveCrossing:
@@ -213,13 +230,17 @@ class Replaying(Session):
 @contextmanager
 def listened(session: Any) -> Iterator[None]:
     """Run the block, and every thread it starts, in a lane of ``session``."""
-    root = Lane("root", session, None)
+    # other tests of this process may have hooked threads and loops, which ask every lane for its gate
+    gate = RecordingGate(CLOCK, CLOCK.mono_us(), "arrival", 0, lambda path: None)
+    root = Lane("root", session, gate)
+    root.owned = False
     session_began(root)
     try:
         with inside(root):
             yield
     finally:
         session_ended(root)
+        gate.close()
 
 
 def proven(agent: Callable[[], Any], server: Any, *, exchanges: int | None = None) -> tuple[Any, Recording]:

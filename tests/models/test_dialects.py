@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.facts.reading import Reading
 from reenact.facts.dialects import read, recognise, stateless_model_request
+from reenact.facts.reading import Reading
 
 CHAT = "https://api.openai.com/v1/chat/completions"
 RESPONSES = "https://api.openai.com/v1/responses"

@@ -15,8 +15,8 @@ import pytest
 import yaml
 import zstandard
 
-from reenact.facts.reading import Reading
 from reenact.facts.dialects import read, recognise, stateless_model_request
+from reenact.facts.reading import Reading
 
 SHARED = Path(os.environ.get("REENACT_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 WIRE = SHARED / "data" / "wire"

@@ -20,7 +20,6 @@ from reenact.facts.order import Tag
 from reenact.seams import gate as gates
 from reenact.seams import lanes
 from reenact.seams.gate import Gate
-from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.strands.identity import identity, make_task
 
