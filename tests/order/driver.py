@@ -134,7 +134,7 @@ def record(program: Program, *, pace: float = 0.004, seed: int = 0, policy: reen
         return program(world)
 
     output = reenact.record(main, store=store, policy=policy, agent="program")()
-    run = next(iter(store.runs(parent=None)))
+    run = next(run for run in store.runs() if run.parent is None)
     return Recorded(store, run, output, world.said)
 
 

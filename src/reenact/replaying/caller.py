@@ -17,6 +17,7 @@ from reenact.facts.event import Event
 from reenact.facts.values import decode, encode
 from reenact.replaying import process
 from reenact.replaying.session import ReplaySession
+from reenact.seams import lanes
 
 
 def find(entry: str, file: str = "") -> Callable[..., Any]:
