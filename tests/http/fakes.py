@@ -20,7 +20,7 @@ from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Stream, Value
 from reenact.recording.order import RecordingGate
 from reenact.seams import http
-from reenact.seams.lanes import Lane, inside, session_began, session_ended
+from reenact.seams.lanes import Lane, inside, session_began, session_ended, unowned
 
 http.install()
 
@@ -232,14 +232,13 @@ def listened(session: Any) -> Iterator[None]:
     """Run the block, and every thread it starts, in a lane of ``session``."""
     # other tests of this process may have hooked threads and loops, which ask every lane for its gate
     gate = RecordingGate(CLOCK, CLOCK.mono_us(), "arrival", 0, lambda path: None)
-    root = Lane("root", session, gate)
-    root.owned = False
-    session_began(root)
+    fallback = unowned(session, gate)
+    session_began(fallback)
     try:
-        with inside(root):
+        with inside(Lane("root", session, gate)):
             yield
     finally:
-        session_ended(root)
+        session_ended(fallback)
         gate.close()
 
 
