@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reenact.abc.store import Store
-from reenact.errors import Divergence, EffectRefused, Halt, UsageError
+from reenact.errors import Divergence, EffectRefused, UsageError
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.values import decode
@@ -119,10 +119,11 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
                 caller.skip_arguments(session)
                 args, named = [], {}
             output = caller.call(session, function, *args, **named)
-        except Halt:
-            pass
-        except Exception as error:
-            if not (run.error and type(error).__name__ in run.error):
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            recorded = isinstance(error, Exception) and run.error and type(error).__name__ in run.error
+            if not recorded and session.gate.halted is None:  # after a halt anything may come up: groups, clean-ups
                 raise
     report = conclude(session, (), contact(), options)
     if contact().refused:

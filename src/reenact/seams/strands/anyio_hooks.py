@@ -34,7 +34,8 @@ def patch(module: ModuleType) -> None:
 
 
 def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
-    """With an eager task factory anyio bypasses ``create_task``: the lane is numbered here, for both ways."""
+    """With an eager task factory anyio bypasses ``create_task``: the lane is numbered here, for both ways, and such a
+    task finds it in its context when it first runs."""
 
     def _spawn(self: Any, *args: Any, **options: Any) -> Any:
         lane = lanes.counted()
@@ -49,7 +50,6 @@ def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, *args, **options)
         finally:
             child.gate.nested -= 1
-            child.expected = False
             lanes._context.reset(token)
 
     return _spawn
