@@ -1,0 +1,102 @@
+"""Proves exact order over real sockets: httpx against a loopback server that answers when it likes."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+import reenact
+from tests.http.server import Request, Server, as_json
+
+from .driver import World, record_and_replay
+
+
+@pytest.fixture
+def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A server that answers late, each time with another number."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    numbers, chance = itertools.count(1), random.Random(7)
+
+    def answers(request: Request) -> list[bytes]:
+        time.sleep(chance.random() * 0.01)
+        return as_json({"number": next(numbers)})
+
+    server = Server()
+    server.routes["*"] = answers
+    yield server.url
+    server.close()
+
+
+def test_tasks_that_post_the_same_and_different_prompts(url: str) -> None:
+    def program(world: World) -> object:
+        async def branch(client: httpx.AsyncClient, name: int) -> int:
+            first = (await client.post(url, json={"prompt": "same"})).json()["number"]
+            world.did(name, first)
+            second = (await client.post(url, json={"prompt": name, "seen": len(world.said)})).json()["number"]
+            world.did(name, second)
+            return first - second
+
+        async def main() -> object:
+            async with httpx.AsyncClient() as client:
+                return await asyncio.gather(*(branch(client, n) for n in range(8)))
+
+        return asyncio.run(main())
+
+    record_and_replay(program, rounds=2)
+
+
+def test_threads_that_share_a_client(url: str) -> None:
+    def program(world: World) -> object:
+        with httpx.Client() as client, ThreadPoolExecutor(4) as pool:
+
+            def branch(name: int) -> int:
+                first = client.post(url, json={"prompt": "same"}).json()["number"]
+                world.did(name, first)
+                second = client.post(url, json={"prompt": name, "seen": len(world.said)}).json()["number"]
+                world.did(name, second)
+                return first - second
+
+            return list(pool.map(branch, range(8)))
+
+    record_and_replay(program, rounds=2)
+
+
+def test_a_hedge_of_two_requests(url: str) -> None:
+    def program(world: World) -> object:
+        async def hedged(client: httpx.AsyncClient, name: int) -> object:
+            calls = [asyncio.create_task(client.get(f"{url}?{name}")) for _ in range(2)]
+            done, pending = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+            for each in pending:
+                each.cancel()
+            numbers = sorted(each.result().json()["number"] for each in done)
+            world.did(name, [call in done for call in calls], numbers)
+            return numbers
+
+        async def main() -> object:
+            async with httpx.AsyncClient() as client:
+                return await asyncio.gather(*(hedged(client, n) for n in range(4)))
+
+        return asyncio.run(main())
+
+    record_and_replay(program, rounds=3)
+
+
+def test_replay_needs_no_server(url: str) -> None:
+    """The replaying process would be refused a connection: the guard counts none."""
+    store = reenact.open_store("memory:no-server")
+
+    def main() -> int:
+        return int(httpx.get(url).json()["number"])
+
+    output = reenact.record(main, store=store)()
+    result = reenact.replay(next(iter(store.runs())).id, entry=main, store=store)
+    assert (result.output, result.live_calls, result.report.refused) == (output, 0, ())
