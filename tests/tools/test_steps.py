@@ -15,6 +15,7 @@ from reenact.facts.values import jsonable
 from reenact.seams import lanes
 from reenact.seams.steps import note, step
 from reenact.seams.tools import tool
+from tests.gates import OpenGate
 from tests.tools.fakes import Tape
 from tests.values import hostile
 
@@ -31,7 +32,7 @@ def act(x: int) -> int:
 
 def run_in(tape: Tape, coroutine: Any) -> Any:
     async def inside() -> Any:
-        with lanes.inside(lanes.Lane("root", tape, None)):  # type: ignore[arg-type]
+        with lanes.inside(lanes.Lane("root", tape, OpenGate())):
             return await coroutine
 
     return asyncio.run(inside())
