@@ -8,6 +8,7 @@ from typing import Any
 
 from reenact.seams import ambient, clock, entropy, lanes
 from reenact.seams.ambient import Packer
+from tests.gates import OpenGate
 
 Address = tuple[str, int, str]
 
@@ -78,7 +79,7 @@ class Player(Recorder):
 @contextmanager
 def listening(session: Recorder) -> Iterator[lanes.Lane]:
     """A session listens to the block, in a lane named root."""
-    lane = lanes.Lane("root", session, None)  # type: ignore[arg-type]
+    lane = lanes.Lane("root", session, OpenGate())
     clock.install()
     entropy.install()
     lanes.session_began()

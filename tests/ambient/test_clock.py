@@ -25,6 +25,7 @@ import pytest
 
 from reenact.abc.sources import CLOCK
 from reenact.seams import clock, lanes
+from tests.gates import OpenGate
 
 from .fakes import Player, Recorder, listening, twice
 
@@ -136,7 +137,7 @@ def test_the_machinery_reads_virtual_time_and_is_not_recorded() -> None:
 
 def test_nothing_below_a_transport_is_recorded() -> None:
     recorder = Recorder()
-    with listening(recorder) as lane, lanes.inside(lanes.Lane("below", recorder, None, below=True)):  # type: ignore[arg-type]
+    with listening(recorder) as lane, lanes.inside(lanes.Lane("below", recorder, OpenGate(), below=True)):
         assert abs(time.time() - datetime.now().timestamp()) < 60
         time.monotonic()
         assert lane.position == 0

@@ -26,6 +26,7 @@ import pytest
 
 from reenact.abc.sources import ENTROPY
 from reenact.seams import entropy, lanes
+from tests.gates import OpenGate
 
 from .fakes import Player, Recorder, listening, twice
 
@@ -138,7 +139,7 @@ def test_draws_below_a_transport_take_nothing_from_the_agent() -> None:
     def agent(session: Recorder, *, transport: bool) -> list[Any]:
         out = [random.random(), os.urandom(4)]
         if transport:
-            with lanes.inside(lanes.Lane("below", session, None, below=True)):  # type: ignore[arg-type]
+            with lanes.inside(lanes.Lane("below", session, OpenGate(), below=True)):
                 random.random(), random.getrandbits(8), os.urandom(4), uuid.uuid4(), random.Random()
         return [*out, random.random(), os.urandom(4), random.getrandbits(9)]
 

@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol, TypeVar
 
 from reenact.facts.call import Call, End, Failure, Json, Stream, Value
+from reenact.facts.run import Run
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -138,6 +139,9 @@ class Standing(Protocol):
 
 class Session(Protocol):
     """A pure decider: it answers each crossing of one run (and of its child runs) and notes what came of it."""
+
+    run: Run
+    """The run it records, or answers from."""
 
     def decide(self, lane: Any, call: Call) -> Crossing | None:
         """Answer one crossing of ``lane`` (a ``seams.lanes.Lane``). May raise the private halt of a replay.

@@ -62,8 +62,11 @@ _current: ContextVar[ActiveRun | None] = ContextVar("reenact_run", default=None)
 
 
 def _current_id() -> str:
-    run = current_run()
-    return "" if run is None else run.id
+    run = _current.get()
+    if run is not None:
+        return run.id
+    lane = lanes.current()
+    return "" if lane is None else str(lane.session.run.id)
 
 
 logs.run_ids_from(_current_id)
@@ -75,7 +78,7 @@ def current_run() -> Run | None:
     if run is not None:
         return run
     lane = lanes.current()
-    return _active(lane.session.run) if lane is not None and hasattr(lane.session, "run") else None
+    return _active(lane.session.run) if lane is not None else None
 
 
 class Recorder:

@@ -73,9 +73,9 @@ def make_task(original: Callable[..., Any], loop: Any, coro: Any, lane: Lane, op
 
 
 def _hashing(original: Callable[..., Any]) -> Callable[..., Any]:
-    def __hash__(self: Any) -> int:
-        known = self.__dict__.get("_reenact_identity")
-        return known if known is not None else original(self)
+    def __hash__(self: Any) -> int:  # noqa: N807 - the method it replaces
+        known: int | None = self.__dict__.get("_reenact_identity")
+        return known if known is not None else int(original(self))
 
     return __hash__
 
