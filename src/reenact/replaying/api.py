@@ -141,7 +141,7 @@ def _listening(session: ReplaySession) -> Iterator[Callable[[], Contact]]:
     refused: list[str] = []
 
     def contact() -> Contact:
-        return Contact(tuple(refused), 0, ("audit hook (connections, processes)",))
+        return Contact(tuple(refused), 0, ("audit hook (connections, processes)", "files not isolated"))
 
     try:
         with session.begin():
