@@ -335,16 +335,22 @@ class _RootBlock(_Block):
         lanes.session_ended()
         wiring.end()
         try:
-            output = encode(result) if error is None else None
-            if output is not None and result is not None:
-                session = self._opened.session
-                call = Call(Kind.OUTPUT, "return", Effect.NONE, "value/1", observed=True)
-                crossing = session.decide(session.root, call)
-                if crossing is not None:
-                    crossing.settle(Value(output.body))
+            self._settle(error, result)
         except Exception as fault:
             self._opened.session.fault(fault)
         self._opened.close(status, error=line)
+
+
+    def _settle(self, error: BaseException | None, result: Any) -> None:
+        """Keep what the entry point returned or raised: a replay must end likewise."""
+        if self.run.entry.kind != "callable" or (error is not None and not isinstance(error, Exception)):
+            return
+        session = self._opened.session
+        outcome = Value(encode(result).body) if error is None else Failure(describe_error(error))
+        call = Call(Kind.OUTPUT, "return", Effect.NONE, "value/1", observed=True)
+        crossing = session.decide(session.root, call)
+        if crossing is not None:
+            crossing.settle(outcome)
 
 
 class _ChildBlock(_Block):

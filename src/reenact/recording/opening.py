@@ -132,7 +132,9 @@ class Opened:
 
 def status_of(error: BaseException | None) -> tuple[Status, str]:
     """How a run that ended with ``error`` stands, and the error in one line."""
-    if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
+    if error is None or isinstance(error, GeneratorExit):  # a reader who stops reading is no failure
+        return Status.OK, ""
+    if isinstance(error, SystemExit) and error.code in (None, 0):
         return Status.OK, ""
     line = traceback.format_exception_only(type(error), error)[-1].strip()
     if isinstance(error, TimeoutError):

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reenact.facts.call import Call, Json, Kind
-from reenact.facts.record import CallIssued, CallSettled, HeadArrived, Noted, Record, SegmentArrived, StreamEnded
 from reenact.facts.dialects import read, recognise
+from reenact.facts.record import CallIssued, CallSettled, HeadArrived, Noted, Record, SegmentArrived, StreamEnded
 
 LARGEST = 4 << 20
 """Answers above this many bytes are read when somebody looks at them."""

@@ -8,13 +8,14 @@ import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from reenact.errors import Halt, UnreplayableRun
-from reenact.facts.call import Call, Effect, Kind, Value
+from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.event import Event
-from reenact.facts.values import decode, encode
+from reenact.facts.values import decode, describe_error, encode
 from reenact.replaying import process
 from reenact.replaying.session import ReplaySession
 from reenact.seams import lanes
@@ -95,37 +96,47 @@ def skip_arguments(session: ReplaySession) -> bytes:
 
 
 def call(session: ReplaySession, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call the entry point to its end, whatever its colour, and compare what it returns.
+    """Call the entry point to its end, whatever its colour, and compare what it returns or raises.
 
     A coroutine was recorded as the root itself, inside a task and a loop that were none of the run's; so it is here.
     """
     if inspect.isasyncgenfunction(function) or inspect.iscoroutinefunction(function):
 
         async def as_root() -> Any:
-            with lanes.inside(session.root):
+            with lanes.inside(session.root), _compared(session) as end:
                 made = function(*args, **options)
-                result = [item async for item in made] if inspect.isasyncgen(made) else await made
-                compare_result(session, result)
-            return result
+                return end([item async for item in made] if inspect.isasyncgen(made) else await made)
 
         with lanes.inside(None):
             return asyncio.run(as_root())
-    if inspect.isgeneratorfunction(function):
-        result = list(function(*args, **options))
-    else:
-        result = function(*args, **options)
-    compare_result(session, result)
-    return result
+    with _compared(session) as end:
+        made = function(*args, **options)
+        return end(list(made) if inspect.isgenerator(made) else made)
 
 
-def compare_result(session: ReplaySession, result: Any) -> None:
-    """Compare the return value with the recorded one. A recorded block has none: whatever calls it again may."""
-    recorded = [e for e in session.tape.lane(session.root.path).rest() if e.call.kind is Kind.OUTPUT]
-    if not recorded and (result is None or session.run.entry.kind != "callable"):
+@contextmanager
+def _compared(session: ReplaySession) -> Iterator[Callable[[Any], Any]]:
+    """Compares how the block ends: with what it passes to the function it is given, or with an exception."""
+
+    def end(result: Any) -> Any:
+        compare(session, Value(encode(result).body))
+        return result
+
+    try:
+        yield end
+    except Exception as error:
+        compare(session, Failure(describe_error(error)))
+        raise
+
+
+def compare(session: ReplaySession, outcome: Value | Failure) -> None:
+    """Compare the end of the entry point with the recorded one. A recorded block has none."""
+    if session.run.entry.kind != "callable":
         return
-    crossing = session.decide(session.root, Call(Kind.OUTPUT, "return", Effect.NONE, "value/1", observed=True))
+    call = Call(Kind.OUTPUT, "return", Effect.NONE, "value/1", observed=True)
+    crossing = session.decide(session.root, call)
     if crossing.mode == "rerun":
-        crossing.settle(Value(encode(result).body))
+        crossing.settle(outcome)
 
 
 def main() -> None:

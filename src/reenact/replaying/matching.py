@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from reenact.facts.call import Call, Effect, Failure, Stream, Value
+from reenact.facts.call import Call, Effect, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules, plain
 from reenact.replaying.tape import Tape
@@ -118,7 +118,7 @@ class Matcher:
         others = [event for event in self._tape.unused() if event.lane != path and self._agrees(event, call)]
         if len(others) == 1 and self._gone(others[0].lane):
             return Match(others[0], "moved")
-        if head is not None:
+        if head is not None and head.call.kind is not Kind.OUTPUT:  # behind the last call stands only the result
             return Miss(head, "changed")
         return Miss(others[0] if others else None, "ambiguous" if len(others) > 1 else "added")
 

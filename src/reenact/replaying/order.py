@@ -51,6 +51,9 @@ class ReplayGate(Gate):
         self._next = next(order, None)
         self._numbers: dict[Tag, int] | None = None
         self._now_us = 0
+        self._early: set[Tag] = set()
+        self.loose: set[int] = set()
+        """Events found out of their place: their deliveries need not wait for those that stand before them."""
         self.unproven: list[int] = []
         self.surplus = 0
         self.granted: list[Delivery] = []
@@ -71,8 +74,15 @@ class ReplayGate(Gate):
         self._now_us = max(self._now_us, head.at_us)
         if not proven or not head.proven:
             self.unproven.append(head.number)
-        self._next = next(self._order, None)
+        self._advance()
         return head.number
+
+    def _advance(self) -> None:
+        """Go on to the next number that has not been given out early."""
+        self._next = next(self._order, None)
+        while self._early and self._next is not None and self._next.tag in self._early:
+            self._early.remove(self._next.tag)
+            self._next = next(self._order, None)
 
     def immediate(self, tag: Tag) -> bool:
         """The only runnable strand goes on at once when the next number is its own."""
@@ -83,7 +93,7 @@ class ReplayGate(Gate):
     def _pass_over(self) -> None:
         """Leave behind what a frozen answer stands for."""
         while self._next is not None and self._next.tag not in self.waiting and self._ignorable(self._next):
-            self._next = next(self._order, None)
+            self._advance()
 
     def choose(self, settled: bool = True) -> Waiter | None:
         """The waiter of the next number. ``settled``: nothing runs, so whatever is not here will not come."""
@@ -100,7 +110,7 @@ class ReplayGate(Gate):
                 del self.waiting[head.tag]
             if not settled:
                 return None
-            beyond = self._beyond_recording()
+            beyond = self._out_of_place() or self._beyond_recording()
             if beyond is not None:
                 return beyond
             if head.tag.kind == "e":
@@ -110,8 +120,14 @@ class ReplayGate(Gate):
             else:
                 self.unproven.append(head.number)
             if self._next is head:
-                self._next = next(self._order, None)
+                self._advance()
         return self._after_recording() if settled else None
+
+    def _out_of_place(self) -> Waiter | None:
+        """The first waiter for an answer that the matcher found out of its place."""
+        loose = [tag for tag in self.waiting if tag.kind == "e" and tag.number in self.loose] if self.loose else []
+        first = min(loose, key=lambda tag: self._number(tag) or 0, default=None)
+        return self.waiting[first] if first is not None else None
 
     def _number(self, tag: Tag) -> int | None:
         if self._numbers is None:

@@ -28,6 +28,7 @@ from reenact.seams import lanes, stdio, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
 
+ENFORCEMENT = ("audit hook (connections, processes)", "own process", "files not isolated")
 GRACE_S = 3.0
 """How long an agent may go on after the replay has stopped, before its process is ended."""
 
@@ -117,7 +118,7 @@ class ReplayingProcess:
                 differences.extend(each for each in (output.end() for output in self._outputs) if each is not None)
             declared = run.capture.get("files") or ()
             differences.extend(files(run.files, file_digests(run.entry.cwd, declared)))
-        contact = Contact(tuple(self._guard.refused), 0, ("audit hook (connections, processes)", "own process", "files not isolated"))
+        contact = Contact(tuple(self._guard.refused), 0, ENFORCEMENT)
         report = replace(conclude(self.session, differences, contact, self.options), output=self.output)
         if self.options.save:
             kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)

@@ -17,11 +17,12 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, Halt, UnreplayableRun
-from reenact.facts.call import Call, Failure, Fidelity, Json, Kind, Stream, Value
+from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
+from reenact.facts.values import canonical
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
 from reenact.replaying.calls import FrozenCall, RerunCall, Unanswered
@@ -83,6 +84,7 @@ class ReplaySession:
         self._matcher = Matcher(self.tape, rules, self._gone)
         self._lanes: dict[str, Lane] = {}
         self._frozen_scopes: set[str] = set()
+        self._disordered: set[str] = set()
         self._passed: set[int] = set()
         self._chains: dict[str, Any] = {}
         self.matches: list[tuple[int, str, int]] = []
@@ -120,7 +122,7 @@ class ReplaySession:
                 cleaned = self._redactor.call(call)
                 found = self._matcher.find(lane.path, cleaned)
             if isinstance(found, Match):
-                self._count(found)
+                self._count(found, lane.path)
                 if self.options.save:
                     self.matches.append((found.event.number, lane.path, position))
         if isinstance(found, Miss):
@@ -163,7 +165,7 @@ class ReplaySession:
             return
         for name in [*recorded, *slots]:
             before, after = recorded.get(name), slots.get(name)
-            if before != after:
+            if before is None or after is None or not _equal(before, after):
                 step = self.recording.event(event)
                 was = Value(before) if before is not None else None
                 raise self._diverged(
@@ -219,7 +221,7 @@ class ReplaySession:
         recorded = event.outcome
         body = self.recording.body(event.answer) if isinstance(recorded, Value) else b""
         same = (
-            isinstance(outcome, Value) and isinstance(recorded, Value) and outcome.body == body
+            isinstance(outcome, Value) and isinstance(recorded, Value) and _equal(outcome.body, body)
         ) or (
             isinstance(outcome, Failure)
             and isinstance(recorded, Failure)
@@ -286,7 +288,7 @@ class ReplaySession:
 
     # --- matching ----------------------------------------------------------------------------------------------
 
-    def _count(self, found: Match) -> None:
+    def _count(self, found: Match, path: str) -> None:
         event = found.event
         self.tape.use(event)
         tally = self.tally
@@ -295,6 +297,9 @@ class ReplaySession:
             tally.reordered += 1
         elif found.how == "moved":
             tally.moved += 1
+        if found.how != "exact":
+            self.gate.loose.add(event.number)
+            self._disordered |= {path, event.lane}
         if event.fidelity is not Fidelity.EXACT:
             tally.redacted += 1
             if _LEVELS.index(event.fidelity) > _LEVELS.index(tally.fidelity):
@@ -302,9 +307,9 @@ class ReplaySession:
 
     def _recorded_scope(self, found: Match) -> str:
         """The recorded path of a call's scope; empty where the live one is the same."""
-        if found.how == "exact":
-            return ""
         event = found.event
+        if event.lane not in self._disordered:
+            return ""
         ordinal = 0
         for other in self.recording.events(lane=event.lane, name=event.name):
             ordinal += other.call.kind is not Kind.HTTP
@@ -327,8 +332,8 @@ class ReplaySession:
             return False
         if delivery.tag.kind == "e":
             event = self.recording.event(delivery.tag.number)
-            if delivery.tag.n == 0 and event.delivery != delivery.number:
-                return True  # its turn had come, but it was cancelled before it was handed over
+            if _never_handed_over(event, delivery):
+                return True
             path = event.lane
         else:
             path = delivery.tag.lane
@@ -371,3 +376,20 @@ class ReplaySession:
         for path in sorted(self._chains):
             whole.update(self._chains[path].digest())
         return whole.hexdigest()
+
+
+def _never_handed_over(event: Event, delivery: Delivery) -> bool:
+    """Whether a turn had come, but its receiver was cancelled before it got what was delivered."""
+    part, outcome = delivery.tag.n, event.outcome
+    if part == 0:
+        return event.delivery != delivery.number
+    if not isinstance(outcome, Stream):
+        return True
+    if part > 0:
+        return part > outcome.segments
+    return outcome.end is None or outcome.end.kind in (EndKind.CLOSED, EndKind.CANCELLED)
+
+
+def _equal(left: bytes, right: bytes) -> bool:
+    """Whether two encoded values are equal, as Python means it: the order of a dict's keys does not count."""
+    return left == right or canonical(left) == canonical(right)
