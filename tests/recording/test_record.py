@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -219,3 +220,17 @@ def test_changed_code_diverges_by_name(store: reenact.Store) -> None:
     assert found.recorded["arguments"] == {"query": "refund policy"}
     assert found.now["arguments"] == {"query": "refund rules"}
     assert found.source is not None and "test_record.py" in found.source
+
+
+def test_a_store_that_cannot_be_written_costs_the_recording_only(tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("not a directory")
+
+    @reenact.record(store=f"sqlite:///{in_the_way}/runs.db")
+    def agent() -> int:
+        return 7
+
+    with pytest.warns(RuntimeWarning, match="not recorded"):
+        assert agent() == 7
+    with pytest.raises(reenact.ReenactError, match="no store is called"):
+        reenact.record(store="ftp://elsewhere")(agent)()

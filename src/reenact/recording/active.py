@@ -1,0 +1,67 @@
+"""The run that is being recorded, or replayed, here and now."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+from typing import Any
+
+from reenact.errors import UsageError
+from reenact.facts.call import Json
+from reenact.facts.run import Run
+from reenact.seams import lanes, logs
+from reenact.seams.steps import note
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveRun(Run):
+    """The run being recorded (or replayed) here."""
+
+    def note(self, key: str, value: Json) -> None:
+        """Keep evidence on the current event; see ``reenact.note``."""
+        note(key, value)
+
+    @property
+    def effect_key(self) -> str:
+        """The idempotency key of the call under way.
+
+        Raises:
+            UsageError: Not available yet.
+        """
+        raise UsageError("effect_key is not available yet", cause="it comes with resume and fork")
+
+    def timeline(self) -> Any:
+        """A place in the run from which one can move.
+
+        Raises:
+            UsageError: Not available yet.
+        """
+        raise UsageError("timeline() is not available yet", next_command="reenact show @")
+
+
+def active(run: Run) -> ActiveRun:
+    """A run with what can be done to it while it is under way."""
+    return ActiveRun(**{field.name: getattr(run, field.name) for field in fields(Run)})
+
+
+current: ContextVar[ActiveRun | None] = ContextVar("reenact_run", default=None)
+
+
+def _current_id() -> str:
+    run = current.get()
+    if run is not None:
+        return run.id
+    lane = lanes.current()
+    return "" if lane is None else str(lane.session.run.id)
+
+
+def current_run() -> Run | None:
+    """The run being recorded here, or None when nobody records."""
+    run = current.get()
+    if run is not None:
+        return run
+    lane = lanes.current()
+    return active(lane.session.run) if lane is not None else None
+
+
+logs.run_ids_from(_current_id)

@@ -1,0 +1,226 @@
+"""One use of ``record``: what happens when it begins, while it is left and entered again, and when it ends."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import fields, replace
+from typing import Any
+
+from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.abc.store import Store
+from reenact.errors import Halt, UsageError
+from reenact.facts.call import Call, Effect, Failure, Kind, Value
+from reenact.facts.policy import Policy
+from reenact.facts.record import RunClosed, RunOpened
+from reenact.facts.run import Run, Totals
+from reenact.facts.values import describe_error, encode
+from reenact.recording.active import active, current
+from reenact.recording.opening import Opened, Who, interpreter, new_run, status_of
+from reenact.seams import lanes, wiring
+from reenact.store import open_store
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class Block:
+    """What ``record`` does between its begin and its end."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._token: Any = None
+        self.run: Run = Run(id="")
+
+    def enter(self) -> Run:
+        """Begin to listen."""
+        self.resume()
+        run = active(self.run)
+        self._token = current.set(run)
+        return run
+
+    def resume(self) -> None:
+        """Run on in the block's lane."""
+        self._stack.enter_context(self.listen())
+
+    def suspend(self) -> None:
+        """Hand control to code outside the block (between two items of a generator)."""
+        self._stack.close()
+
+    def listen(self) -> AbstractContextManager[None]:
+        """The block's lane."""
+        raise NotImplementedError
+
+    def finish(self, error: BaseException | None, result: Any) -> None:
+        """Write the end."""
+        raise NotImplementedError
+
+    def leave(self, error: BaseException | None, result: Any) -> None:
+        """Stop listening, and write the end."""
+        self._stack.close()
+        if self._token is not None:
+            try:
+                current.reset(self._token)
+            except ValueError:  # left in another context than it was entered in
+                current.set(None)
+        self.finish(error, result)
+
+
+class _RootBlock(Block):
+    """A run of its own."""
+
+    def __init__(self, opened: Opened, call: Call | None) -> None:
+        super().__init__()
+        self._opened = opened
+        self.run = opened.run
+        self._begun = False
+        if call is not None:
+            session = opened.session
+            session.decide(session.root, call)
+
+    def listen(self) -> AbstractContextManager[None]:
+        session = self._opened.session
+        if self._begun:
+            return lanes.inside(session.root)
+        self._begun = True
+        wiring.begin()
+        return session.begin()
+
+    def finish(self, error: BaseException | None, result: Any) -> None:
+        status, line = status_of(error)
+        lanes.session_ended()
+        wiring.end()
+        try:
+            self._settle(error, result)
+        except Exception as fault:
+            self._opened.session.fault(fault)
+        try:
+            self._opened.close(status, error=line)
+        except Exception as fault:  # the run has ended well or badly by itself; only its recording is cut short
+            warnings.warn(f"the recording is incomplete: {fault}", RuntimeWarning, stacklevel=5)
+
+    def _settle(self, error: BaseException | None, result: Any) -> None:
+        """Keep what the entry point returned or raised: a replay must end likewise."""
+        if self.run.entry.kind != "callable" or (error is not None and not isinstance(error, Exception)):
+            return
+        session = self._opened.session
+        outcome = Value(encode(result).body) if error is None else Failure(describe_error(error))
+        call = Call(Kind.OUTPUT, "return", Effect.NONE, "value/1", observed=True)
+        crossing = session.decide(session.root, call)
+        if crossing is not None:
+            crossing.settle(outcome)
+
+
+class _ChildBlock(Block):
+    """A run inside a run: a lane of its own in its parent's log."""
+
+    def __init__(self, lane: lanes.Lane, who: Who, policy: Policy) -> None:
+        super().__init__()
+        self._outer = lane
+        name = who.name or "run"
+        body = encode({"agent": who.name, "user": who.user, "session": who.session}).body
+        self._crossing = lane.session.decide(
+            lane, Call(Kind.STEP, name, Effect.NONE, "step/1", {"step": name, "run": True}, body, observed=True)
+        )
+        self._inner = lane
+        if self._crossing is not None:
+            with self._crossing.enter():  # type: ignore[union-attr]
+                self._inner = lanes.current() or lane
+        session: Any = lane.session
+        self._put = getattr(session, "put", None)
+        self._before = session.totals() if self._put is not None else Totals()
+        root = session.run
+        self.run = replace(
+            new_run(who, root.entry, policy, CLOCK, ENTROPY),
+            parent=root.id,
+            relation="child",
+            lane=self._inner.path,
+            origin_us=root.origin_us,
+        )
+        if self._put is not None:
+            self._put(RunOpened(self.run))
+
+    def listen(self) -> AbstractContextManager[None]:
+        return lanes.inside(self._inner)
+
+    def finish(self, error: BaseException | None, result: Any) -> None:
+        status, line = status_of(error)
+        if self._crossing is not None and not isinstance(error, Halt):
+            try:
+                outcome = Value(encode(result).body) if error is None else Failure(describe_error(error))
+                self._crossing.settle(outcome)  # type: ignore[union-attr]
+            except Exception as fault:
+                if self._outer.session.fault(fault):
+                    raise
+        if self._put is not None:
+            session: Any = self._outer.session
+            ended = replace(self.run, status=status, error=line, ended_us=CLOCK.wall_us())
+            self._put(RunClosed(replace(ended, totals=_between(self._before, session.totals()))))
+
+
+def _between(before: Totals, after: Totals) -> Totals:
+    """What a child run added to its root's totals (siblings that ran meanwhile are counted too)."""
+    return Totals(**{field.name: getattr(after, field.name) - getattr(before, field.name) for field in fields(Totals)})
+
+
+def open_block(
+    who: Who,
+    store: str | Store | None,
+    policy: Policy | None,
+    function: Callable[..., Any] | None = None,
+    arguments: Arguments | None = None,
+) -> Block | None:
+    """The block for one use of ``record``; None when nothing is to be, or can be, recorded.
+
+    A store that cannot be opened or written costs the recording, with a warning, never the agent's run.
+
+    Raises:
+        UsageError: The store's URL is of a kind that does not exist.
+    """
+    if not who.agent and function is not None:
+        who = replace(who, agent=function.__qualname__)
+    lane = lanes.listening()
+    if lane is None and os.environ.get("REENACT_DISABLE", "") not in ("", "0"):
+        return None
+    try:
+        if lane is not None:
+            return _ChildBlock(lane, who, policy or Policy())
+        return _root_block(who, store, policy or wiring.configured_policy(), function, arguments)
+    except UsageError:
+        raise
+    except Exception as error:
+        warnings.warn(f"not recorded: {error}", RuntimeWarning, stacklevel=4)
+        return None
+
+
+def _root_block(
+    who: Who,
+    store: str | Store | None,
+    policy: Policy,
+    function: Callable[..., Any] | None,
+    arguments: Arguments | None,
+) -> Block | None:
+    """A run of its own, if the sample takes it."""
+    if policy.sample < 1 and int.from_bytes(ENTROPY.bytes(4), "big") / 2**32 >= policy.sample:
+        return None
+    target = open_store(store) if store is None or isinstance(store, str) else store
+    entry = interpreter("block")
+    call = None
+    if function is not None and arguments is not None:
+        target_name, file = _address(function)
+        entry = replace(entry, kind="callable", target=target_name, file=file)
+        encoded = encode({"args": list(arguments[0]), "kwargs": arguments[1]})
+        head = {"opaque": list(encoded.opaque)}
+        call = Call(Kind.INPUT, "arguments", Effect.NONE, "value/1", head, encoded.body, observed=True)
+    run = new_run(who, entry, policy, CLOCK, ENTROPY)
+    return _RootBlock(Opened(run, target, policy, CLOCK, owned=target is not store), call)
+
+
+def _address(function: Callable[..., Any]) -> tuple[str, str]:
+    """How a replay finds a function again: ``module:qualname``, and the file that defines it."""
+    module = function.__module__
+    file = inspect.getsourcefile(function) or getattr(sys.modules.get(module), "__file__", "") or ""
+    return f"{module}:{function.__qualname__}", os.path.abspath(file)
