@@ -111,7 +111,7 @@ def test_conditions_semaphores_and_barriers() -> None:
             seen = 0
             while seen < 4:
                 with condition:
-                    if not condition.wait_for(lambda: len(arrived) > seen, timeout=0.5):
+                    if not condition.wait_for(lambda known=seen: len(arrived) > known, timeout=0.5):
                         continue
                     seen = len(arrived)
                 world.did("seen", tuple(arrived[:seen]))
