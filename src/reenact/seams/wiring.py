@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import _thread
 
+from reenact.facts.dialects import stateless_model_request
 from reenact.facts.policy import Policy
 from reenact.seams import clock, entropy, http, strands
-from reenact.facts.dialects import stateless_model_request
 from reenact.seams.http.exchange import stateless_tests
 
 _lock = _thread.allocate_lock()

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 from reenact.facts.call import Json
 from reenact.facts.compression import undo
-from reenact.facts.framing import header, unframed
-from reenact.facts.reading import Reading
 from reenact.facts.dialects.anthropic_messages import AnthropicMessages
 from reenact.facts.dialects.dialect import Answered, Asked, Dialect, failure
 from reenact.facts.dialects.events import events
 from reenact.facts.dialects.openai_chat import OpenAIChat
 from reenact.facts.dialects.openai_responses import OpenAIResponses
+from reenact.facts.framing import header, unframed
+from reenact.facts.reading import Reading
 
 DIALECTS: tuple[Dialect, ...] = (OpenAIChat(), OpenAIResponses(), AnthropicMessages())
 """Every dialect; the first that speaks a request's protocol reads it."""
