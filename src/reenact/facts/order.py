@@ -56,16 +56,19 @@ def _put(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def _get(data: bytes, at: int) -> tuple[int, int]:
+def _integers(data: bytes) -> list[int]:
+    """All integers of a pack, in one pass: a replay reads one delivery for each turn."""
+    found = []
     shift = value = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
+    for byte in data:
         if byte < 128:
-            break
-        shift += 7
-    return ((value >> 1) ^ -(value & 1) if value & 1 else value >> 1), at
+            value |= byte << shift
+            found.append((value >> 1) ^ -(value & 1))
+            shift = value = 0
+        else:
+            value |= (byte & 127) << shift
+            shift += 7
+    return found
 
 
 def pack(deliveries: Iterable[Delivery], lanes: dict[str, int]) -> bytes:
@@ -88,15 +91,9 @@ def pack(deliveries: Iterable[Delivery], lanes: dict[str, int]) -> bytes:
 
 def unpack(data: bytes, first: int, lanes: dict[int, str]) -> Iterator[Delivery]:
     """Read a pack back; ``first`` is the number of its first delivery, ``lanes`` maps numbers to paths."""
-    at = 0
     last = 0
-    size = len(data)
-    while at < size:
-        kind, at = _get(data, at)
-        lane, at = _get(data, at)
-        number, at = _get(data, at)
-        n, at = _get(data, at)
-        delta, at = _get(data, at)
+    numbers = iter(_integers(data))
+    for kind, lane, number, n, delta in zip(numbers, numbers, numbers, numbers, numbers, strict=True):
         last += delta
         yield Delivery(first, Tag(_KINDS[kind >> 1], "" if lane < 0 else lanes[lane], number, n), last, not kind & 1)
         first += 1

@@ -12,6 +12,7 @@ from reenact.facts.call import Json, Stream
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.order import Delivery, unpack
 from reenact.facts.run import Run
+from reenact.store.ahead import AmbientRows, ShortStreams
 from reenact.store.attributes import Attributes
 from reenact.store.codec import joined, load, weaker
 from reenact.store.connection import Reading
@@ -64,6 +65,9 @@ class SqliteRecording:
         self._end = self._first | LOW
         self._bodies: dict[str, tuple[int, bytes]] = {}
         self._strands: dict[str, int] = {}
+        self._ended: dict[int, tuple[bytes, str, int]] = {}
+        self._ambient = AmbientRows(reading)
+        self._short = ShortStreams(reading)
         self._lane_sql, self._lane_values = _below(run.lane)
 
     @property
@@ -147,6 +151,10 @@ class SqliteRecording:
         asked = parsed(address, asked_text, asked_crc)
         came = None if came_text is None else parsed(address, came_text, came_crc)
         ended = None if ended_text is None else (parsed(address, ended_text, ended_crc), stream_digest.hex())
+        if ended_text is not None:
+            if len(self._ended) >= _CACHED:
+                self._ended.clear()
+            self._ended[address] = (stream_digest, ended_text, ended_crc)
         if q_data is not None:
             self._remember(q_digest, q_codec, q_data)
         if a_data is not None:
@@ -207,11 +215,15 @@ class SqliteRecording:
 
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
         """See ``abc.store.Recording``. Each row is checked before any of its bytes is given."""
-        row = self._reading.row("SELECT digest, ended, crc FROM stream WHERE id = ?", (self._first | event,))
+        address = self._first | event
+        row = self._ended.pop(address, None)
+        if row is None:
+            row = self._reading.row("SELECT digest, ended, crc FROM stream WHERE id = ?", (address,))
         whole = self._hasher.begin()
         waiting: list[bytes] = []
         size = 0
-        for _, parts in self._chunks(event, known=row[0].hex() if row else ""):
+        total = parsed(address, row[1], row[2])[4] if row else None
+        for _, parts in self._chunks(event, known=row[0].hex() if row else "", total=total):
             for delivery, at_us, data, continued in parts:
                 whole.update(data)
                 size += len(data)
@@ -221,20 +233,25 @@ class SqliteRecording:
                 yield delivery, at_us, b"".join([*waiting, data]) if waiting else data
                 waiting.clear()
         if row is not None and whole.digest() != row[0]:
-            if size < parsed(self._first | event, row[1], row[2])[4]:
+            if size < (total or 0):
                 raise missing(row[0].hex(), self._run.id, event)
             raise corrupt(row[0].hex(), whole.digest().hex(), run=self._run.id, event=event)
 
-    def _chunks(self, event: int, known: str = "") -> Iterator[tuple[Chunk, list[Part]]]:
-        """The rows of a stream with their parts, a few at a time."""
+    def _chunks(
+        self, event: int, known: str = "", total: int | None = None
+    ) -> Iterator[tuple[Chunk, list[Part]]]:
+        """The rows of a stream with their parts, a few at a time; those of a short one (``total`` bytes) at once."""
         n = 0
         link = FIRST_LINK
+        short = self._short.rows(self._first | event, total) if total is not None else None
         while True:
-            rows = self._reading.rows(
-                "SELECT event, n, codec, size, said, segments, data, digest FROM chunk "
-                "WHERE event = ? AND n >= ? ORDER BY n LIMIT ?",
-                (self._first | event, n, _CHUNK_PAGE),
-            )
+            rows = short
+            if rows is None:
+                rows = self._reading.rows(
+                    "SELECT event, n, codec, size, said, segments, data, digest FROM chunk "
+                    "WHERE event = ? AND n >= ? ORDER BY n LIMIT ?",
+                    (self._first | event, n, _CHUNK_PAGE),
+                )
             for row in rows:
                 chunk = Chunk(*row)
                 if chunk.n != n:
@@ -246,7 +263,7 @@ class SqliteRecording:
                 yield chunk, parts
                 n += 1
                 link = chunk.digest
-            if len(rows) < _CHUNK_PAGE:
+            if short is not None or len(rows) < _CHUNK_PAGE:
                 return
 
     def _event_with(self, digest: str) -> int | None:
@@ -330,9 +347,7 @@ class SqliteRecording:
         if strand is None:
             return {}
         found: dict[str, bytes] = {}
-        for source, data, crc in self._reading.rows(
-            "SELECT source, data, crc FROM ambient WHERE strand = ? AND position = ? ORDER BY n", (strand, position)
-        ):
+        for source, data, crc in self._ambient.rows(strand, position):
             if crc32(data, strand & LOW) != crc:
                 raise damaged(f"an ambient read ({source}) of run {self._run.id}, lane {lane}")
             found[source] = found[source] + data if source in found else data
