@@ -77,6 +77,7 @@ class _RootBlock(Block):
         self._opened = opened
         self.run = opened.run
         self._begun = False
+        self._pid = os.getpid()
         if call is not None:
             session = opened.session
             session.decide(session.root, call)
@@ -90,6 +91,8 @@ class _RootBlock(Block):
         return session.begin()
 
     def finish(self, error: BaseException | None, result: Any) -> None:
+        if os.getpid() != self._pid:
+            return  # a forked child leaves the block too: the run is its parent's
         status, line = status_of(error)
         lanes.session_ended()
         wiring.end()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import os
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -194,6 +196,7 @@ class RecordingSession:
         self.gate = RecordingGate(clock, run.origin_us, policy.order, int(policy.hold_ms * 1000), self.lane_number)
         self.gate.attend = WATCH.attend
         self.writer = Writer(log, redactor, self._gather, self.fault, self._idle_work)
+        _open.add(self)
         self.put(RunOpened(run))
         self.root = Lane(ROOT, self, self.gate)
         self.lane_number(ROOT)
@@ -402,3 +405,16 @@ def _packed(reads: Reads) -> Iterator[Record]:
     for source, values in sources.items():
         data = pack(source, values)
         yield AmbientRead(reads.lane, reads.position, source, len(data).to_bytes(4, "big") + data)
+
+
+_open: weakref.WeakSet[RecordingSession] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """In a forked child: the run is its parent's, and the writer stayed there. Calls under way go through."""
+    for session in list(_open):
+        session.closed = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

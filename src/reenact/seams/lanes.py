@@ -9,6 +9,7 @@ first call of ``fetch``. Paths are the same in a recording and its replay.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -278,6 +279,19 @@ def session_began(fallback: Lane | None = None) -> None:
 def session_ended(fallback: Lane | None = None) -> None:
     """The counterpart of ``session_began``."""
     global _sessions, _fallback
-    _sessions -= 1
+    _sessions = max(0, _sessions - 1)  # it may be 0 already, where the session began in a parent process
     if fallback is not None and _fallback is fallback:
         _fallback = None
+
+
+def _forked() -> None:
+    """In a forked child nobody listens: the threads that would write its parent's run stayed with the parent."""
+    global _sessions, _fallback
+    _sessions = 0
+    _fallback = None
+    _thread.cell = None
+    _context.set(None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
