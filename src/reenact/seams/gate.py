@@ -15,6 +15,7 @@ from __future__ import annotations
 import _thread
 import asyncio
 import asyncio.base_events
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from typing import Any
@@ -84,6 +85,7 @@ class Gate(ABC):
         self.passes = 0
         self.loops: dict[Any, bool] = {}
         self.nested = 0
+        self._seen = (-1, 0)
         self.halted: Halt | None = None
         self.closed = False
         self._sleepers: dict[int, Callable[[], None]] = {}
@@ -121,6 +123,33 @@ class Gate(ABC):
 
     def stalled(self, waited_us: int) -> None:  # noqa: B027 - only a replay has an end to find
         """Nothing runs and nothing has been released for so long (see ``seams.watch``). Locked."""
+
+    # --- bounds ------------------------------------------------------------------------------------------------
+
+    def look(self, now_us: int, *, still: bool = False) -> bool:
+        """Let one delivery go where something runs that never rests: after the bound, or when all stand still.
+
+        The watch looks every millisecond, where it is given the processor; a loop that never rests looks by itself.
+
+        Args:
+            now_us: Our own monotonic clock.
+            still: Nothing has run since the last look: a strand blocks where no hook sees it.
+
+        Returns:
+            Whether nothing has passed since the last look, so that the next one may find it still.
+        """
+        with self.lock:
+            passes, since_us = self._seen
+            if passes != self.passes:
+                self._seen = (self.passes, now_us)
+                return False
+            if self.running <= 0:
+                self.stalled(now_us - since_us)
+            elif still or self.overdue(now_us - since_us):
+                running, self.running = self.running, 0
+                self.pump(settled=still, once=True)
+                self.running += running
+            return True
 
     # --- counting ----------------------------------------------------------------------------------------------
 
@@ -173,6 +202,8 @@ class Gate(ABC):
         """The number of a delivery that need not wait; None for one that must. Locked."""
         if self.halted is not None:
             raise self.halted
+        if self.closed:  # the strand outlives its run
+            return -1
         if lone:
             if not self.immediate(tag):
                 return None
@@ -194,6 +225,8 @@ class Gate(ABC):
             door = _thread.allocate_lock()
             door.acquire()
             waiter = Waiter(tag, door.release)
+            if not self.waiting:
+                self._seen = (-1, 0)
             self.waiting[tag] = waiter
             self.running -= 1
             if self.running <= 0:
@@ -259,12 +292,19 @@ class Gate(ABC):
                 self.running += 1
                 wake()
                 return waiter
+            if self.closed:
+                waiter.number = -1
+                self.running += 1
+                wake()
+                return waiter
             if self.running > 0 and self.impatient():
                 self.passes += 1
                 waiter.number = self.grant(tag, False)
                 self.running += 1
                 wake()
                 return waiter
+            if not self.waiting:
+                self._seen = (-1, 0)
             self.waiting[tag] = waiter
             if self.running <= 0:
                 self.pump()
@@ -355,6 +395,8 @@ class Gate(ABC):
             for wake in sleepers:
                 self.running += 1
                 wake()
+            for loop in list(self.loops):
+                post(loop, functools.partial(stop_tasks, loop, self), here=False)
 
     def close(self) -> None:
         """The run has ended: let everything go, number nothing more."""
@@ -368,6 +410,27 @@ class Gate(ABC):
                 waiter.wake()
 
 
+STOP_AGAIN_S = 0.05
+
+
+def stop_tasks(loop: Any, gate: Gate) -> None:
+    """Raise the halt in every task of a halted gate that waits for something else; in the loop's own thread.
+
+    Again and again, as long as the loop runs: a task that catches it may wait for the next thing that never comes.
+    """
+    for task in asyncio.all_tasks(loop):
+        cell = getattr(task, "_reenact_cell", None)
+        waits_for = getattr(task, "_fut_waiter", None)
+        if cell is None or cell.lane is None or cell.lane.gate is not gate or waits_for is None:
+            continue
+        if not isinstance(waits_for, asyncio.Task) and not waits_for.done():
+            waits_for.set_exception(gate.halted)
+    if isinstance(loop, asyncio.base_events.BaseEventLoop) and not loop.is_closed():
+        _base_call_at(loop, _base_time(loop) + STOP_AGAIN_S, stop_tasks, loop, gate)
+
+
+_base_call_at = asyncio.base_events.BaseEventLoop.call_at
+_base_time = asyncio.base_events.BaseEventLoop.time
 _base_call_soon = asyncio.base_events.BaseEventLoop.call_soon
 _base_call_soon_threadsafe = asyncio.base_events.BaseEventLoop.call_soon_threadsafe
 

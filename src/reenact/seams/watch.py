@@ -18,16 +18,19 @@ from reenact.seams import lanes
 from reenact.seams.gate import Gate
 
 _mono_ns = time.monotonic_ns
+_process_ns = time.process_time_ns
+_own_ns = time.thread_time_ns
 LOOK_US = 1_000
+QUIET_NS = 200_000
+"""Processor time the other threads may have used between two looks for a closer look to be worth its price."""
 STILL_US = 50_000
 """Without ``/proc``, a gate that makes no progress for this long counts as still."""
 
 
 class _State:
-    __slots__ = ("passes", "picture", "since_us")
+    __slots__ = ("picture", "since_us")
 
-    def __init__(self, passes: int, since_us: int) -> None:
-        self.passes = passes
+    def __init__(self, since_us: int) -> None:
         self.since_us = since_us
         self.picture: object = None
 
@@ -49,7 +52,7 @@ class Watch:
         if gate in self._gates:
             return
         with self._lock:
-            self._gates[gate] = _State(gate.passes, _mono_ns() // 1000)
+            self._gates[gate] = _State(_mono_ns() // 1000)
             if not self._alive:
                 self._alive = True
                 _thread.start_new_thread(self._run, ())
@@ -64,6 +67,7 @@ class Watch:
     def _run(self) -> None:
         lanes.adopt_thread(None)
         me = threading.get_native_id()
+        others_ns = 0
         while True:
             with self._lock:
                 gates = list(self._gates.items())
@@ -73,7 +77,9 @@ class Watch:
                 self._bell.acquire()
                 continue
             self._bell.acquire(timeout=LOOK_US / 1e6)
-            picture = self._picture(me) if self._picture is not None else None
+            before_ns, others_ns = others_ns, _process_ns() - _own_ns()
+            quiet = others_ns - before_ns < QUIET_NS  # reading /proc against a busy interpreter takes 0.1 s and more
+            picture = self._picture(me) if self._picture is not None and quiet else None
             for gate, state in gates:
                 self._look(gate, state, picture)
 
@@ -85,31 +91,12 @@ class Watch:
                 with self._lock:
                     self._gates.pop(gate, None)
                 return
-            if gate.passes != state.passes:
-                state.passes = gate.passes
+            before, state.picture = state.picture, picture
+            still = picture is not None and picture == before
+            if self._picture is None:
+                still = now_us - state.since_us > STILL_US
+            if not gate.look(now_us, still=still):
                 state.since_us = now_us
-                state.picture = picture
-                return
-            if gate.running <= 0:
-                gate.stalled(now_us - state.since_us)
-                return
-            waited = now_us - state.since_us
-            still = (
-                picture is not None and picture == state.picture
-                if self._picture is not None
-                else waited > STILL_US
-            )
-            state.picture = picture
-            if still:
-                self._release(gate, settled=True)
-            elif gate.overdue(waited):
-                self._release(gate, settled=False)
-
-    @staticmethod
-    def _release(gate: Gate, *, settled: bool) -> None:
-        running, gate.running = gate.running, 0
-        gate.pump(settled=settled, once=True)
-        gate.running += running
 
 
 def kernel_picture(me: int) -> object:

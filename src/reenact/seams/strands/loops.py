@@ -13,6 +13,7 @@ import contextvars
 import functools
 import math
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,7 @@ from reenact.seams.strands.identity import identity, make_task
 _Base = asyncio.base_events.BaseEventLoop
 _base_call_at = _Base.call_at
 _base_time = _Base.time
+_mono_ns = time.monotonic_ns
 _get_running_loop = asyncio._get_running_loop
 _set_result = asyncio.futures._set_result_unless_cancelled  # type: ignore[attr-defined]
 
@@ -163,9 +165,14 @@ class SelectorHook:
 
     def select(self, timeout: float | None = None) -> Any:
         """The selector's own ``select``, with quiescence announced before it blocks."""
-        if (timeout is not None and timeout <= 0) or not self.gates:
+        if not self.gates:
             return self.selector.select(timeout)
         gates_now = self.gates[:]
+        if timeout is not None and timeout <= 0:
+            for gate in gates_now:
+                if gate.waiting:  # a loop that never rests keeps the bound by itself: nobody else may get to run
+                    gate.look(_mono_ns() // 1000)
+            return self.selector.select(timeout)
         if any(gate.waiting and not gate.virtual for gate in gates_now):
             events = self.selector.select(0)
             if events:

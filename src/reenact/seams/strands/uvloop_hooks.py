@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import time
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,7 @@ from reenact.seams.patching import replace
 from reenact.seams.strands.loops import creating, due_at_gate
 
 PROBE_AGAIN_S = 0.0005
+_mono_ns = time.monotonic_ns
 
 
 class Probe:
@@ -47,6 +49,8 @@ class Probe:
         if not gates:
             self.probing = False
         elif self.posts != posts:
+            for gate in gates:
+                gate.look(_mono_ns() // 1000)
             self._post()
         else:
             for gate in gates:
