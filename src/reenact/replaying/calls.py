@@ -64,20 +64,19 @@ class Never:
 
 
 class Sudden:
-    """A turn that raises instead of handing anything over."""
+    """A turn that is never waited for: of an order that was not recorded, or of an end that raises."""
 
     __slots__ = ("act",)
 
-    def __init__(self, act: Callable[[], None]) -> None:
+    def __init__(self, act: Callable[[], Any]) -> None:
         self.act = act
 
     def wait(self) -> Any:
-        """Raises."""
-        self.act()
+        """What it hands over."""
+        return self.act()
 
     def __await__(self) -> Any:
-        self.act()
-        return
+        return self.act()
         yield
 
 
@@ -149,7 +148,9 @@ class FrozenCall:
         if end is not None and end.kind in (EndKind.EOF, EndKind.ERROR):
             self._session.read_less(self.recorded)
 
-    def _turn(self, part: int, then: Callable[[int | None], Any]) -> GateTurn:
+    def _turn(self, part: int, then: Callable[[int | None], Any]) -> GateTurn | Sudden:
+        if self.recorded.delivery is None:
+            return Sudden(lambda: then(None))
         return GateTurn(self._session.gate, event_tag(self.event, part), self._lane.owned, then)
 
     def _value(self, number: int | None) -> Value:

@@ -17,6 +17,8 @@ UNPROVEN_US = 20_000
 """How long an awaited delivery that was let go without proof waits for quiescence."""
 SPIN_US = 2_000_000
 """How long any awaited delivery waits while others never stop running (a spinning wait)."""
+GIVE_UP_US = 30_000_000
+"""How much longer than four times the recorded run others may run, while nothing that is awaited can come."""
 STUCK_US = 500_000
 """How long nothing at all may happen before the replay is declared to be at its end."""
 
@@ -51,6 +53,8 @@ class ReplayGate(Gate):
         self._next = next(order, None)
         self._numbers: dict[Tag, int] | None = None
         self._now_us = 0
+        self.give_up_us = GIVE_UP_US
+        self._given_up = False
         self._early: set[Tag] = set()
         self.loose: set[int] = set()
         """Events found out of their place: their deliveries need not wait for those that stand before them."""
@@ -108,7 +112,7 @@ class ReplayGate(Gate):
                     self._jump([waiter])  # a timer that fires sees its own deadline passed
                     return waiter
                 del self.waiting[head.tag]
-            if not settled:
+            if not settled and not self._given_up:
                 return None
             beyond = self._out_of_place() or self._beyond_recording()
             if beyond is not None:
@@ -121,7 +125,7 @@ class ReplayGate(Gate):
                 self.unproven.append(head.number)
             if self._next is head:
                 self._advance()
-        return self._after_recording() if settled else None
+        return self._after_recording()
 
     def _out_of_place(self) -> Waiter | None:
         """The first waiter for an answer that the matcher found out of its place."""
@@ -170,6 +174,7 @@ class ReplayGate(Gate):
     def overdue(self, waited_us: int) -> bool:
         """Whether an awaited delivery may go although something never stops running."""
         if self._next is None or self._next.tag not in self.waiting:
+            self._given_up = waited_us > self.give_up_us
             return waited_us > SPIN_US
         return waited_us > (SPIN_US if self._next.proven else UNPROVEN_US)
 

@@ -89,6 +89,7 @@ class ReplaySession:
         self._chains: dict[str, Any] = {}
         self.matches: list[tuple[int, str, int]] = []
         self.gate = self._make_gate()
+        self.gate.give_up_us += 4 * ((self.run.ended_us or self.run.started_us) - self.run.started_us)
         self.gate.keeping = options.save
         self.gate.attend = WATCH.attend
         self.ambience = Ambient(recording, self.gate.now_us, keeping=options.save)

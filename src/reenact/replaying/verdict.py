@@ -68,7 +68,7 @@ def conclude(
         )
     for number in tally.unread:
         every.append(Difference("unread", f"event {number} was read less far than in the recording", number))
-    unproven = sorted({*session.gate.unproven}) if not diverged else []
+    unproven = _unproven(session) if not diverged else []
     exact = not (tally.reordered or tally.moved or unproven)
     verdict = "different" if every else ("exact" if exact else "same")
     report = Report(
@@ -85,7 +85,7 @@ def conclude(
         reordered=tally.reordered,
         moved=tally.moved,
         unused=len(unused),
-        unproven=tuple(f"order not proven at {number}" for number in unproven),
+        unproven=tuple(unproven),
         redacted=tally.redacted,
         fidelity=tally.fidelity.value,
         enforcement=contact.enforcement,
@@ -107,6 +107,16 @@ def _exit_code(contact: Contact, unreplayable: bool, different: bool) -> int:
     if contact.refused or contact.live_calls:
         return 5
     return 3 if unreplayable else int(different)
+
+
+def _unproven(session: ReplaySession) -> list[str]:
+    """What is not proven of the order."""
+    notes = [f"order not proven at {number}" for number in sorted({*session.gate.unproven})]
+    if session.run.capture.get("order") == "off":
+        notes.append("order not recorded")
+    if session.gate.surplus:
+        notes.append(f"order not proven of {session.gate.surplus} turns that were not recorded")
+    return notes
 
 
 def last_line(report: Report) -> str:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from reenact.errors import Halt
 from reenact.facts.order import Tag
 from reenact.seams import lanes
 from reenact.seams.gate import Gate
@@ -85,6 +86,8 @@ def run_strand(lane: Lane, gate: Gate, body: Callable[[], Any], finish: Finish) 
     try:
         gate.take(Tag("s", lane.path, 0, 0))
         body()
+    except Halt:
+        pass  # our own: the session tells of it
     finally:
         lane.ended = True
         with finish.condition:
