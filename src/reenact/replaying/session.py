@@ -249,9 +249,11 @@ class ReplaySession:
 
     def _stop(self, halt: Halt) -> Halt:
         first = self.gate.halted is None
-        self.gate.halt(halt)
-        if first:
-            self.on_stop()
+        try:
+            self.gate.halt(halt)
+        finally:
+            if first:
+                self.on_stop()
         return self.gate.halted or halt
 
     def refuse(self, words: str) -> Halt:
@@ -323,7 +325,7 @@ class ReplaySession:
         while path:
             lane = self._lanes.get(path)
             if lane is not None:
-                return lane.ended
+                return lane.finished()
             path = parent_path(path)[0]
         return False
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -37,7 +38,7 @@ class Lane:
         position: How many calls it has issued.
         below: True below a transport: nothing here is recorded, ordered or numbered.
         number: Number in the log, given by the session when first needed; -1 before.
-        ended: Whether its unit has finished.
+        ended: Whether its thread or job has finished; ``unit`` refers to its task, if it is one (``finished``).
         expected: The next task created in this context is to have this very lane.
         origin: The lane it was started by.
         owned: False for a unit that nobody saw start: its calls are matched by key alone, and no hook counts it.
@@ -59,6 +60,7 @@ class Lane:
         "path",
         "position",
         "session",
+        "unit",
     )
 
     def __init__(
@@ -81,6 +83,7 @@ class Lane:
         self.ended = False
         self.expected = False
         self.owned = True
+        self.unit: weakref.ref[Any] | None = None
         self.origin = origin
         self.data: Any = None
         self._children: dict[str, int] = {}
@@ -105,6 +108,13 @@ class Lane:
     def scope_path(self, name: str, ordinal: int) -> str:
         """The path of the scope of this lane's ``ordinal``-th call of ``name``."""
         return f"{self.path}>{_plain(name)}#{ordinal}"
+
+    def finished(self) -> bool:
+        """Whether its unit has ended."""
+        if self.ended or self.unit is None:
+            return self.ended
+        task = self.unit()
+        return task is None or bool(task.done())
 
     def issued(self) -> int:
         """Count one call of this lane; gives the position it was issued at."""
@@ -211,6 +221,8 @@ def unowned(session: Session, gate: Any) -> Lane:
 def adopt_task(task: Any, lane: Lane | None) -> None:
     """Give a task its lane."""
     task._reenact_cell = Cell(lane)
+    if lane is not None and lane.unit is None and not lane.below:
+        lane.unit = weakref.ref(task)
 
 
 def adopt_thread(lane: Lane | None) -> Cell | None:

@@ -52,9 +52,10 @@ class Job:
         desk: Where the job is counted, together with its gate.
     """
 
-    __slots__ = ("desk", "function", "gate", "lane")
+    __slots__ = ("begun", "desk", "function", "gate", "lane")
 
     def __init__(self, lane: Lane, gate: Gate, desk: Desk, function: Callable[..., Any]) -> None:
+        self.begun = False
         self.lane = lane
         self.gate = gate
         self.desk = desk
@@ -62,6 +63,7 @@ class Job:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run it, in the pool's thread."""
+        self.begun = True
         before = lanes.adopt_thread(self.lane)
         token = lanes._context.set(self.lane)
         try:
@@ -80,6 +82,12 @@ class Job:
                 return
             self.desk.active -= 1
         self.gate.blocked()
+
+    def settled(self, future: Any) -> None:
+        """Its future is done. One that never began (cancelled, or dropped by the pool) is counted no more."""
+        if not self.begun:
+            self.lane.ended = True
+            self.over()
 
 
 def _job_name(function: Any) -> str:
@@ -115,9 +123,10 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
                 gate.running += 1
             else:
                 desk.queued += 1
+        job = Job(child, gate, desk, fn)
         try:
             with lanes.inside(None):  # a worker thread that starts now is no lane
-                future = original(self, Job(child, gate, desk, fn), *args, **kwargs)
+                future = original(self, job, *args, **kwargs)
         except BaseException:
             with gate.lock:
                 if ready:
@@ -127,6 +136,8 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
                     desk.queued -= 1
             raise
         future._reenact_identity = identity(child.path)
+        with lanes.inside(None):
+            future.add_done_callback(job.settled)
         return future
 
     return submit
@@ -138,7 +149,7 @@ def _running(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return original(self, *args)
         finally:
-            if isinstance(job, Job):
+            if isinstance(job, Job) and job.begun:
                 job.over()
 
     return run
