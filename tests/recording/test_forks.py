@@ -1,4 +1,4 @@
-"""A forked child of a recorded program goes on unrecorded, waits for nobody who stayed behind, and may record itself."""
+"""A forked child of a recorded program goes on unrecorded, waits for nobody, and may record itself."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import itertools
 import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -54,15 +55,18 @@ _get_running_loop = asyncio._get_running_loop
 
 
 class Reads:
-    """Ambient reads of one lane since one of its calls, in the order they happened."""
+    """Ambient reads of one lane since one of its calls that are still to be written, in the order they happened.
 
-    __slots__ = ("items", "lane", "position", "written")
+    ``listed`` while the writer knows of them: a lane that has ended, or only waits, costs the writer nothing.
+    """
+
+    __slots__ = ("items", "lane", "listed", "position")
 
     def __init__(self, lane: int, position: int) -> None:
         self.lane = lane
         self.position = position
         self.items: list[tuple[str, Any]] = []
-        self.written = 0
+        self.listed = False
 
 
 class LiveCall:
@@ -184,13 +188,12 @@ class RecordingSession:
         self.closed = False
         self.ordered = policy.order != "off"
         self._origin_us = run.origin_us
-        self._lock = _thread.allocate_lock()
+        self._lock = _thread.RLock()  # a signal handler may make calls while its own thread holds it
         self._paths: dict[str, int] = {}
-        self._events = 0
+        self._events = itertools.count()
         self._counts: dict[Kind, int] = {}
         self._bytes = 0
         self._reads: dict[int, Reads] = {}
-        self._spent: list[Reads] = []
         self._faults: list[str] = []
         self.readings = readings
         self.gate = RecordingGate(clock, run.origin_us, policy.order, int(policy.hold_ms * 1000), self.lane_number)
@@ -231,13 +234,9 @@ class RecordingSession:
         if number < 0:
             number = lane.number = self.lane_number(lane.path)
         position = lane.issued()
-        reads = lane.data
-        if reads is not None:
-            lane.data = None
-            self._spent.append(reads)
+        lane.data = None
+        event = next(self._events)
         with self._lock:
-            event = self._events
-            self._events = event + 1
             self._counts[call.kind] = self._counts.get(call.kind, 0) + 1
         self.put(CallIssued(event, number, position, lane.parent, self.now_us(), call))
         return LiveCall(self, lane, call, event)
@@ -246,11 +245,18 @@ class RecordingSession:
         """Keep one read and give it to the agent. About 0.3 µs."""
         reads = lane.data
         if reads is None:
+            if self.closed:
+                return fresh
             if lane.number < 0:
                 lane.number = self.lane_number(lane.path)
             reads = lane.data = Reads(lane.number, lane.position)
-            self._reads[id(reads)] = reads
         reads.items.append((source, fresh))
+        if not reads.listed:  # asked after the append: the writer takes this back first and looks at the items then
+            if self.closed:
+                reads.items.clear()
+                return fresh
+            reads.listed = True
+            self._reads[id(reads)] = reads
         return fresh
 
     def virtual(self, source: str, fresh: Any) -> Any:
@@ -284,7 +290,8 @@ class RecordingSession:
 
     def put(self, record: Record) -> None:
         """Queue a record."""
-        self.readings.saw(record)
+        if not self.closed:
+            self.readings.saw(record)
         self.writer.put(record)
 
     def guarded(self, note: Callable[[int | None], None], number: int | None) -> None:
@@ -328,10 +335,9 @@ class RecordingSession:
         fresh = self.gate.take_fresh()
         if fresh:
             records.append(Delivered(fresh))
-        spent, self._spent = self._spent, []
-        for reads in spent:
+        for reads in list(self._reads.values()):
+            reads.listed = False
             self._reads.pop(id(reads), None)
-        for reads in [*spent, *list(self._reads.values())]:
             records.extend(_packed(reads))
         return records
 
@@ -358,7 +364,7 @@ class RecordingSession:
         """What the run has added up to so far."""
         counts = self._counts
         return Totals(
-            events=self._events,
+            events=sum(counts.values()),
             models=counts.get(Kind.MODEL, 0) + self.readings.models,
             tools=counts.get(Kind.TOOL, 0),
             tokens_in=self.readings.tokens[0],
@@ -394,17 +400,29 @@ class RecordingSession:
 
 
 def _packed(reads: Reads) -> Iterator[Record]:
-    """The reads that are not yet written, one record a source."""
-    end = len(reads.items)
-    if end == reads.written:
-        return
+    """The reads that are not yet written, one record a source. The agent may append meanwhile."""
+    count = len(reads.items)
+    fresh = reads.items[:count]
+    del reads.items[:count]
     sources: dict[str, list[Any]] = {}
-    for source, value in reads.items[reads.written : end]:
+    for source, value in fresh:
         sources.setdefault(source, []).append(value)
-    reads.written = end
     for source, values in sources.items():
         data = pack(source, values)
         yield AmbientRead(reads.lane, reads.position, source, len(data).to_bytes(4, "big") + data)
+
+
+_open: weakref.WeakSet[RecordingSession] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """In a forked child: the run is its parent's, and the writer stayed there. Calls under way go through."""
+    for session in list(_open):
+        session.closed = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 _open: weakref.WeakSet[RecordingSession] = weakref.WeakSet()

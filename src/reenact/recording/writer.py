@@ -104,17 +104,22 @@ class Writer:
         self._bell.acquire()
         self._asleep = False
         self._closing = False
+        self._over = False
         self._ended = _thread.allocate_lock()
         self._ended.acquire()
         self._bytes = 0
-        self._bytes_lock = _thread.allocate_lock()
+        self._bytes_lock = _thread.RLock()  # a signal handler may print while its own thread holds it
         self._room: list[Any] = []
         _thread.start_new_thread(self._run, ())
 
     # --- the agent's side --------------------------------------------------------------------------------------
 
     def put(self, record: Record) -> None:
-        """Queue a record. About a microsecond; blocks (bounded) only when 16 MiB wait to be written."""
+        """Queue a record. About a microsecond; blocks (bounded) only when 16 MiB wait to be written.
+
+        Once the writer has ended, what strands that outlive their run still say is dropped."""
+        if self._over:
+            return
         self._queue.append(record)
         if self._asleep:
             self._ring()
@@ -126,6 +131,8 @@ class Writer:
         receipt = Receipt(durable)
         self._queue.append(receipt)
         self._ring()
+        if self._over:
+            self._let_go()
         return receipt
 
     def flush(self, timeout_s: float = 10.0) -> bool:
@@ -183,7 +190,19 @@ class Writer:
                 self._log.close()
             except Exception as error:
                 self._fault(error)
+            self._over = True
+            self._let_go()
             self._ended.release()
+
+    def _let_go(self) -> None:
+        """Nothing more is written: nobody is left to wait for it, and nothing to be kept."""
+        while True:
+            try:
+                item = self._queue.popleft()
+            except IndexError:
+                return
+            if isinstance(item, Receipt):
+                item.settle(False)
 
     def _more_idle_work(self) -> bool:
         try:
