@@ -140,12 +140,17 @@ class Bell:
             self.noticed = True
             if self.timer is not None:
                 self.gate.withdraw(self.timer)
-            self.gate.offer(self.wake, self.door.release)
+            self.gate.offer(self.wake, self.open)
+
+    def open(self) -> None:
+        """Let the waiter go on (gate locked). A halt may find it twice: as a timer, and as a sleeper."""
+        if self.door.locked():
+            self.door.release()
 
     def expire(self) -> None:
         """The timer's turn has come (gate locked, we are counted)."""
         self.timed_out = True
-        self.door.release()
+        self.open()
 
     def expired(self) -> None:
         """The world's time is up: queue for our turn, unless notified meanwhile."""
@@ -187,7 +192,7 @@ def _await_bell(gate: Gate, bell: Bell, timeout: float | None) -> bool:
         deadline_us = gate.now_us() + math.ceil(min(timeout, 1e9) * 1e6) + 1  # whoever reckons what is left finds none
         gate.offer(bell.timer, bell.expire, deadline_us=deadline_us, alive=lambda: not bell.noticed)
     if gate.virtual:
-        gate.sleeping(id(bell), bell.door.release)
+        gate.sleeping(id(bell), bell.open)
     gate.blocked()
     try:
         if timeout is None or gate.virtual:
