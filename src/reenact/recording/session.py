@@ -423,16 +423,3 @@ def _forked() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
-
-
-_open: weakref.WeakSet[RecordingSession] = weakref.WeakSet()
-
-
-def _forked() -> None:
-    """In a forked child: the run is its parent's, and the writer stayed there. Calls under way go through."""
-    for session in list(_open):
-        session.closed = True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
