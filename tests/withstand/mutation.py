@@ -61,10 +61,9 @@ class Mutation:
             edited.outcome(self.event, replace(outcome, body=_other_json(self.answer, chance)))
         elif isinstance(outcome, Failure):
             error = outcome.error
-            text = _turned_last(error.text)
-            edited.outcome(
-                self.event, replace(outcome, error=replace(error, text=text, args=_args(error.args, chance)))
-            )
+            args = _other_json(error.args, chance) if error.args else error.args
+            error = replace(error, text=_turned_last(error.text), args=args)
+            edited.outcome(self.event, replace(outcome, error=error))
         elif isinstance(outcome, Stream):
             _alter_stream(edited, self.event, outcome, chance)
 
