@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -142,7 +143,7 @@ def test_a_reader_that_leaves_is_no_error(
 
 
 def test_a_closed_pipe_is_quiet() -> None:
-    line = f"{sys.executable} -m reenact --help | true"
+    line = f"{shlex.quote(sys.executable)} -m reenact --help | true"
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
     assert done.stderr == ""
 

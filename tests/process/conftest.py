@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,3 +86,17 @@ class Programs:
 def programs(tmp_path: Path) -> Programs:
     """Programs of one test."""
     return Programs(tmp_path)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _signals_as_at_a_terminal() -> Iterator[None]:
+    """A suite started in the background, or under ``nohup``, has signals ignored, and its children inherit that."""
+    before = {}
+    for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            before[number] = signal.SIG_IGN
+            signal.signal(number, signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
