@@ -119,7 +119,9 @@ class ReplayingProcess:
             declared = run.capture.get("files") or ()
             differences.extend(files(run.files, file_digests(run.entry.cwd, declared)))
         contact = Contact(tuple(self._guard.refused), 0, ENFORCEMENT)
-        report = replace(conclude(self.session, differences, contact, self.options), output=self.output)
+        report = conclude(self.session, differences, contact, self.options)
+        forgiven = tuple(output.forgiven for output in self._outputs if output.forgiven)
+        report = replace(report, output=self.output, remarks=(*report.remarks, *forgiven))
         if self.options.save:
             kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))

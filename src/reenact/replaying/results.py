@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from reenact.facts.spotting import normalise
+from reenact.replaying.normalising import normalised
 from reenact.replaying.report import Difference
 
 _CONTEXT = 60
@@ -16,11 +17,15 @@ class Output:
     """Compares one stream, byte by byte, with the recorded one as the agent prints.
 
     Where bytes differ, both sides are compared once more with every credential, and every stand-in that redaction
-    left of one, reduced to the constant of its class.
+    left of one, reduced to the constant of its class, and by the named rules of ``replaying.normalising``.
 
     Args:
         stream: 1 or 2.
         recorded: Gives the recorded bytes from the start, a piece at a time.
+
+    Attributes:
+        difference: The first one; None while there is none.
+        forgiven: What the rules took out for both sides to agree, in words.
     """
 
     def __init__(self, stream: int, recorded: Callable[[], Iterator[bytes]]) -> None:
@@ -32,6 +37,7 @@ class Output:
         self._kept = bytearray()
         self._offset = 0
         self.difference: Difference | None = None
+        self.forgiven = ""
 
     def feed(self, data: bytes) -> None:
         """The agent printed ``data``."""
@@ -46,9 +52,12 @@ class Output:
             if left:
                 self._differ(left, b"")
         if self.difference is not None and len(self._kept) <= _KEPT:
-            recorded = b"".join(self._again())
-            if normalise(recorded) == normalise(bytes(self._kept)):
+            recorded, now = normalise(b"".join(self._again())), normalise(bytes(self._kept))
+            if recorded == now:
                 self.difference = None
+            elif (bare := normalised(recorded)).data == normalised(now).data:
+                self.difference = None
+                self.forgiven = f"{_NAMES[self.stream]} compared without {', '.join(bare.rules)}"
         return self.difference
 
     def _compare(self, data: bytes) -> None:

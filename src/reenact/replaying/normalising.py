@@ -1,0 +1,101 @@
+"""What printed output is compared without, where its bytes differ: named rules, pure, counted.
+
+A frozen call raises its recorded error from our own code, because what lay below it (a transport, a tool's body) did
+not run: its traceback has other lines, and a program that logs its errors would never replay the same. An address that
+``repr`` shows is another one in every process. Nothing else is forgiven: the errors themselves, their causes, and
+tracebacks that pass through no recorded call are compared byte by byte.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_NEWLINE = re.compile(rb"(\r?\n|\\n)")
+"""A line's end, also as a log in JSON writes it."""
+_HEADER = re.compile(rb"(?P<lead>[^\n]*?)(?:Exception Group )?Traceback \(most recent call last\):[ \t]*")
+_MARGIN = re.compile(rb"[ |+]*")
+_CONNECTORS = (
+    b"The above exception was the direct cause of the following exception:",
+    b"During handling of the above exception, another exception occurred:",
+)
+_OURS = re.compile(rb"File (?:\x1b\[[0-9;]*m)?\\?\"[^\"\n]*[\\/]reenact[\\/](?:seams|recording|replaying)[\\/]")
+_ADDRESS = re.compile(rb"\bat 0x[0-9a-fA-F]{6,16}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Normalised:
+    """Output without what differs from process to process.
+
+    Attributes:
+        data: What is left.
+        tracebacks: Tracebacks of recorded calls whose lines were taken out.
+        addresses: Addresses taken out.
+    """
+
+    data: bytes
+    tracebacks: int
+    addresses: int
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """What was forgiven, in words, with counts."""
+        counts = (("traceback-lines", self.tracebacks), ("addresses", self.addresses))
+        return tuple(f"{name} ({count})" for name, count in counts if count)
+
+
+def normalised(data: bytes) -> Normalised:
+    """Apply every rule. Linear in the data."""
+    data, addresses = _ADDRESS.subn(b"at 0x", data)
+    pieces = _NEWLINE.split(data)
+    lines = pieces[::2]
+    drop: set[int] = set()
+    tracebacks = 0
+    for chain in _chains(lines, _blocks(lines)):
+        inside = [line for start, end in chain for line in range(start, end)]
+        if any(_OURS.search(lines[line]) for line in inside):
+            tracebacks += 1
+            drop.update(inside)
+    for number in drop:
+        pieces[2 * number] = lead = _lead(lines[number])
+        if not lead and 2 * number + 1 < len(pieces):
+            pieces[2 * number + 1] = b""
+    return Normalised(b"".join(pieces), tracebacks, addresses)
+
+
+def _lead(line: bytes) -> bytes:
+    """What a log writes before the word *Traceback*, on the same line."""
+    header = _HEADER.fullmatch(line)
+    lead = header["lead"] if header is not None else b""
+    return b"" if _MARGIN.fullmatch(lead) else lead
+
+
+def _blocks(lines: list[bytes]) -> list[tuple[int, int]]:
+    """Where tracebacks stand: from the header to behind the last indented line."""
+    blocks = []
+    number = 0
+    while number < len(lines):
+        header = _HEADER.fullmatch(lines[number]) if b"Traceback (most" in lines[number] else None
+        start = number
+        number += 1
+        if header is None:
+            continue
+        margin = header["lead"].replace(b"+", b"|") if _MARGIN.fullmatch(header["lead"]) else b""
+        while number < len(lines) and lines[number].startswith(margin + b"  "):
+            number += 1
+        blocks.append((start, number))
+    return blocks
+
+
+def _chains(lines: list[bytes], blocks: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Tracebacks joined by the sentences that stand between an error and its cause."""
+    chains: list[list[tuple[int, int]]] = []
+    before = 0
+    for start, end in blocks:
+        between = lines[before:start]
+        if chains and any(line.strip(b" |+") in _CONNECTORS for line in between):
+            chains[-1].append((start, end))
+        else:
+            chains.append([(start, end)])
+        before = end
+    return chains
