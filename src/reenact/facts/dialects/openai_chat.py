@@ -21,7 +21,7 @@ from reenact.facts.dialects.dialect import (
 )
 
 _DEPLOYMENT = re.compile(r"/deployments/([^/]+)/")
-_STATEFUL = (b'"store"', b'"web_search_options"', b'"background"', b'"conversation"', b'"plugins"', b'"mcp"')
+_STATEFUL = re.compile(rb'"(?:store|web_search_options|background|conversation|plugins|mcp)"')
 _OWN = ("function", "custom")
 
 
@@ -36,7 +36,7 @@ class OpenAIChat:
 
     def stateless(self, body: bytes) -> bool:
         """Unless it is stored, or a hosted tool acts for it."""
-        if not any(word in body for word in _STATEFUL):
+        if _STATEFUL.search(body) is None:
             return True
         request = json.loads(body)
         if any(request.get(name) for name in ("store", "background", "conversation", "plugins")):
