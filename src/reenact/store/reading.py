@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, dropwhile
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -320,6 +321,11 @@ class SqliteRecording:
 
     def deliveries(self, start: int = 0) -> Iterator[Delivery]:
         """See ``abc.store.Recording``."""
+        found = chain.from_iterable(self._packs(start))  # in C: a replay asks for the next one at every turn
+        return found if start <= 0 else dropwhile(lambda delivery: delivery.number < start, found)
+
+    def _packs(self, start: int) -> Iterator[Iterator[Delivery]]:
+        """The deliveries of each row, from the row that holds ``start`` on."""
         paths = _Paths(self._reading, self._first)
         row = self._reading.row(
             "SELECT id FROM turns WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
@@ -334,9 +340,7 @@ class SqliteRecording:
             for address, data, crc in rows:
                 if crc32(data, address & LOW) != crc:
                     raise damaged(f"the order of run {self._run.id} from {address & LOW} on")
-                for delivery in unpack(data, address & LOW, paths):
-                    if delivery.number >= start:
-                        yield delivery
+                yield unpack(data, address & LOW, paths)
             if len(rows) < _CHUNK_PAGE:
                 return
             at = rows[-1][0] + 1
