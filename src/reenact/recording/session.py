@@ -47,6 +47,7 @@ from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
 from reenact.seams.ambient import pack
 from reenact.seams.lanes import Lane
+from reenact.seams.strands import release
 from reenact.seams.turns import NOW, GateTurn, parent_path
 from reenact.seams.watch import WATCH
 
@@ -384,6 +385,7 @@ class RecordingSession:
         """
         self.closed = True
         self.gate.close()
+        release(self.gate)
         self.writer.flush()
         self.finish_idle_work()
         run = replace(run, totals=self.totals(), degraded=tuple(self._faults))

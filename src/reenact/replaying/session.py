@@ -32,6 +32,7 @@ from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.tape import Tape
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
+from reenact.seams.strands import release
 from reenact.seams.turns import parent_path
 from reenact.seams.watch import WATCH
 
@@ -354,6 +355,7 @@ class ReplaySession:
         self.closed = True
         halted = self.gate.halted
         self.gate.halt(halted or Halt("the replay has ended"))
+        release(self.gate)
 
     def unused(self) -> list[Event]:
         """Recorded calls that the agent did not make, those inside frozen calls not counted."""

@@ -82,6 +82,7 @@ class Watch:
             picture = self._picture(me) if self._picture is not None and quiet else None
             for gate, state in gates:
                 self._look(gate, state, picture)
+            del gates, gate, state  # while asleep, nothing of a run that has ended is kept
 
     def _look(self, gate: Gate, state: _State, picture: object) -> None:
         """One look at one gate; it is forgotten here when it needs no more looks."""

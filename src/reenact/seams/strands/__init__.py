@@ -6,6 +6,7 @@ takes ordinals, timer identities or turns: what a live transport starts exists o
 
 from __future__ import annotations
 
+from reenact.seams.gate import Gate
 from reenact.seams.patching import when_imported
 from reenact.seams.strands import anyio_hooks, identity, loops, pools, threads, uvloop_hooks
 
@@ -18,3 +19,10 @@ def install() -> None:
     pools.install()
     when_imported("anyio._backends._asyncio", anyio_hooks.patch)
     when_imported("uvloop", uvloop_hooks.patch)
+
+
+def release(gate: Gate) -> None:
+    """The session of ``gate`` has ended: loops that run on (a server's) neither keep nor ask it any more."""
+    for loop in list(gate.loops):
+        uvloop_hooks.unwatch(loop, gate)
+        loops.unwatch(loop, gate)

@@ -199,7 +199,7 @@ def hook(loop: Any) -> SelectorHook | None:
 
 def watch(loop: Any, gate: Gate) -> None:
     """Make ``gate`` count ``loop``, which may run in another thread."""
-    if loop in gate.loops:
+    if loop in gate.loops or gate.closed:
         return
     selector = hook(loop)
     if selector is None or not loop.is_running():
@@ -216,13 +216,13 @@ def watch(loop: Any, gate: Gate) -> None:
 
 
 def unwatch(loop: Any, gate: Gate) -> None:
-    """The session of ``gate`` has ended."""
+    """The session of ``gate`` has ended, or the loop has."""
     selector = getattr(loop, "_selector", None)
     if isinstance(selector, SelectorHook):
         if gate in selector.gates:
             selector.gates.remove(gate)
-        if not selector.gates:
-            loop._selector = selector.selector
+        if not selector.gates and (_get_running_loop() is loop or not loop.is_running()):
+            loop._selector = selector.selector  # from another thread it would race with a session that begins there
     gate.loops.pop(loop, None)
 
 

@@ -75,6 +75,14 @@ def probe_of(loop: Any) -> Probe | None:
     return probe
 
 
+def unwatch(loop: Any, gate: Gate) -> None:
+    """The session of ``gate`` has ended."""
+    probe = probe_of(loop)
+    if probe is not None and gate in probe.gates:
+        probe.gates.remove(gate)
+        gate.pokes.remove(probe.poke)
+
+
 def patch(module: ModuleType) -> None:
     """Hook the Python subclass; the class in C below it has no settable attributes."""
     loop_class = module.Loop
@@ -118,7 +126,7 @@ def _gate_here(loop: Any) -> Gate | None:
         return None
     probe = probe_of(loop)
     gate: Gate = lane.gate
-    if probe is not None and gate not in probe.gates:
+    if probe is not None and gate not in probe.gates and not gate.closed:
         probe.gates.append(gate)
         gate.join_loop(loop)
         gate.pokes.append(probe.poke)
