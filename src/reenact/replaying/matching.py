@@ -81,9 +81,11 @@ class Matcher:
                 return Match(named[0], "exact" if named[0] is head else "reordered")
         further, ambiguous = self._further_on(rest, call)
         if further is not None:
-            return Match(further, "exact" if further is head else "reordered")
+            return Match(further, "reordered")
         if ambiguous:
             return Miss(head, "ambiguous")
+        if any(self._agrees(event, call) for event in rest):  # behind a write: nothing elsewhere is the only one left
+            return Miss(head, "changed")
         return self._elsewhere(path, head, call)
 
     def _agrees(self, event: Event, call: Call) -> bool:
@@ -108,8 +110,6 @@ class Matcher:
                 candidates.append(event)
             elif event.call.effect is Effect.WRITE and not event.call.observed:
                 break
-        if len(candidates) == 1 or (candidates and candidates[0] is rest[0]):
-            return candidates[0], False
         if candidates and all(_alike(candidates[0], other) for other in candidates[1:]):
             return candidates[0], False
         return None, bool(candidates)
