@@ -9,7 +9,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from .driver import World, record_and_replay
+import reenact
+
+from .driver import Program, World, record, record_and_replay, replay
 
 
 def run(*bodies: Any) -> None:
@@ -251,6 +253,21 @@ def test_timers_and_daemons() -> None:
     record_and_replay(program, rounds=5)
 
 
+def exact_or_named(program: Program) -> None:
+    """Who gets a plain lock, or an item of a ``SimpleQueue``, next is decided in C, where no hook reaches: a replay is
+    exact, or says at which event it is not. It never hands the answer of one call to another."""
+    for seed in range(3):
+        recorded = record(program, seed=seed)
+        try:
+            replayed = replay(recorded, program)
+        except reenact.Divergence as divergence:
+            assert divergence.reason in ("missing", "changed", "added", "ambiguous", "result")
+            continue
+        assert replayed.performed == 0
+        if replayed.replay.verdict == "exact":
+            assert replayed.said == recorded.said
+
+
 def test_plain_locks_that_no_hook_sees() -> None:
     def program(world: World) -> object:
         lock = threading.Lock()
@@ -262,7 +279,7 @@ def test_plain_locks_that_no_hook_sees() -> None:
 
         run(*((worker, n) for n in range(3)))
 
-    record_and_replay(program, rounds=3)
+    exact_or_named(program)
 
 
 def test_simple_queues_that_no_hook_sees() -> None:
@@ -279,7 +296,7 @@ def test_simple_queues_that_no_hook_sees() -> None:
 
         run((consumer, 1), (consumer, 2), (producer,))
 
-    record_and_replay(program, rounds=3)
+    exact_or_named(program)
 
 
 def test_joins_with_a_time_out() -> None:
