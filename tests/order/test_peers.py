@@ -437,3 +437,48 @@ def test_changed_code_gets_its_own_answers_or_none(change: Any) -> None:
         assert {said[0] for said in replayed.said if " same = " in said[0]} <= same, "what is ambiguous is not guessed"
         assert replayed.performed == 0
         assert replayed.replay.verdict != "exact" or replayed.said == recorded.said
+
+
+def test_a_branch_that_moves_keeps_its_answers() -> None:
+    """The same questions, asked by tasks of another name once the recorded ones cannot come any more: *moved*."""
+
+    def program(world: World, renamed: bool) -> object:
+        async def branch(name: str) -> str:
+            return f"{name} = {await world.aask(name)}"
+
+        async def other(name: str) -> str:
+            return f"{name} = {await world.aask(name)}"
+
+        async def main() -> list[str]:
+            return [await branch("a")]
+
+        async def later() -> list[str]:
+            return [await (other if renamed else branch)("a")]
+
+        return asyncio.run((later if renamed else main)())
+
+    recorded = record(lambda world: program(world, renamed=False))
+    try:
+        replayed = replay(recorded, lambda world: program(world, renamed=True))
+    except reenact.Divergence as diverged:
+        assert diverged.reason == "added"
+    else:
+        assert (replayed.replay.output, replayed.replay.verdict) == (recorded.output, "same")
+
+
+def test_a_call_that_moves_out_of_a_finished_task() -> None:
+    def program(world: World, moved: bool) -> object:
+        async def branch() -> int:
+            return await world.aask("first") + (0 if moved else await world.aask("second"))
+
+        async def main() -> int:
+            found = await asyncio.create_task(branch())
+            return found + (await world.aask("second") if moved else 0)
+
+        return asyncio.run(main())
+
+    recorded = record(lambda world: program(world, moved=False))
+    replayed = replay(recorded, lambda world: program(world, moved=True))
+    result = replayed.replay
+    assert (result.output, result.verdict, result.moved) == (recorded.output, "same", 1)
+    assert (replayed.performed, result.live_calls, result.unused) == (0, 0, 0)
