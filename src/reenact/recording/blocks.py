@@ -22,6 +22,7 @@ from reenact.facts.values import describe_error, encode
 from reenact.recording.active import active, current
 from reenact.recording.opening import Opened, Who, interpreter, new_run, status_of
 from reenact.seams import lanes, wiring
+from reenact.seams.interruptions import by_signal_handler
 from reenact.store import open_store
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -36,8 +37,12 @@ class Block:
         self.run: Run = Run(id="")
 
     def enter(self) -> Run:
-        """Begin to listen."""
-        self.resume()
+        """Begin to listen. Where that fails, the block runs unrecorded."""
+        try:
+            self.resume()
+        except Exception as error:
+            if by_signal_handler(error) or self.failed(error):
+                raise
         run = active(self.run)
         self._token = current.set(run)
         return run
@@ -54,13 +59,21 @@ class Block:
         """The block's lane."""
         raise NotImplementedError
 
+    def failed(self, error: Exception) -> bool:
+        """Something of ours failed: whether it must be raised (a replay cannot go on)."""
+        raise NotImplementedError
+
     def finish(self, error: BaseException | None, result: Any) -> None:
         """Write the end."""
         raise NotImplementedError
 
     def leave(self, error: BaseException | None, result: Any) -> None:
         """Stop listening, and write the end."""
-        self._stack.close()
+        try:
+            self._stack.close()
+        except Exception as fault:
+            if by_signal_handler(fault) or self.failed(fault):
+                raise
         if self._token is not None:
             try:
                 current.reset(self._token)
@@ -76,33 +89,48 @@ class _RootBlock(Block):
         super().__init__()
         self._opened = opened
         self.run = opened.run
-        self._begun = False
+        self._begun = ExitStack()
+        self._listening = False
         self._pid = os.getpid()
         if call is not None:
             session = opened.session
-            session.decide(session.root, call)
+            try:
+                session.decide(session.root, call)
+            except Exception as error:
+                if by_signal_handler(error):
+                    raise
+                session.fault(error)
 
     def listen(self) -> AbstractContextManager[None]:
         session = self._opened.session
-        if self._begun:
+        if self._listening:
             return lanes.inside(session.root)
-        self._begun = True
         wiring.begin()
-        return session.begin()
+        self._begun.callback(wiring.end)
+        context = session.begin()
+        self._begun.callback(lanes.session_ended)
+        self._listening = True
+        return context
+
+    def failed(self, error: Exception) -> bool:
+        return self._opened.session.fault(error)
 
     def finish(self, error: BaseException | None, result: Any) -> None:
         if os.getpid() != self._pid:
             return  # a forked child leaves the block too: the run is its parent's
-        status, line = status_of(error)
-        lanes.session_ended()
-        wiring.end()
         try:
+            self._begun.close()
             self._settle(error, result)
         except Exception as fault:
-            self._opened.session.fault(fault)
+            if by_signal_handler(fault):
+                raise
+            self.failed(fault)
         try:
+            status, line = status_of(error)
             self._opened.close(status, error=line)
         except Exception as fault:  # the run has ended well or badly by itself; only its recording is cut short
+            if by_signal_handler(fault):
+                raise
             warnings.warn(f"the recording is incomplete: {fault}", RuntimeWarning, stacklevel=5)
 
     def _settle(self, error: BaseException | None, result: Any) -> None:
@@ -149,16 +177,22 @@ class _ChildBlock(Block):
     def listen(self) -> AbstractContextManager[None]:
         return lanes.inside(self._inner)
 
+    def failed(self, error: Exception) -> bool:
+        return self._outer.session.fault(error)
+
     def finish(self, error: BaseException | None, result: Any) -> None:
-        status, line = status_of(error)
+        try:
+            self._end(error, result)
+        except Exception as fault:
+            if by_signal_handler(fault) or self.failed(fault):
+                raise
+
+    def _end(self, error: BaseException | None, result: Any) -> None:
         if self._crossing is not None and not isinstance(error, Halt):
-            try:
-                outcome = Value(encode(result).body) if error is None else Failure(describe_error(error))
-                self._crossing.settle(outcome)  # type: ignore[union-attr]
-            except Exception as fault:
-                if self._outer.session.fault(fault):
-                    raise
+            outcome = Value(encode(result).body) if error is None else Failure(describe_error(error))
+            self._crossing.settle(outcome)  # type: ignore[union-attr]
         if self._put is not None:
+            status, line = status_of(error)
             session: Any = self._outer.session
             ended = replace(self.run, status=status, error=line, ended_us=CLOCK.wall_us())
             self._put(RunClosed(replace(ended, totals=_between(self._before, session.totals()))))
@@ -195,6 +229,8 @@ def open_block(
     except UsageError:
         raise
     except Exception as error:
+        if by_signal_handler(error):
+            raise
         warnings.warn(f"not recorded: {error}", RuntimeWarning, stacklevel=4)
         return None
 

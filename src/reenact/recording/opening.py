@@ -119,7 +119,11 @@ class Opened:
         self.run = run
         wiring.install()
         log = store.begin(run)
-        self.session = RecordingSession(run, log, redactor, clock, policy, Readings())
+        try:
+            self.session = RecordingSession(run, log, redactor, clock, policy, Readings())
+        except BaseException:
+            log.close()
+            raise
 
     def close(self, status: Status, **changes: Any) -> Run:
         """End the run and release the store."""

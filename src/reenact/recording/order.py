@@ -12,6 +12,7 @@ from collections.abc import Callable
 from reenact.abc.sources import Clock
 from reenact.facts.order import Delivery, Tag
 from reenact.seams.gate import Gate, Waiter
+from reenact.seams.interruptions import by_signal_handler
 
 BUDGET_US = 500_000
 """What all unproven holds of one run may cost together."""
@@ -28,10 +29,17 @@ class RecordingGate(Gate):
         order: ``exact`` holds deliveries, ``arrival`` numbers them at once.
         hold_us: Longest hold of one delivery.
         lane_seen: Told the path of each lane that a tag names.
+        fault: Told of every failure of ours; by default nobody is.
     """
 
     def __init__(
-        self, clock: Clock, origin_us: int, order: str, hold_us: int, lane_seen: Callable[[str], object]
+        self,
+        clock: Clock,
+        origin_us: int,
+        order: str,
+        hold_us: int,
+        lane_seen: Callable[[str], object],
+        fault: Callable[[Exception], object] = repr,
     ) -> None:
         super().__init__()
         self._clock = clock
@@ -41,6 +49,7 @@ class RecordingGate(Gate):
         self._hold_us = hold_us
         self._budget_us = BUDGET_US
         self._lane_seen = lane_seen
+        self._fault = fault
         self._fresh: list[Delivery] = []
         self._since_retry = 0
         self.count = 0
@@ -51,16 +60,21 @@ class RecordingGate(Gate):
         return self._clock.mono_us() - self._origin_us
 
     def grant(self, tag: Tag, proven: bool) -> int:
-        """Number it."""
-        if tag.lane:
-            self._lane_seen(tag.lane)
+        """Number it. Never raises: the strand that waits would wait for ever."""
         number = self.count
         self.count = number + 1
         if not proven:
             self.unproven += 1
         elif 0 < self._hold_us < self._longest_us:
             self._hold_us = min(self._longest_us, self._hold_us * 2)
-        self._fresh.append(Delivery(number, tag, self._clock.mono_us() - self._origin_us, proven))
+        try:
+            if tag.lane:
+                self._lane_seen(tag.lane)
+            self._fresh.append(Delivery(number, tag, self._clock.mono_us() - self._origin_us, proven))
+        except Exception as error:
+            if by_signal_handler(error):
+                raise
+            self._fault(error)
         return number
 
     def immediate(self, tag: Tag) -> bool:

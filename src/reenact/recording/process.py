@@ -62,6 +62,12 @@ class RecordedProcess:
         """The program has ended: write the end. Runs once, and only in the process it began in."""
         if self._opened.session.closed or os.getpid() != self._pid:
             return
+        try:
+            self._finish()
+        except Exception as error:  # the run reads as interrupted; the program ends as it would
+            self._opened.session.fault(error)
+
+    def _finish(self) -> None:
         stdio.flush()
         status, line = status_of(self._error)
         wiring.end()

@@ -11,44 +11,41 @@ import asyncio
 import itertools
 import os
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
-from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value
-from reenact.facts.order import event_tag
+from reenact.facts.call import Call, Json, Kind
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,
-    CallSettled,
     CheckpointTaken,
     Delivered,
     GapNoted,
-    HeadArrived,
     LaneOpened,
     Noted,
     Printed,
     Record,
     RunClosed,
     RunOpened,
-    SegmentArrived,
-    StreamEnded,
 )
 from reenact.facts.run import Run, Totals
+from reenact.recording.calls import LiveCall
 from reenact.recording.order import RecordingGate
 from reenact.recording.readings import Readings
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
 from reenact.seams.ambient import pack
+from reenact.seams.interruptions import by_signal_handler
 from reenact.seams.lanes import Lane
 from reenact.seams.strands import release
-from reenact.seams.turns import NOW, GateTurn, parent_path
+from reenact.seams.turns import NOW, parent_path
 from reenact.seams.watch import WATCH
 
 ROOT = "root"
@@ -68,96 +65,6 @@ class Reads:
         self.position = position
         self.items: list[tuple[str, Any]] = []
         self.listed = False
-
-
-class LiveCall:
-    """One call being performed (``abc.session.Live``)."""
-
-    __slots__ = ("_below", "_call", "_ended", "_lane", "_parts", "_scope", "_session", "event")
-    mode: Literal["live"] = "live"
-
-    def __init__(self, session: RecordingSession, lane: Lane, call: Call, event: int) -> None:
-        self._session = session
-        self._lane = lane
-        self._call = call
-        self._below = call.kind is Kind.HTTP
-        self._parts = 0
-        self._ended = False
-        self._scope: Lane | None = None
-        self.event = event
-
-    def ready(self) -> Any:
-        """Reads at once; a write once its intent is on the disk."""
-        if self._call.effect is not Effect.WRITE or self._call.observed:
-            return NOW
-        return self._session.intent()
-
-    def enter(self) -> AbstractContextManager[None]:
-        """The scope of the call."""
-        if self._below:
-            return self._session.below(self._lane)
-        if self._scope is None:  # the body of a generator is entered at each step, always in one scope
-            self._scope = self._lane.scope(self._call.name, self.event)
-        return lanes.inside(self._scope)
-
-    def settle(self, outcome: Value | Failure) -> Any:
-        """Note a value or an exception, in turn."""
-        self._ended = True
-        session, event = self._session, self.event
-
-        def note(number: int | None) -> None:
-            session.put(CallSettled(event, session.now_us(), outcome, number))
-
-        if self._call.observed:
-            session.guarded(note, None)
-            return NOW
-        return self._turn(0, note)
-
-    def head(self, head: Mapping[str, Json]) -> Any:
-        """Note the head of a stream, in turn."""
-        session, event = self._session, self.event
-
-        def note(number: int | None) -> None:
-            session.put(HeadArrived(event, session.now_us(), head, number))
-
-        return self._turn(0, note)
-
-    def segment(self, data: bytes) -> Any:
-        """Note bytes of the stream, in turn."""
-        self._parts += 1
-        session, event = self._session, self.event
-
-        def note(number: int | None) -> None:
-            session.put(SegmentArrived(event, session.now_us(), data, number))
-
-        return self._turn(self._parts, note)
-
-    def end(self, end: End) -> Any:
-        """Note the end that the agent is about to see, in turn."""
-        if self._ended:
-            return NOW
-        self._ended = True
-        session, event = self._session, self.event
-
-        def note(number: int | None) -> None:
-            session.put(StreamEnded(event, session.now_us(), end, number))
-
-        return self._turn(-1, note)
-
-    def dropped(self, end: End) -> None:
-        """Note an end that the agent itself made."""
-        if self._ended:
-            return
-        self._ended = True
-        session = self._session
-        session.guarded(lambda _: session.put(StreamEnded(self.event, session.now_us(), end)), None)
-
-    def _turn(self, part: int, note: Callable[[int | None], None]) -> Any:
-        session = self._session
-        if session.closed or not session.ordered:
-            session.guarded(note, None)
-            return NOW
-        return GateTurn(session.gate, event_tag(self.event, part), self._lane.owned, session.guard(note))
 
 
 class RecordingSession:
@@ -197,7 +104,8 @@ class RecordingSession:
         self._reads: dict[int, Reads] = {}
         self._faults: list[str] = []
         self.readings = readings
-        self.gate = RecordingGate(clock, run.origin_us, policy.order, int(policy.hold_ms * 1000), self.lane_number)
+        hold_us = int(policy.hold_ms * 1000)
+        self.gate = RecordingGate(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
         self.gate.attend = WATCH.attend
         self.writer = Writer(log, redactor, self._gather, self.fault, self._idle_work)
         _open.add(self)
@@ -290,21 +198,15 @@ class RecordingSession:
     # --- what calls use ----------------------------------------------------------------------------------------
 
     def put(self, record: Record) -> None:
-        """Queue a record."""
-        if not self.closed:
-            self.readings.saw(record)
-        self.writer.put(record)
-
-    def guarded(self, note: Callable[[int | None], None], number: int | None) -> None:
-        """Note something; a fault in it is ours alone."""
+        """Queue a record. Never raises: a fault in it is ours alone."""
         try:
-            note(number)
+            if not self.closed:
+                self.readings.saw(record)
+            self.writer.put(record)
         except Exception as error:
+            if by_signal_handler(error):
+                raise
             self.fault(error)
-
-    def guard(self, note: Callable[[int | None], None]) -> Callable[[int | None], None]:
-        """``note``, guarded."""
-        return lambda number: self.guarded(note, number)
 
     def intent(self) -> Receipt | Any:
         """A turn that comes when all that is queued is on the disk."""

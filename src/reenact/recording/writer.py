@@ -18,12 +18,15 @@ from reenact.abc.store import Log
 from reenact.facts.record import Printed, Record, SegmentArrived
 from reenact.seams import lanes
 from reenact.seams.gate import post
+from reenact.seams.interruptions import by_signal_handler
 
 GATHER_S = 0.01
 """How long records gather before they are written; well under the 50 ms within which they must reach the file."""
 IDLE_TICKS = 20
 LAST_WORK_US = 100_000
 """What may be spent at the end of a run on work that could be left out."""
+ATTEMPTS = 3
+"""Failures of the writer itself, of all kinds together, after which a run that ends is left without its end."""
 QUEUE_BYTES = 16 << 20
 BACKPRESSURE_S = 5.0
 
@@ -57,10 +60,16 @@ class Receipt:
             return True
 
     def wait(self, timeout_s: float = -1) -> None:
-        """Block until written."""
+        """Block until written; a fault in here lets the caller go on."""
         door = _thread.allocate_lock()
         door.acquire()
-        if self._listen(door.release):
+        try:
+            unwritten = self._listen(door.release)
+        except Exception as error:
+            if by_signal_handler(error):
+                raise
+            return
+        if unwritten:
             door.acquire(timeout=timeout_s)
 
     def __await__(self) -> Any:
@@ -167,24 +176,11 @@ class Writer:
     # --- the writer's side -------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        lanes.adopt_thread(None)  # our own thread is no strand of the agent
-        quiet = 0
         try:
-            while True:
-                worked = self._drain()
-                if self._closing and not self._queue:
-                    self._drain(last=True)
-                    return
-                quiet = 0 if worked else quiet + 1
-                if not worked and self._more_idle_work():
-                    continue
-                if quiet > IDLE_TICKS:
-                    self._asleep = True
-                    if not self._queue and not self._closing:
-                        self._bell.acquire()
-                    self._asleep = False
-                    quiet = 0
-                self._bell.acquire(timeout=GATHER_S)
+            lanes.adopt_thread(None)  # our own thread is no strand of the agent
+            self._work()
+        except Exception as error:
+            self._fault(error)
         finally:
             try:
                 self._log.close()
@@ -193,6 +189,32 @@ class Writer:
             self._over = True
             self._let_go()
             self._ended.release()
+
+    def _work(self) -> None:
+        """Write batches until the end is written, or could not be in several attempts."""
+        quiet = failed = 0
+        while True:
+            try:
+                worked = self._drain()
+                if self._closing and not self._queue:
+                    self._drain(last=True)
+                    return
+            except Exception as error:
+                self._fault(error)
+                failed += 1
+                if self._closing and failed > ATTEMPTS:
+                    return
+                worked = False
+            quiet = 0 if worked else quiet + 1
+            if not worked and self._more_idle_work():
+                continue
+            if quiet > IDLE_TICKS:
+                self._asleep = True
+                if not self._queue and not self._closing:
+                    self._bell.acquire()
+                self._asleep = False
+                quiet = 0
+            self._bell.acquire(timeout=GATHER_S)
 
     def _let_go(self) -> None:
         """Nothing more is written: nobody is left to wait for it, and nothing to be kept."""
@@ -215,20 +237,9 @@ class Writer:
         """Write one batch; False if there was nothing."""
         batch: list[Record] = []
         receipts: list[Receipt] = []
-        size = 0
-        queue = self._queue
-        while queue and size < QUEUE_BYTES // 4:
-            item = queue.popleft()
-            if isinstance(item, Receipt):
-                receipts.append(item)
-                if item.durable:
-                    break
-                continue
-            if isinstance(item, SegmentArrived | Printed):
-                size += len(item.data)
-            batch.append(item)
         kept = False
         try:
+            self._take(batch, receipts)
             batch.extend(self._gather())
             cleaned: list[Record] = []
             for record in batch:
@@ -242,10 +253,25 @@ class Writer:
         except Exception as error:
             self._fault(error)
         finally:
-            self._release(size)
+            self._release(sum(len(record.data) for record in batch if isinstance(record, SegmentArrived | Printed)))
             for receipt in receipts:
                 receipt.settle(kept)
         return bool(batch or receipts)
+
+    def _take(self, batch: list[Record], receipts: list[Receipt]) -> None:
+        """Take from the queue what is to be written together."""
+        size = 0
+        queue = self._queue
+        while queue and size < QUEUE_BYTES // 4:
+            item = queue.popleft()
+            if isinstance(item, Receipt):
+                receipts.append(item)
+                if item.durable:
+                    break
+                continue
+            if isinstance(item, SegmentArrived | Printed):
+                size += len(item.data)
+            batch.append(item)
 
     def _release(self, size: int) -> None:
         with self._bytes_lock:
