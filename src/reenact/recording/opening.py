@@ -14,6 +14,7 @@ from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
+from reenact.facts.record import RunOpened
 from reenact.facts.run import Entry, Run, Status
 from reenact.facts.variables import chosen
 from reenact.privacy import make_redactor
@@ -118,7 +119,7 @@ class Opened:
         )
         self.run = run
         wiring.install()
-        log = store.begin(run)
+        log = store.begin(_cleaned(run, redactor))
         try:
             self.session = RecordingSession(run, log, redactor, clock, policy, Readings())
         except BaseException:
@@ -132,6 +133,14 @@ class Opened:
             self._store.close()
         self.run = run
         return run
+
+
+def _cleaned(run: Run, redactor: Redactor) -> Run:
+    """The run as it may reach the disk: its row is written before its first record goes through the writer's gate."""
+    for record in redactor.clean(RunOpened(run)):
+        if isinstance(record, RunOpened):
+            return record.run
+    return Run(id=run.id, agent=run.agent, started_us=run.started_us, origin_us=run.origin_us)
 
 
 def status_of(error: BaseException | None) -> tuple[Status, str]:
