@@ -1,4 +1,4 @@
-"""What must not be stored is gone before the first byte reaches the disk: also of the run itself, killed at once or not."""
+"""What must not be stored is gone before the first byte reaches the disk: also of the run itself, also when killed."""
 
 from __future__ import annotations
 

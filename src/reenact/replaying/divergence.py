@@ -20,10 +20,15 @@ def asked(head: Any, body: bytes, kind: Kind) -> Json:
     shown: dict[str, Json] = {}
     for name in ("method", "url", "tool", "step", "model", "prompt"):
         if name in head:
-            shown[name] = head[name]
-    if body:  # credentials, and what redaction left of them, are never the difference
+            shown[name] = _plain(head[name])
+    if body:
         shown["body" if kind is Kind.HTTP else "arguments"] = readable(normalise(body), encoded=kind is not Kind.HTTP)
     return shown
+
+
+def _plain(value: Json) -> Json:
+    """Credentials, and what redaction left of them, are never the difference."""
+    return normalise(value.encode()).decode() if isinstance(value, str) else value
 
 
 def readable(body: bytes, *, encoded: bool) -> Json:
