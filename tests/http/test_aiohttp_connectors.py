@@ -73,7 +73,7 @@ def test_requests_with_redirects_cookies_and_duplicates(server: Server) -> None:
 
 @pytest.mark.parametrize("how", ["iter_any", "iter_chunks", "readline", "read", "readexactly", "iter_chunked"])
 def test_streams_keep_their_segments(how: str, server: Server) -> None:
-    text = "data: {\"t\": \"häßlich €\"}\n\n".encode() * 8
+    text = 'data: {"t": "häßlich €"}\n\n'.encode() * 8
     go = threading.Event()
     server.routes["/sse"] = lambda r: chunked([*torn(text, 5), *([Wait(go)] if how != "read" else []), b"last\n"], SSE)
 

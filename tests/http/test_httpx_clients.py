@@ -85,7 +85,7 @@ def test_encoded_bodies_are_kept_encoded(lib: Any, coding: str, server: Server) 
 
 @both
 def test_segments_are_delivered_as_they_came(lib: Any, server: Server) -> None:
-    text = "data: {\"t\": \"häßlich €\"}\n\n".encode() * 5
+    text = 'data: {"t": "häßlich €"}\n\n'.encode() * 5
     server.routes["/sse"] = lambda r: chunked(torn(text, 3), SSE)
 
     def agent() -> Any:

@@ -63,7 +63,7 @@ def test_requests_with_redirects_cookies_and_duplicates(server: Server) -> None:
 
 
 def test_streams_keep_their_segments(server: Server) -> None:
-    text = "data: {\"t\": \"häßlich €\"}\n\n".encode() * 4
+    text = 'data: {"t": "häßlich €"}\n\n'.encode() * 4
     go = threading.Event()
     server.routes["/sse"] = lambda r: chunked([*torn(text, 5), Wait(go), b"data: last\n\n"], SSE)
 

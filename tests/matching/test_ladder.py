@@ -135,7 +135,9 @@ class Ladder(RuleBasedStateMachine):
             stored = replace(asked, body=b"", channel=asked.body.decode())
             payload = Payload(f"q{number}", len(asked.body))
             events.append(
-                Event("run", number, lane, position, None, stored, payload, outcome=kept, answer=answer, delivery=number)
+                Event(
+                    "run", number, lane, position, None, stored, payload, outcome=kept, answer=answer, delivery=number
+                )
             )
         self.left = list(events)
         self.served: list[int] = []

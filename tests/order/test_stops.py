@@ -1,4 +1,4 @@
-"""Proves that a divergence cannot be swallowed: whatever the agent catches, gathers or retries, it is told in public."""
+"""Proves that a divergence cannot be swallowed: whatever the agent catches, gathers or retries, it is told."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def returns_in_finally(world: World, question: str) -> object:
     try:
         return world.ask(question)
     finally:
-        return "done"  # noqa: B012
+        return "done"  # noqa: B012, SIM107 - this is how it swallows
 
 
 def asks_in_a_generator_that_is_dropped(world: World, question: str) -> object:
@@ -292,7 +292,9 @@ def test_an_agent_that_will_not_stop_is_stopped(agent: str, tmp_path: Path) -> N
     script = tmp_path / "agent.py"
 
     def write(question: str) -> None:
-        script.write_text(textwrap.dedent(_STUBBORN).replace("{url!r}", repr(server.url + "/")).replace("{question}", question))
+        script.write_text(
+            textwrap.dedent(_STUBBORN).replace("{url!r}", repr(server.url + "/")).replace("{question}", question)
+        )
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "reenact", *words]

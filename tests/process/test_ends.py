@@ -70,7 +70,7 @@ ENDS = {
     "child process": (
         "import subprocess, sys\n"
         "print(subprocess.run([sys.executable, '-c', 'import os, sys; print(sys.path[1:], len(os.environ), "
-        "\"PYTHONHASHSEED\" in os.environ, \"REENACT_BOOT\" in os.environ)'], capture_output=True, text=True).stdout)"
+        '"PYTHONHASHSEED" in os.environ, "REENACT_BOOT" in os.environ)\'], capture_output=True, text=True).stdout)'
     ),
     "forked child": (
         "import os, sys\n"

@@ -26,8 +26,7 @@ READERS = {
     "fileinput": "import fileinput\nfor line in fileinput.input(): print(len(line))",
     "nothing": "print('no input')",
     "in a thread": (
-        "import sys, threading\n"
-        "t = threading.Thread(target=lambda: print(len(sys.stdin.read())))\nt.start(); t.join()"
+        "import sys, threading\nt = threading.Thread(target=lambda: print(len(sys.stdin.read())))\nt.start(); t.join()"
     ),
     "json": "import json, sys; print(sorted(json.load(sys.stdin)))",
 }

@@ -75,10 +75,19 @@ class Matcher:
         if head is not None and self._agrees(head, call) and self._ordinal_agrees(head, call):
             return Match(head, "exact")
         rest = self._tape.lane(path).rest()
-        if call.ordinal is not None:
-            named = [event for event in rest if event.call.ordinal == call.ordinal and self._agrees(event, call)]
-            if len(named) == 1:
-                return Match(named[0], "exact" if named[0] is head else "reordered")
+        return self._by_ordinal(head, rest, call) or self._past_the_next(path, head, rest, call)
+
+    def _by_ordinal(self, head: Event | None, rest: list[Event], call: Call) -> Match | None:
+        """The one recorded call of the lane that a provider gave the same identity."""
+        if call.ordinal is None:
+            return None
+        named = [event for event in rest if event.call.ordinal == call.ordinal and self._agrees(event, call)]
+        if len(named) != 1:
+            return None
+        return Match(named[0], "exact" if named[0] is head else "reordered")
+
+    def _past_the_next(self, path: str, head: Event | None, rest: list[Event], call: Call) -> Match | Miss:
+        """The rungs below the first."""
         further, ambiguous = self._further_on(rest, call)
         if further is not None:
             return Match(further, "reordered")

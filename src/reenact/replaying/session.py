@@ -222,9 +222,7 @@ class ReplaySession:
         """Compare a body that ran again with its recording."""
         recorded = event.outcome
         body = self.recording.body(event.answer) if isinstance(recorded, Value) else b""
-        same = (
-            isinstance(outcome, Value) and isinstance(recorded, Value) and _equal(outcome.body, body)
-        ) or (
+        same = (isinstance(outcome, Value) and isinstance(recorded, Value) and _equal(outcome.body, body)) or (
             isinstance(outcome, Failure)
             and isinstance(recorded, Failure)
             and (outcome.error.type, outcome.error.text) == (recorded.error.type, recorded.error.text)

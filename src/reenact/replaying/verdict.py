@@ -62,7 +62,9 @@ def conclude(
         named = ", ".join(f"{event.number} {event.name}" for event in unused[:5])
         every.append(
             Difference(
-                "unused", f"{len(unused)} recorded calls were not made: {named}", unused[0].number,
+                "unused",
+                f"{len(unused)} recorded calls were not made: {named}",
+                unused[0].number,
                 [event.number for event in unused],
             )
         )

@@ -51,8 +51,6 @@ def retriever(fn: Any = None, *, embedding_model: str | None = None) -> Any:
         return {} if found is None else {"chunks": found}
 
     def make(function: Callable[..., Any]) -> Seam:
-        return Seam(
-            function, kind=Kind.RETRIEVAL, effect=Effect.READ, rule=RETRIEVAL_RULE, view=view, facts=facts
-        )
+        return Seam(function, kind=Kind.RETRIEVAL, effect=Effect.READ, rule=RETRIEVAL_RULE, view=view, facts=facts)
 
     return (lambda function: decorate(function, make)) if fn is None else decorate(fn, make)

@@ -265,9 +265,7 @@ def digest(look: Look, roots: Iterable[str]) -> str:
     return blake2b(repr((held, contents)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _written(
-    before: Look, after: Look, roots: list[str], changed: set[int], unchecked: tuple[str, ...]
-) -> Changes:
+def _written(before: Look, after: Look, roots: list[str], changed: set[int], unchecked: tuple[str, ...]) -> Changes:
     old = order_of(before, roots)
     places = {number: place for place, number in enumerate(old)}
     fresh = [number for number in order_of(after, roots) if number not in places]

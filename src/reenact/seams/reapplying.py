@@ -164,7 +164,7 @@ class _Patch:
                 (key if isinstance(key, str) else restore(key), self.part(part, declared.entry(hints, _text(key))))
                 for key, part in groups[0]
             ]
-            clear, add = (_ORDERED if isinstance(item, collections.OrderedDict) else _DICT)
+            clear, add = _ORDERED if isinstance(item, collections.OrderedDict) else _DICT
             clear(item)
             for key, value in pairs:
                 add(item, key, value)

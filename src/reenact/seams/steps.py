@@ -326,5 +326,3 @@ def _async_generator(seam: Seam) -> Callable[..., Any]:
             raise
 
     return called
-
-

@@ -47,4 +47,3 @@ def configure(policy: Policy) -> None:
 def configured_policy() -> Policy:
     """The policy of this process."""
     return _policy
-

@@ -238,9 +238,7 @@ class SqliteRecording:
                 raise missing(row[0].hex(), self._run.id, event)
             raise corrupt(row[0].hex(), whole.digest().hex(), run=self._run.id, event=event)
 
-    def _chunks(
-        self, event: int, known: str = "", total: int | None = None
-    ) -> Iterator[tuple[Chunk, list[Part]]]:
+    def _chunks(self, event: int, known: str = "", total: int | None = None) -> Iterator[tuple[Chunk, list[Part]]]:
         """The rows of a stream with their parts, a few at a time; those of a short one (``total`` bytes) at once."""
         n = 0
         link = FIRST_LINK

@@ -54,9 +54,7 @@ class OpenAIChat:
             system.append(messages.pop(0)["text"])
         return Asked(
             text(request.get("model")) or (deployment[1] if deployment else ""),
-            parameters(
-                request, ("model", "messages", "tools", "functions"), ("max_completion_tokens", "max_tokens")
-            ),
+            parameters(request, ("model", "messages", "tools", "functions"), ("max_completion_tokens", "max_tokens")),
             "\n\n".join(system),
             messages,
             [tool(one) for one in [*listing(request.get("tools")), *listing(request.get("functions"))]],

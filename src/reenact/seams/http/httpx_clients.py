@@ -60,9 +60,7 @@ class Family:
 
     def describe(self, request: Any, body: bytes) -> Call:
         """The request as a call."""
-        return exchange.describe(
-            request.method, str(request.url), exchange.pairs(request.headers.raw), body, self.name
-        )
+        return exchange.describe(request.method, str(request.url), exchange.pairs(request.headers.raw), body, self.name)
 
     def answered(self, stream: Stream, body: Any) -> Any:
         """A response of the client's own class with the recorded head, its body not read yet."""
