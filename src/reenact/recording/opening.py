@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reenact.abc.redaction import Redactor
 from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
 from reenact.facts.ids import make_run_id
@@ -98,7 +97,7 @@ class Opened:
     """
 
     def __init__(self, run: Run, store: Store, policy: Policy, clock: Clock, *, owned: bool) -> None:
-        redactor: Redactor = make_redactor(run.id, policy)
+        redactor = make_redactor(run.id, policy)
         self._store = store
         self._owned = owned
         self._clock = clock
@@ -125,6 +124,7 @@ class Opened:
         except BaseException:
             log.close()
             raise
+        redactor.fault = self.session.fault
 
     def close(self, status: Status, **changes: Any) -> Run:
         """End the run and release the store."""
