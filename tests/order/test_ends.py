@@ -1,4 +1,4 @@
-"""A lane has ended when its own task has, not when a task that only lends it a hand has."""
+"""What asyncio promises still holds in a recorded program: ends of lanes, and awaitables given twice."""
 
 from __future__ import annotations
 
@@ -34,3 +34,15 @@ def test_wait_for_does_not_end_its_callers_lane() -> None:
             assert child.finished()
 
     asyncio.run(main())
+
+
+def test_as_completed_takes_an_awaitable_that_is_given_twice_once() -> None:
+    async def one() -> int:
+        return 1
+
+    async def main() -> list[int]:
+        with reenact.record(store="memory:"):
+            coroutine = one()
+            return [await each for each in asyncio.as_completed([coroutine, coroutine])]
+
+    assert asyncio.run(main()) == [1]

@@ -125,7 +125,7 @@ def _completing(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def as_completed(fs: Any, **options: Any) -> Any:
         if lanes.counted() is not None and _get_running_loop() is not None and not asyncio.isfuture(fs):
-            fs = [asyncio.ensure_future(f) for f in fs] if not asyncio.iscoroutine(fs) else fs
+            fs = [asyncio.ensure_future(f) for f in dict.fromkeys(fs)] if not asyncio.iscoroutine(fs) else fs
         return original(fs, **options)
 
     return as_completed
