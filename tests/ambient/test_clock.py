@@ -125,14 +125,29 @@ def test_a_read_more_goes_on_from_the_last() -> None:
 
 def test_the_machinery_reads_virtual_time_and_is_not_recorded() -> None:
     recorder = Recorder()
+    machinery: dict[str, Any] = {"__name__": "asyncio.base_events", "time": time, "logging": logging}
+    exec("def look():\n    return time.time()\ndef log():\n    return logging.makeLogRecord({}).created", machinery)
     with listening(recorder):
-        record = logging.LogRecord("a", logging.INFO, __file__, 1, "m", None, None)
+        seen, logged = machinery["look"](), machinery["log"]()
         threading.Event().wait(0.0)
     assert recorder.read == []
     assert "wall" in recorder.virtual_reads
     with listening(Player({})):
-        assert logging.LogRecord("a", logging.INFO, __file__, 1, "m", None, None).created == 1.0
-    assert abs(record.created - time.time()) < 60
+        assert (machinery["look"](), machinery["log"]()) == (1.0, 1.0)
+    assert abs(seen - time.time()) < 60 and abs(logged - time.time()) < 60
+
+
+def test_a_log_bears_the_same_time_again(caplog: pytest.LogCaptureFixture) -> None:
+    recorder = Recorder()
+    with listening(recorder):
+        logging.getLogger("agent").warning("once")
+        logging.getLogger("agent").warning("again")
+    with listening(Player(recorder.tape())):
+        logging.getLogger("agent").warning("once")
+        logging.getLogger("agent").warning("again")
+    times = [record.created for record in caplog.records]
+    assert times[:2] == times[2:]
+    assert times[0] != times[1]
 
 
 def test_nothing_below_a_transport_is_recorded() -> None:

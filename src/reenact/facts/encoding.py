@@ -19,6 +19,7 @@ from typing import Any
 
 from reenact.facts import exceptions
 from reenact.facts.call import Json
+from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.scalars import INTEGER_LIMIT, WRITE, write_float, write_integer, write_text
 from reenact.facts.shapes import (
     Shape,
@@ -106,7 +107,9 @@ def codec_of(cls: type) -> tuple[str, Codec] | None:
 
 
 def encode(value: object, *, sort_sets: bool = False) -> Encoded:
-    """Write any value as data. Never raises; a few microseconds for small plain data, about one a part else.
+    """Write any value as data: a few microseconds for small plain data, about one a part else.
+
+    Never raises, but for what a signal handler of the program raises meanwhile.
 
     Args:
         value: Anything.
@@ -116,12 +119,15 @@ def encode(value: object, *, sort_sets: bool = False) -> Encoded:
     try:
         if _is_plain(value):
             return Encoded(_fast(value).encode())
-    except Exception:
-        pass  # NaN, a lone surrogate, a container changed by another thread: the slow path knows
+    except Exception as error:  # NaN, a lone surrogate, a container changed by another thread: the slow path knows
+        if by_signal_handler(error):
+            raise
     writer = _Writer(sort_sets)
     try:
         return Encoded(_fast(writer.part(value, 0)).encode(), tuple(writer.opaque), tuple(writer.shapes))
-    except Exception:
+    except Exception as error:
+        if by_signal_handler(error):
+            raise
         name = type_name(type(value))
         return Encoded(_fast({"~opaque": name}).encode(), (name,))
 
@@ -190,7 +196,9 @@ class _Writer:
         self.open.add(id(value))
         try:
             return self._compound(value, kind, depth + 1, exact)
-        except Exception:
+        except Exception as error:
+            if by_signal_handler(error):
+                raise
             return self.refuse(value)
         finally:
             self.open.discard(id(value))

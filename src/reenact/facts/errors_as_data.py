@@ -14,6 +14,7 @@ from reenact.facts import exceptions
 from reenact.facts.call import ErrorFact, Json
 from reenact.facts.decoding import decode, restore_error_data
 from reenact.facts.encoding import encode
+from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.shapes import type_name
 
 _CODEC = "~codec"
@@ -27,7 +28,9 @@ def describe_error(error: BaseException) -> ErrorFact:
         if _CODEC in node:  # the seams taught us a way for this class: its data stands as the state
             return ErrorFact(type_name(type(error)), exceptions.text_of(error), state=encoded.body)
         return _fact(node["~error"])
-    except Exception:
+    except Exception as fault:
+        if by_signal_handler(fault):
+            raise
         return ErrorFact(type_name(type(error)), exceptions.text_of(error))
 
 

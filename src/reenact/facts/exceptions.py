@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from reenact.errors import UnreplayableRun
+from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.shapes import mro_of, namespace_of, type_name
 
 CHAIN_LIMIT = 16
@@ -101,7 +102,9 @@ def text_of(error: BaseException) -> str:
     """``str()`` of it; the class's own ``__str__`` may run, and may fail: then what went wrong is said."""
     try:
         text = str(error)
-    except Exception:
+    except Exception as fault:
+        if by_signal_handler(fault):
+            raise
         return f"<{type_name(type(error))} whose str() fails>"
     return str.__str__(text)
 

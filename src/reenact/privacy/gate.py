@@ -57,9 +57,13 @@ class CredentialRedactor:
 
     Args:
         secret: Key of the digests in stand-ins; one that is kept nowhere, because whoever has it can try candidates.
+
+    Attributes:
+        fault: Told of whatever went wrong in here; what it cost is withheld, or gone.
     """
 
     def __init__(self, secret: bytes) -> None:
+        self.fault: Callable[[Exception], object] = repr
         self._eraser = Eraser(secret)
         self._comparing = Eraser(None)
         self._streams: dict[int, Stream] = {}
@@ -91,6 +95,7 @@ class CredentialRedactor:
         try:
             return step(record)
         except Exception as error:  # never raw, never raising: whatever went wrong costs the payload
+            self.fault(error)
             reason = "too many candidates" if isinstance(error, Exhausted) else type(error).__name__
             return _withheld(record, f"{_UNCLEAN}: {reason}")
 
@@ -162,8 +167,9 @@ class CredentialRedactor:
             return (replace(record, data=cleaned, fidelity=Fidelity.REDACTED, note=NOTE),)
         try:
             return tuple(stream.feed(record))
-        except Exception:
+        except Exception as error:
             # Whatever the stream still held, and all that follows, goes the same way.
+            self.fault(error)
             held = [one for one in self._given_up(record.event) if one is not record]
             return (*held, withheld_segment(record, _UNCLEAN))
 
@@ -179,7 +185,8 @@ class CredentialRedactor:
             return []
         try:
             return stream.rest()
-        except Exception:
+        except Exception as error:
+            self.fault(error)
             return _without_payload(stream.held())
 
     def _given_up(self, event: int) -> list[Record]:

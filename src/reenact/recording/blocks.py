@@ -15,6 +15,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.errors import Halt, UsageError
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
+from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunClosed, RunOpened
 from reenact.facts.run import Run, Totals
@@ -22,7 +23,6 @@ from reenact.facts.values import describe_error, encode
 from reenact.recording.active import active, current
 from reenact.recording.opening import Opened, Who, interpreter, new_run, status_of
 from reenact.seams import lanes, wiring
-from reenact.seams.interruptions import by_signal_handler
 from reenact.store import open_store
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -40,11 +40,12 @@ class Block:
         """Begin to listen. Where that fails, the block runs unrecorded."""
         try:
             self.resume()
+            run = active(self.run)
+            self._token = current.set(run)
         except Exception as error:
-            if by_signal_handler(error) or self.failed(error):
+            if self.failed(error):
                 raise
-        run = active(self.run)
-        self._token = current.set(run)
+            return self.run
         return run
 
     def resume(self) -> None:
@@ -72,7 +73,7 @@ class Block:
         try:
             self._stack.close()
         except Exception as fault:
-            if by_signal_handler(fault) or self.failed(fault):
+            if self.failed(fault):
                 raise
         if self._token is not None:
             try:
@@ -97,9 +98,8 @@ class _RootBlock(Block):
             try:
                 session.decide(session.root, call)
             except Exception as error:
-                if by_signal_handler(error):
+                if session.fault(error):
                     raise
-                session.fault(error)
 
     def listen(self) -> AbstractContextManager[None]:
         session = self._opened.session
@@ -122,9 +122,8 @@ class _RootBlock(Block):
             self._begun.close()
             self._settle(error, result)
         except Exception as fault:
-            if by_signal_handler(fault):
+            if self.failed(fault):
                 raise
-            self.failed(fault)
         try:
             status, line = status_of(error)
             self._opened.close(status, error=line)
@@ -184,7 +183,7 @@ class _ChildBlock(Block):
         try:
             self._end(error, result)
         except Exception as fault:
-            if by_signal_handler(fault) or self.failed(fault):
+            if self.failed(fault):
                 raise
 
     def _end(self, error: BaseException | None, result: Any) -> None:
@@ -229,7 +228,7 @@ def open_block(
     except UsageError:
         raise
     except Exception as error:
-        if by_signal_handler(error):
+        if by_signal_handler(error) or (lane is not None and lane.session.fault(error)):
             raise
         warnings.warn(f"not recorded: {error}", RuntimeWarning, stacklevel=4)
         return None

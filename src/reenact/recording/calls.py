@@ -11,7 +11,6 @@ from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value
 from reenact.facts.order import event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.seams import lanes
-from reenact.seams.interruptions import by_signal_handler
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, GateTurn
 
@@ -38,7 +37,7 @@ class Taper(Protocol):
         """Queue a record. Never raises."""
 
     def fault(self, error: Exception) -> bool:
-        """The recorder failed."""
+        """Something failed: whether it must be raised, because it is the program's own."""
 
     def intent(self) -> Any:
         """A turn that comes when all that is queued is on the disk."""
@@ -57,9 +56,8 @@ def total(method: F) -> F:
         try:
             return method(self, *args)
         except Exception as error:
-            if by_signal_handler(error):
+            if self.session.fault(error):
                 raise
-            self.session.fault(error)
             return NOW
 
     return guarded  # type: ignore[return-value]
@@ -86,9 +84,8 @@ class Entered:
             inner.__enter__()
             self._inner = inner
         except Exception as error:
-            if by_signal_handler(error):
+            if self._session.fault(error):
                 raise
-            self._session.fault(error)
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         inner, self._inner = self._inner, None
@@ -97,9 +94,8 @@ class Entered:
         try:
             inner.__exit__(kind, error, trace)
         except Exception as fault:
-            if fault is error or by_signal_handler(fault):
+            if fault is error or self._session.fault(fault):
                 raise
-            self._session.fault(fault)
 
 
 class LiveCall:
@@ -130,9 +126,8 @@ class LiveCall:
         try:
             return Entered(self.session, self._inside)
         except Exception as error:
-            if by_signal_handler(error):
+            if self.session.fault(error):
                 raise
-            self.session.fault(error)
             return nullcontext()
 
     def _inside(self) -> AbstractContextManager[None]:
@@ -192,8 +187,7 @@ class LiveCall:
             try:
                 session.put(make(number))
             except Exception as error:
-                if by_signal_handler(error):
+                if session.fault(error):
                     raise
-                session.fault(error)
 
         return GateTurn(session.gate, event_tag(self.event, part), self._lane.owned, note)

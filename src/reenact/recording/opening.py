@@ -98,7 +98,7 @@ class Opened:
     """
 
     def __init__(self, run: Run, store: Store, policy: Policy, clock: Clock, *, owned: bool) -> None:
-        redactor: Redactor = make_redactor(run.id, policy)
+        redactor = make_redactor(run.id, policy)
         self._store = store
         self._owned = owned
         self._clock = clock
@@ -125,6 +125,7 @@ class Opened:
         except BaseException:
             log.close()
             raise
+        redactor.fault = self.session.fault
 
     def close(self, status: Status, **changes: Any) -> Run:
         """End the run and release the store."""

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from reenact.abc.sources import Clock
 from reenact.facts.order import Delivery, Tag
 from reenact.seams.gate import Gate, Waiter
-from reenact.seams.interruptions import by_signal_handler
 
 BUDGET_US = 500_000
 """What all unproven holds of one run may cost together."""
@@ -72,9 +71,8 @@ class RecordingGate(Gate):
                 self._lane_seen(tag.lane)
             self._fresh.append(Delivery(number, tag, self._clock.mono_us() - self._origin_us, proven))
         except Exception as error:
-            if by_signal_handler(error):
+            if self._fault(error) is True:
                 raise
-            self._fault(error)
         return number
 
     def immediate(self, tag: Tag) -> bool:

@@ -21,6 +21,7 @@ from reenact.abc.session import Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
 from reenact.facts.call import Call, Json, Kind
+from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
@@ -42,7 +43,6 @@ from reenact.recording.readings import Readings
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
 from reenact.seams.ambient import pack
-from reenact.seams.interruptions import by_signal_handler
 from reenact.seams.lanes import Lane
 from reenact.seams.strands import release
 from reenact.seams.turns import NOW, parent_path
@@ -189,7 +189,10 @@ class RecordingSession:
         self.put(GapNoted(what, place))
 
     def fault(self, error: Exception) -> bool:
-        """The recorder failed: the run is degraded, the agent goes on."""
+        """The recorder failed: the run is degraded, the agent goes on. What a signal handler of the program raised
+        meanwhile is no fault, and must go on to the program (True)."""
+        if by_signal_handler(error):
+            return True
         text = f"{type(error).__name__}: {error}"[:300]
         if text not in self._faults and len(self._faults) < 20:
             self._faults.append(text)
@@ -204,9 +207,8 @@ class RecordingSession:
                 self.readings.saw(record)
             self.writer.put(record)
         except Exception as error:
-            if by_signal_handler(error):
+            if self.fault(error):
                 raise
-            self.fault(error)
 
     def intent(self) -> Receipt | Any:
         """A turn that comes when all that is queued is on the disk."""

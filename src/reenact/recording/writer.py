@@ -15,10 +15,10 @@ from typing import Any
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Log
+from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.record import Printed, Record, SegmentArrived
 from reenact.seams import lanes
 from reenact.seams.gate import post
-from reenact.seams.interruptions import by_signal_handler
 
 GATHER_S = 0.01
 """How long records gather before they are written; well under the 50 ms within which they must reach the file."""

@@ -24,7 +24,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reenact.seams.interruptions import by_signal_handler
+from reenact.facts.interruptions import by_signal_handler
 
 if TYPE_CHECKING:
     from reenact.seams.lanes import Lane

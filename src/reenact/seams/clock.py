@@ -4,8 +4,9 @@ The wall clock is reached in C (``seams.wallclock``), the others by replacing th
 module has imported them by name. Who reads decides what is done, by the name of the module that made the call:
 
 - the agent, and any library above a transport: recorded, and answered from the recording;
-- the machinery of waiting and logging (``EXEMPT``): sees the session's virtual time, unrecorded, because how often it
-  looks is not the agent's doing;
+- the machinery of waiting (``EXEMPT``): sees the session's virtual time, unrecorded, because how often it looks is not
+  the agent's doing;
+- the module ``logging``: on behalf of whoever logs, since a program's log bears the time and must read the same;
 - anything below a transport, and everybody when nobody listens: the real clock.
 
 Sleeps, timers and the event loop's time are not here (``seams.strands``); ``REAL`` keeps the real functions for them.
@@ -32,7 +33,6 @@ EXEMPT: Final = frozenset(
     {
         "asyncio",
         "concurrent",
-        "logging",
         "multiprocessing",
         "queue",
         "reenact",
@@ -82,7 +82,7 @@ class _Real:
 REAL: Final = _Real()
 """The real clock functions. ``time_ns`` stays real while a program, or a session, travels in time."""
 
-_BETWEEN = frozenset({"time_machine", __name__})
+_BETWEEN = frozenset({"time_machine", __name__, "logging", "logging.handlers"})
 _exempt: dict[str, bool] = {}
 
 
@@ -92,7 +92,8 @@ def _is_exempt(module_name: str) -> bool:
 
 
 def _by_machinery(frame: FrameType | None) -> bool:
-    """Whether the machinery made this read, looking through time-machine's frames and ours. Cached by module name."""
+    """Whether the machinery made this read, looking through the frames of time-machine, logging, and ours. Cached by
+    module name."""
     name = ""
     while frame is not None:
         name = frame.f_globals.get("__name__", "")

@@ -23,6 +23,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from reenact.facts.encoding import codec_of, encode
+from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.scalars import INTEGER_LIMIT, WRITE
 from reenact.facts.shapes import (
     dictionary_of,
@@ -78,7 +79,9 @@ class Look:
             try:
                 part = self._part(value)
                 self._fill(known, part)
-            except Exception:
+            except Exception as error:
+                if by_signal_handler(error):
+                    raise
                 self.unchecked.append(root)
                 for item in self.objects[known:]:
                     del self._numbers[id(item)]

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from reenact.facts.call import Json
-from reenact.seams.interruptions import by_signal_handler
+from reenact.facts.interruptions import by_signal_handler
 from reenact.seams.lanes import listening
 from reenact.seams.rebinding import Rebinding
 

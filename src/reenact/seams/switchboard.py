@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from reenact.abc.session import Crossing
 from reenact.facts.call import Call, End, EndKind, Failure, Value
-from reenact.seams.interruptions import by_signal_handler
 from reenact.seams.lanes import Lane, listening
 
 T = TypeVar("T")
@@ -37,7 +36,7 @@ def begin(lane: Lane, describe: Callable[[], Call]) -> Crossing | None:
     try:
         return lane.session.decide(lane, describe())
     except Exception as error:
-        if by_signal_handler(error) or lane.session.fault(error):
+        if lane.session.fault(error):
             raise
         return None
 
@@ -125,6 +124,6 @@ def _sealed(
     try:
         return seal(result, error)
     except Exception as fault:
-        if by_signal_handler(fault) or lane.session.fault(fault):
+        if lane.session.fault(fault):
             raise
         return None

@@ -125,7 +125,7 @@ def _completing(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def as_completed(fs: Any, **options: Any) -> Any:
         if lanes.counted() is not None and _get_running_loop() is not None and not asyncio.isfuture(fs):
-            fs = [asyncio.ensure_future(f) for f in fs] if not asyncio.iscoroutine(fs) else fs
+            fs = [asyncio.ensure_future(f) for f in dict.fromkeys(fs)] if not asyncio.iscoroutine(fs) else fs
         return original(fs, **options)
 
     return as_completed
@@ -137,12 +137,12 @@ def _waiting_for(original: Callable[..., Any]) -> Callable[..., Any]:
     async def wait_for(fut: Any, timeout: float | None) -> Any:
         lane = lanes.counted()
         if lane is not None and timeout is not None and timeout > 0 and asyncio.iscoroutine(fut):
-            lane.expected = True
+            lane.expected, unit = True, lane.unit
             token = lanes._context.set(lane)
             try:
                 fut = asyncio.ensure_future(fut)
             finally:
-                lane.expected = False
+                lane.expected, lane.unit = False, unit  # the lane does not end with that task
                 lanes._context.reset(token)
         return await original(fut, timeout)
 
