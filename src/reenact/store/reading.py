@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, dropwhile
 from typing import Any, NamedTuple
@@ -66,7 +66,7 @@ class SqliteRecording:
         self._end = self._first | LOW
         self._bodies: dict[str, tuple[int, bytes]] = {}
         self._strands: dict[str, int] = {}
-        self._ended: dict[int, tuple[bytes, str, int]] = {}
+        self._ended: dict[int, tuple[bytes, int]] = {}
         self._ambient = AmbientRows(reading)
         self._short = ShortStreams(reading)
         self._lane_sql, self._lane_values = _below(run.lane)
@@ -151,11 +151,12 @@ class SqliteRecording:
         ) = row  # fmt: skip
         asked = parsed(address, asked_text, asked_crc)
         came = None if came_text is None else parsed(address, came_text, came_crc)
-        ended = None if ended_text is None else (parsed(address, ended_text, ended_crc), stream_digest.hex())
+        ended = None
         if ended_text is not None:
+            ended = (parsed(address, ended_text, ended_crc), stream_digest.hex())
             if len(self._ended) >= _CACHED:
                 self._ended.clear()
-            self._ended[address] = (stream_digest, ended_text, ended_crc)
+            self._ended[address] = (stream_digest, ended[0][4])
         if q_data is not None:
             self._remember(q_digest, q_codec, q_data)
         if a_data is not None:
@@ -217,14 +218,25 @@ class SqliteRecording:
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
         """See ``abc.store.Recording``. Each row is checked before any of its bytes is given."""
         address = self._first | event
-        row = self._ended.pop(address, None)
-        if row is None:
+        ended = self._ended.pop(address, None)
+        if ended is None:
             row = self._reading.row("SELECT digest, ended, crc FROM stream WHERE id = ?", (address,))
+            ended = None if row is None else (row[0], parsed(address, row[1], row[2])[4])
+        if ended is not None:
+            rows = self._short.rows(address, ended[1])
+            if rows is not None:
+                parts = [part for _, each in self._checked(event, rows, 0, FIRST_LINK, ended[0]) for part in each]
+                if self._hasher.of(b"".join([part.data for part in parts])) != ended[0]:
+                    raise corrupt(ended[0].hex(), "", run=self._run.id, event=event)
+                return iter([part[:3] for part in parts])  # nothing so short is cut in pieces
+        return self._long_parts(event, ended)
+
+    def _long_parts(self, event: int, ended: tuple[bytes, int] | None) -> Iterator[tuple[int | None, int, bytes]]:
+        """``parts`` of a stream of any length, a few rows at a time; ``ended`` is its digest and size, once it has."""
         whole = self._hasher.begin()
         waiting: list[bytes] = []
         size = 0
-        total = parsed(address, row[1], row[2])[4] if row else None
-        for _, parts in self._chunks(event, known=row[0].hex() if row else "", total=total):
+        for _, parts in self._chunks(event, b"" if ended is None else ended[0]):
             for delivery, at_us, data, continued in parts:
                 whole.update(data)
                 size += len(data)
@@ -233,37 +245,43 @@ class SqliteRecording:
                     continue
                 yield delivery, at_us, b"".join([*waiting, data]) if waiting else data
                 waiting.clear()
-        if row is not None and whole.digest() != row[0]:
-            if size < (total or 0):
-                raise missing(row[0].hex(), self._run.id, event)
-            raise corrupt(row[0].hex(), whole.digest().hex(), run=self._run.id, event=event)
+        if ended is not None and whole.digest() != ended[0]:
+            if size < ended[1]:
+                raise missing(ended[0].hex(), self._run.id, event)
+            raise corrupt(ended[0].hex(), whole.digest().hex(), run=self._run.id, event=event)
 
-    def _chunks(self, event: int, known: str = "", total: int | None = None) -> Iterator[tuple[Chunk, list[Part]]]:
-        """The rows of a stream with their parts, a few at a time; those of a short one (``total`` bytes) at once."""
+    def _chunks(self, event: int, known: bytes = b"") -> Iterator[tuple[Chunk, list[Part]]]:
+        """The rows of a stream with their parts, a few at a time; ``known`` is the stream's digest, for errors."""
         n = 0
         link = FIRST_LINK
-        short = self._short.rows(self._first | event, total) if total is not None else None
         while True:
-            rows = short
-            if rows is None:
-                rows = self._reading.rows(
-                    "SELECT event, n, codec, size, said, segments, data, digest FROM chunk "
-                    "WHERE event = ? AND n >= ? ORDER BY n LIMIT ?",
-                    (self._first | event, n, _CHUNK_PAGE),
-                )
-            for row in rows:
-                chunk = Chunk(*row)
-                if chunk.n != n:
-                    raise missing(known or "of a stream", self._run.id, event)
-                try:
-                    parts = parts_of(self._hasher, link, chunk)
-                except (ValueError, IndexError):
-                    raise corrupt(known or chunk.digest.hex(), "", run=self._run.id, event=event) from None
+            rows = self._reading.rows(
+                "SELECT event, n, codec, size, said, segments, data, digest FROM chunk "
+                "WHERE event = ? AND n >= ? ORDER BY n LIMIT ?",
+                (self._first | event, n, _CHUNK_PAGE),
+            )
+            for chunk, parts in self._checked(event, rows, n, link, known):
                 yield chunk, parts
-                n += 1
                 link = chunk.digest
-            if short is not None or len(rows) < _CHUNK_PAGE:
+            n += len(rows)
+            if len(rows) < _CHUNK_PAGE:
                 return
+
+    def _checked(
+        self, event: int, rows: Iterable[Sequence[Any]], n: int, link: bytes, known: bytes
+    ) -> Iterator[tuple[Chunk, list[Part]]]:
+        """Consecutive rows of a stream with their parts; the first is the ``n``-th, and follows ``link``."""
+        for row in rows:
+            chunk = Chunk(*row)
+            if chunk.n != n:
+                raise missing(known.hex() or "of a stream", self._run.id, event)
+            try:
+                parts = parts_of(self._hasher, link, chunk)
+            except (ValueError, IndexError):
+                raise corrupt((known or chunk.digest).hex(), "", run=self._run.id, event=event) from None
+            yield chunk, parts
+            n += 1
+            link = chunk.digest
 
     def _event_with(self, digest: str) -> int | None:
         """The first event that names a payload; a search, for errors only."""
