@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, dropwhile
 from typing import Any, NamedTuple
@@ -68,7 +68,7 @@ class SqliteRecording:
         self._strands: dict[str, int] = {}
         self._ended: dict[int, tuple[bytes, int]] = {}
         self._ambient = AmbientRows(reading)
-        self._short = ShortStreams(reading)
+        self._short = ShortStreams(reading, hasher)
         self._lane_sql, self._lane_values = _below(run.lane)
 
     @property
@@ -120,8 +120,7 @@ class SqliteRecording:
         while left is None or left > 0:
             count = page if left is None else min(page, left)
             rows = self._reading.rows(sql, (at, self._end, *values, count))
-            for row in rows:
-                yield self._event(row)
+            yield from self._page(rows)
             if len(rows) < count:
                 return
             at = rows[-1][0]
@@ -143,6 +142,17 @@ class SqliteRecording:
             sql = "SELECT max(e.id) FROM event e JOIN lane l ON l.id = e.strand WHERE e.id BETWEEN ? AND ?"
         row = self._reading.row(sql + self._lane_sql, (self._first, self._end, *self._lane_values))
         return None if row[0] is None else row[0] & LOW
+
+    def _page(self, rows: list[Any]) -> Iterator[Event]:
+        """The events of some rows, made in one go: in the small steps of a replay each would find cold caches."""
+        found: list[Event] = []
+        try:
+            for row in rows:
+                found.append(self._event(row))
+        except StoreError:  # of the row that is damaged, and only when it is reached
+            yield from found
+            raise
+        yield from found
 
     def _event(self, row: tuple[Any, ...]) -> Event:
         (
@@ -223,12 +233,9 @@ class SqliteRecording:
             row = self._reading.row("SELECT digest, ended, crc FROM stream WHERE id = ?", (address,))
             ended = None if row is None else (row[0], parsed(address, row[1], row[2])[4])
         if ended is not None:
-            rows = self._short.rows(address, ended[1])
-            if rows is not None:
-                parts = [part for _, each in self._checked(event, rows, 0, FIRST_LINK, ended[0]) for part in each]
-                if self._hasher.of(b"".join([part.data for part in parts])) != ended[0]:
-                    raise corrupt(ended[0].hex(), "", run=self._run.id, event=event)
-                return iter([part[:3] for part in parts])  # nothing so short is cut in pieces
+            known = self._short.segments(address, *ended)
+            if known is not None:
+                return iter(known)
         return self._long_parts(event, ended)
 
     def _long_parts(self, event: int, ended: tuple[bytes, int] | None) -> Iterator[tuple[int | None, int, bytes]]:
@@ -260,28 +267,19 @@ class SqliteRecording:
                 "WHERE event = ? AND n >= ? ORDER BY n LIMIT ?",
                 (self._first | event, n, _CHUNK_PAGE),
             )
-            for chunk, parts in self._checked(event, rows, n, link, known):
+            for row in rows:
+                chunk = Chunk(*row)
+                if chunk.n != n:
+                    raise missing(known.hex() or "of a stream", self._run.id, event)
+                try:
+                    parts = parts_of(self._hasher, link, chunk)
+                except (ValueError, IndexError):
+                    raise corrupt((known or chunk.digest).hex(), "", run=self._run.id, event=event) from None
                 yield chunk, parts
+                n += 1
                 link = chunk.digest
-            n += len(rows)
             if len(rows) < _CHUNK_PAGE:
                 return
-
-    def _checked(
-        self, event: int, rows: Iterable[Sequence[Any]], n: int, link: bytes, known: bytes
-    ) -> Iterator[tuple[Chunk, list[Part]]]:
-        """Consecutive rows of a stream with their parts; the first is the ``n``-th, and follows ``link``."""
-        for row in rows:
-            chunk = Chunk(*row)
-            if chunk.n != n:
-                raise missing(known.hex() or "of a stream", self._run.id, event)
-            try:
-                parts = parts_of(self._hasher, link, chunk)
-            except (ValueError, IndexError):
-                raise corrupt((known or chunk.digest).hex(), "", run=self._run.id, event=event) from None
-            yield chunk, parts
-            n += 1
-            link = chunk.digest
 
     def _event_with(self, digest: str) -> int | None:
         """The first event that names a payload; a search, for errors only."""
