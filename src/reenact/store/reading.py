@@ -87,6 +87,7 @@ class SqliteRecording:
             )
         if row is None:
             raise no_event(self._run.id, number, self.last())
+        self._forget(1)
         return self._event(row)
 
     def events(
@@ -145,6 +146,7 @@ class SqliteRecording:
 
     def _page(self, rows: list[Any]) -> Iterator[Event]:
         """The events of some rows, made in one go: in the small steps of a replay each would find cold caches."""
+        self._forget(len(rows))
         found: list[Event] = []
         try:
             for row in rows:
@@ -153,6 +155,13 @@ class SqliteRecording:
             yield from found
             raise
         yield from found
+
+    def _forget(self, coming: int) -> None:
+        """Make room for what comes with so many events, before them: what they bring is wanted next."""
+        if len(self._bodies) + 2 * coming > _CACHED:
+            self._bodies.clear()
+        if len(self._ended) + coming > _CACHED:
+            self._ended.clear()
 
     def _event(self, row: tuple[Any, ...]) -> Event:
         (
@@ -164,24 +173,17 @@ class SqliteRecording:
         ended = None
         if ended_text is not None:
             ended = (parsed(address, ended_text, ended_crc), stream_digest.hex())
-            if len(self._ended) >= _CACHED:
-                self._ended.clear()
             self._ended[address] = (stream_digest, ended[0][4])
         if q_data is not None:
-            self._remember(q_digest, q_codec, q_data)
+            self._bodies[q_digest.hex()] = (q_codec, q_data)
         if a_data is not None:
-            self._remember(a_digest, a_codec, a_data)
+            self._bodies[a_digest.hex()] = (a_codec, a_data)
         attributes = Attributes(self._notes, address)
         event = event_of(self._run.id, address, path or f"?{address & LOW}", asked, came, ended, attributes)
         outcome = event.outcome
         if type(outcome) is Stream and outcome.end is None:
             return self._open_stream(event)
         return event
-
-    def _remember(self, digest: bytes, codec: int, data: bytes) -> None:
-        if len(self._bodies) >= _CACHED:
-            self._bodies.clear()
-        self._bodies[digest.hex()] = (codec, data)
 
     def _open_stream(self, event: Event) -> Event:
         """An event whose stream never ended, with what there is of it."""
