@@ -57,6 +57,8 @@ DOORS = frozenset(
         "recording/blocks.py:open_block",
         "recording/blocks.py:Block.enter",
         "recording/blocks.py:Block.leave",
+        "recording/blocks.py:_RootBlock.finish",
+        "recording/blocks.py:_ChildBlock.finish",
     }
 )
 """Where the nets hang, or where nothing could fail: a fault *at* these would be one in the code of the agent."""

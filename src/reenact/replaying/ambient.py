@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from reenact.abc.store import Recording
@@ -11,13 +11,14 @@ from reenact.seams.lanes import Lane
 
 
 class _Source:
-    __slots__ = ("at", "last", "surplus", "values")
+    """The recorded reads of one source that are still to come, the next one at the end."""
 
-    def __init__(self, values: list[Any], last: Any) -> None:
+    __slots__ = ("last", "surplus", "values")
+
+    def __init__(self, values: list[Any]) -> None:
         self.values = values
-        self.at = 0
         self.surplus = 0
-        self.last = last
+        self.last: Any = None
 
 
 class _Window:
@@ -25,7 +26,7 @@ class _Window:
 
     __slots__ = ("packs", "position", "sources")
 
-    def __init__(self, position: int, packs: dict[str, bytes]) -> None:
+    def __init__(self, position: int, packs: Mapping[str, bytes]) -> None:
         self.position = position
         self.packs = packs
         self.sources: dict[str, _Source] = {}
@@ -47,25 +48,24 @@ class Ambient:
         self._wall_us = recording.run.started_us
         self._mono_us = recording.run.origin_us
 
-    def read(self, lane: Lane, source: str, fresh: Any) -> Any:
+    def read(self, lane: Lane, source: str) -> Any:
         """One read, remembered if the replay is kept."""
-        value = self._read(lane, source)
+        window: _Window | None = lane.data
+        if window is None or window.position != lane.position:
+            window = lane.data = _Window(lane.position, self._recording.ambient(lane.path, lane.position))
+        reads = window.sources.get(source)
+        if reads is None:
+            reads = window.sources[source] = _Source(_reversed(source, window.packs.get(source, b"")))
+        if reads.values:
+            value = reads.last = reads.values.pop()
+        else:
+            value = self._beyond(lane, source, reads)
         if self.kept is not None:
             self.kept.setdefault((lane.path, lane.position), []).append((source, value))
         return value
 
-    def _read(self, lane: Lane, source: str) -> Any:
-        """One read. A surplus read goes on from the last one of its source and never stands still."""
-        window: _Window | None = lane.data
-        if window is None or window.position != lane.position:
-            window = lane.data = _Window(lane.position, dict(self._recording.ambient(lane.path, lane.position)))
-        reads = window.sources.get(source)
-        if reads is None:
-            reads = window.sources[source] = _Source(_joined(source, window.packs.get(source, b"")), None)
-        if reads.at < len(reads.values):
-            reads.last = reads.values[reads.at]
-            reads.at += 1
-            return reads.last
+    def _beyond(self, lane: Lane, source: str, reads: _Source) -> Any:
+        """A surplus read goes on from the last one of its source and never stands still."""
         reads.surplus += 1
         last = reads.last if reads.last is not None else self.clock(source, None)
         salt = f"{lane.path} {lane.position}".encode()
@@ -80,12 +80,13 @@ class Ambient:
         return fresh
 
 
-def _joined(source: str, data: bytes) -> list[Any]:
-    """All packs of one address: each stands behind its length in four bytes."""
+def _reversed(source: str, data: bytes) -> list[Any]:
+    """All packs of one address, the last read first: each pack stands behind its length in four bytes."""
     values: list[Any] = []
     at = 0
     while at < len(data):
-        size = int.from_bytes(data[at : at + 4], "big")
-        values.extend(unpack(source, data[at + 4 : at + 4 + size]))
-        at += 4 + size
+        end = at + 4 + int.from_bytes(data[at : at + 4], "big")
+        values += unpack(source, data[at + 4 : end])
+        at = end
+    values.reverse()
     return values

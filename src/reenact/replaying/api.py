@@ -126,6 +126,8 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
             if not recorded and session.gate.halted is None:  # after a halt anything may come up: groups, clean-ups
                 raise
     report = conclude(session, (), contact(), options)
+    if session.damaged:
+        raise session.damaged[0]
     if contact().refused:
         raise EffectRefused(
             f"the agent tried to touch the world: {contact().refused[0]}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from reenact.facts.call import End, EndKind, Failure, Stream, Value
@@ -127,8 +128,7 @@ class FrozenCall:
         segment = next(self._parts, None)
         if segment is not None:
             self._next += 1
-            index, data = self._next, segment[2]
-            return self._turn(index, lambda _: self._segment(index, data))
+            return self._turn(self._next, partial(self._segment, self._next, segment[2]))
         outcome = self.recorded.outcome
         end = outcome.end if isinstance(outcome, Stream) else None
         if end is None or end.kind is EndKind.CANCELLED:
@@ -136,7 +136,7 @@ class FrozenCall:
         if end.kind is EndKind.CLOSED:
             return Sudden(lambda: self._session.read_past(self.recorded))
         self._spent = True
-        return self._turn(-1, lambda _: self._end(end))
+        return self._turn(-1, partial(self._end, end))
 
     def dropped(self) -> None:
         """The agent reads no further."""
@@ -172,11 +172,11 @@ class FrozenCall:
         self._session.served(self.recorded, 0, repr(recorded.head.get("status")).encode())
         return recorded
 
-    def _segment(self, index: int, data: bytes) -> bytes:
+    def _segment(self, index: int, data: bytes, _: int | None) -> bytes:
         self._session.served(self.recorded, index, data)
         return data
 
-    def _end(self, end: End) -> End:
+    def _end(self, end: End, _: int | None) -> End:
         self._session.served(self.recorded, -1, end.kind.value.encode())
         return end
 

@@ -63,9 +63,10 @@ class Matcher:
         head = self._tape.lane(path).head()
         if head is None or not self._same_kind(head, call) or not self._ordinal_agrees(head, call):
             return None
-        if plain(call.rule, head.call.head) != plain(call.rule, call.head) or not self._tape.holds(head, call.body):
+        recorded = head.call.head
+        if recorded != call.head and plain(call.rule, recorded) != plain(call.rule, call.head):
             return None
-        return Match(head, "exact")
+        return Match(head, "exact") if self._tape.holds(head, call.body) else None
 
     def find(self, path: str, call: Call) -> Match | Miss:
         """The recorded call that ``call``, issued by lane ``path`` and cleaned as the recording was, is."""

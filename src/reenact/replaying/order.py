@@ -94,6 +94,16 @@ class ReplayGate(Gate):
             self._pass_over()
         return self._next is not None and self._next.tag == tag
 
+    def alone(self, tag: Tag) -> int | None:
+        """``immediate`` and ``grant`` in one step, for a turn that is the next one."""
+        head = self._next
+        if head is None or head.tag != tag or self.keeping or not head.proven or self._early:
+            return super().alone(tag)
+        self.passes += 1
+        self._now_us = max(self._now_us, head.at_us)
+        self._next = next(self._order, None)
+        return head.number
+
     def _pass_over(self) -> None:
         """Leave behind what a frozen answer stands for."""
         while self._next is not None and self._next.tag not in self.waiting and self._ignorable(self._next):

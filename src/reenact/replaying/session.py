@@ -16,7 +16,7 @@ from typing import Any
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Rerun
 from reenact.abc.store import Recording
-from reenact.errors import Divergence, Halt, UnreplayableRun
+from reenact.errors import Divergence, Halt, StoreError, UnreplayableRun
 from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
@@ -77,6 +77,7 @@ class ReplaySession:
         self.tally = Tally()
         self.divergences: list[Divergence] = []
         self.unreplayable: list[UnreplayableRun] = []
+        self.damaged: list[StoreError] = []
         self.on_stop: Callable[[], object] = _nothing
         self.tape = Tape(recording)
         self.rules = rules
@@ -149,7 +150,7 @@ class ReplaySession:
         """The recorded read, or one that goes on from it."""
         if self.gate.halted is not None:
             raise self.gate.halted
-        return self.ambience.read(lane, source, fresh)
+        return self.ambience.read(lane, source)
 
     def virtual(self, source: str, fresh: Any) -> Any:
         """Clocks show the time of the last delivery."""
@@ -189,26 +190,32 @@ class ReplaySession:
         elif isinstance(error, UnreplayableRun):
             self.unreplayable.append(error)
             self._stop(Halt(error.message))
+        elif isinstance(error, StoreError):
+            self._unreadable(error)
         return True
 
     # --- what calls use ----------------------------------------------------------------------------------------
 
     def body_of(self, event: Event) -> bytes:
         """The recorded value's bytes."""
-        return self.recording.body(event.answer)
+        try:
+            return self.recording.body(event.answer)
+        except StoreError as error:
+            raise self._unreadable(error) from error
 
     def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
         """The recorded stream's segments."""
-        return self.recording.parts(event.number)
+        try:
+            yield from self.recording.parts(event.number)
+        except StoreError as error:
+            raise self._unreadable(error) from error
 
     def served(self, event: Event, part: int, data: bytes) -> None:
         """Chain what has been handed over: one digest a lane, in the lane's own order."""
-        with self._lock:
-            chain = self._chains.get(event.lane)
-            if chain is None:
-                chain = self._chains[event.lane] = hashlib.blake2b(event.lane.encode(), digest_size=16)
-            chain.update(b"%d %d %d\n" % (event.number, part, len(data)))
-            chain.update(data)
+        chain = self._chains.get(event.lane)
+        if chain is None:
+            chain = self._chains.setdefault(event.lane, hashlib.blake2b(event.lane.encode(), digest_size=16))
+        chain.update(b"%d %d %d\n%b" % (event.number, part, len(data), data))  # in one piece: it needs no lock
 
     def read_past(self, event: Event) -> None:
         """Reading on is a divergence."""
@@ -254,6 +261,12 @@ class ReplaySession:
             if first:
                 self.on_stop()
         return self.gate.halted or halt
+
+    def _unreadable(self, error: StoreError) -> Halt:
+        """The recording is damaged: stop here, and never substitute anything."""
+        with self._lock:
+            self.damaged.append(error)
+        return self._stop(Halt(error.message))
 
     def refuse(self, words: str) -> Halt:
         """The agent tried to touch the world: stop it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reenact.errors import Divergence
+from reenact.errors import Divergence, UnreplayableRun
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.replaying.options import Options
@@ -55,9 +55,10 @@ def conclude(
     """
     tally = session.tally
     diverged = [from_divergence(divergence) for divergence in session.divergences]
-    unused = [] if diverged and options.on_divergence != "observe" else session.unused()
+    unused = [] if (diverged or session.damaged) and options.on_divergence != "observe" else session.unused()
     every = [*diverged, *differences]
     every.extend(Difference("unreplayable", str(error)) for error in session.unreplayable)
+    every.extend(Difference("damaged", str(error), getattr(error, "event", None)) for error in session.damaged[:1])
     if unused:
         named = ", ".join(f"{event.number} {event.name}" for event in unused[:5])
         every.append(
@@ -93,7 +94,7 @@ def conclude(
         enforcement=contact.enforcement,
         executed=tally.matched,
         digest_chain=session.digest_chain(),
-        exit_code=_exit_code(contact, bool(session.unreplayable), bool(every)),
+        exit_code=_exit_code(contact, session, bool(every)),
         remarks=(
             *tally.remarks.values(),
             *(f"{what} ({count})" for what, count in tally.gaps.items()),
@@ -104,11 +105,13 @@ def conclude(
     return report.with_last_line(last_line(report))
 
 
-def _exit_code(contact: Contact, unreplayable: bool, different: bool) -> int:
+def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int:
     """The highest that applies."""
     if contact.refused or contact.live_calls:
         return 5
-    return 3 if unreplayable else int(different)
+    if session.damaged:
+        return session.damaged[0].exit_code
+    return UnreplayableRun.exit_code if session.unreplayable else int(different)
 
 
 def _unproven(session: ReplaySession) -> list[str]:

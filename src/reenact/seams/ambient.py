@@ -6,8 +6,8 @@ a value recorded for one shape of question never answers another (sixteen bytes 
 ======================================================  ======================  =====================================
 source                                                  value                   packed as
 ======================================================  ======================  =====================================
-``wall`` ``mono`` ``perf`` ``process`` ``thread``       int, nanoseconds        zig-zag LEB128 of the difference from
-``clock/ID`` (another clock of ``clock_gettime``)                               the one before (the first: from zero)
+``wall`` ``mono`` ``perf`` ``process`` ``thread``       int, nanoseconds        the first as eight bytes, little-endian;
+``clock/ID`` (another clock of ``clock_gettime``)                               then a column of the differences
 ``random``                                              float in [0, 1)         eight bytes, IEEE 754, little-endian
 ``bits/K`` ``node/48``                                  int of at most K bits   ceil(K / 8) bytes, little-endian
 ``urandom/N`` ``seed/N`` ``uuid1/N``                    N bytes                 the bytes
@@ -24,6 +24,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from reenact.facts.columns import column, read, steps, sums
 from reenact.facts.interruptions import by_signal_handler
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ _VIRTUAL = frozenset({"wall", "mono", "perf"})
 
 TICK_NS = 1_000
 """How far a clock moves at its first read past the recording."""
+
+_FIRST = 8
+"""Bytes of the first read in a pack of clock reads."""
 
 
 def answer(lane: Lane, source: str, fresh: Any) -> Any:
@@ -143,33 +147,22 @@ class _Form(NamedTuple):
 
 
 def _pack_nanoseconds(values: Sequence[int], _width: int) -> bytes:
-    out = bytearray()
-    last = 0
-    for value in values:
-        delta = value - last
-        last = value
-        delta = delta << 1 if delta >= 0 else (-delta << 1) - 1
-        while delta > 127:
-            out.append(delta & 127 | 128)
-            delta >>= 7
-        out.append(delta)
-    return bytes(out)
+    first = values[0].to_bytes(_FIRST, "little", signed=True)
+    return first + column(steps(values)[1:]) if len(values) > 1 else first
 
 
 def _unpack_nanoseconds(data: bytes, _width: int) -> list[int]:
-    out: list[int] = []
-    value = shift = last = 0
-    for byte in data:
-        value |= (byte & 127) << shift
-        if byte > 127:
-            shift += 7
-            continue
-        last += -((value + 1) >> 1) if value & 1 else value >> 1
-        out.append(last)
-        value = shift = 0
-    if shift:
+    if not data:
+        return []
+    if len(data) < _FIRST:
         raise ValueError("a pack of clock reads ends inside a number")
-    return out
+    first = int.from_bytes(data[:_FIRST], "little", signed=True)
+    if len(data) == _FIRST:
+        return [first]
+    count, rest = divmod(len(data) - _FIRST - 1, max(data[_FIRST], 1))
+    if rest:
+        raise ValueError("a pack of clock reads ends inside a number")
+    return list(sums(read(data, _FIRST, count)[0], initial=first))
 
 
 def _slices(data: bytes, width: int) -> list[bytes]:

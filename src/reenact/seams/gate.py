@@ -113,6 +113,15 @@ class Gate(ABC):
     def now_us(self) -> int:
         """Microseconds since the run began, as the agent's timers see it."""
 
+    def alone(self, tag: Tag) -> int | None:
+        """The number of a delivery that the only runnable strand asks for; None when it must wait. Locked.
+
+        The way of nearly every turn: a subclass may take it in one step."""
+        if not self.immediate(tag):
+            return None
+        self.passes += 1
+        return self.grant(tag, True)
+
     def impatient(self) -> bool:
         """Whether a delivery may go at once although others run, because holding has not helped. Locked."""
         return False
@@ -205,12 +214,11 @@ class Gate(ABC):
         if self.closed:  # the strand outlives its run
             return -1
         if lone:
-            if not self.immediate(tag):
-                return None
-        elif not self.impatient():
+            return self.alone(tag)
+        if not self.impatient():
             return None
         self.passes += 1
-        return self.grant(tag, lone)
+        return self.grant(tag, False)
 
     def take(self, tag: Tag) -> int:
         """Block the calling thread until it is the turn of ``tag``; gives the number.

@@ -66,9 +66,9 @@ class SqliteRecording:
         self._end = self._first | LOW
         self._bodies: dict[str, tuple[int, bytes]] = {}
         self._strands: dict[str, int] = {}
-        self._ended: dict[int, tuple[bytes, str, int]] = {}
+        self._ended: dict[int, tuple[bytes, int]] = {}
         self._ambient = AmbientRows(reading)
-        self._short = ShortStreams(reading)
+        self._short = ShortStreams(reading, hasher)
         self._lane_sql, self._lane_values = _below(run.lane)
 
     @property
@@ -87,6 +87,7 @@ class SqliteRecording:
             )
         if row is None:
             raise no_event(self._run.id, number, self.last())
+        self._forget(1)
         return self._event(row)
 
     def events(
@@ -120,8 +121,7 @@ class SqliteRecording:
         while left is None or left > 0:
             count = page if left is None else min(page, left)
             rows = self._reading.rows(sql, (at, self._end, *values, count))
-            for row in rows:
-                yield self._event(row)
+            yield from self._page(rows)
             if len(rows) < count:
                 return
             at = rows[-1][0]
@@ -144,6 +144,25 @@ class SqliteRecording:
         row = self._reading.row(sql + self._lane_sql, (self._first, self._end, *self._lane_values))
         return None if row[0] is None else row[0] & LOW
 
+    def _page(self, rows: list[Any]) -> Iterator[Event]:
+        """The events of some rows, made in one go: in the small steps of a replay each would find cold caches."""
+        self._forget(len(rows))
+        found: list[Event] = []
+        try:
+            for row in rows:
+                found.append(self._event(row))
+        except StoreError:  # of the row that is damaged, and only when it is reached
+            yield from found
+            raise
+        yield from found
+
+    def _forget(self, coming: int) -> None:
+        """Make room for what comes with so many events, before them: what they bring is wanted next."""
+        if len(self._bodies) + 2 * coming > _CACHED:
+            self._bodies.clear()
+        if len(self._ended) + coming > _CACHED:
+            self._ended.clear()
+
     def _event(self, row: tuple[Any, ...]) -> Event:
         (
             address, path, asked_text, asked_crc, came_text, came_crc, ended_text, ended_crc, stream_digest,
@@ -151,26 +170,20 @@ class SqliteRecording:
         ) = row  # fmt: skip
         asked = parsed(address, asked_text, asked_crc)
         came = None if came_text is None else parsed(address, came_text, came_crc)
-        ended = None if ended_text is None else (parsed(address, ended_text, ended_crc), stream_digest.hex())
+        ended = None
         if ended_text is not None:
-            if len(self._ended) >= _CACHED:
-                self._ended.clear()
-            self._ended[address] = (stream_digest, ended_text, ended_crc)
+            ended = (parsed(address, ended_text, ended_crc), stream_digest.hex())
+            self._ended[address] = (stream_digest, ended[0][4])
         if q_data is not None:
-            self._remember(q_digest, q_codec, q_data)
+            self._bodies[q_digest.hex()] = (q_codec, q_data)
         if a_data is not None:
-            self._remember(a_digest, a_codec, a_data)
+            self._bodies[a_digest.hex()] = (a_codec, a_data)
         attributes = Attributes(self._notes, address)
         event = event_of(self._run.id, address, path or f"?{address & LOW}", asked, came, ended, attributes)
         outcome = event.outcome
         if type(outcome) is Stream and outcome.end is None:
             return self._open_stream(event)
         return event
-
-    def _remember(self, digest: bytes, codec: int, data: bytes) -> None:
-        if len(self._bodies) >= _CACHED:
-            self._bodies.clear()
-        self._bodies[digest.hex()] = (codec, data)
 
     def _open_stream(self, event: Event) -> Event:
         """An event whose stream never ended, with what there is of it."""
@@ -217,14 +230,22 @@ class SqliteRecording:
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
         """See ``abc.store.Recording``. Each row is checked before any of its bytes is given."""
         address = self._first | event
-        row = self._ended.pop(address, None)
-        if row is None:
+        ended = self._ended.pop(address, None)
+        if ended is None:
             row = self._reading.row("SELECT digest, ended, crc FROM stream WHERE id = ?", (address,))
+            ended = None if row is None else (row[0], parsed(address, row[1], row[2])[4])
+        if ended is not None:
+            known = self._short.segments(address, *ended)
+            if known is not None:
+                return iter(known)
+        return self._long_parts(event, ended)
+
+    def _long_parts(self, event: int, ended: tuple[bytes, int] | None) -> Iterator[tuple[int | None, int, bytes]]:
+        """``parts`` of a stream of any length, a few rows at a time; ``ended`` is its digest and size, once it has."""
         whole = self._hasher.begin()
         waiting: list[bytes] = []
         size = 0
-        total = parsed(address, row[1], row[2])[4] if row else None
-        for _, parts in self._chunks(event, known=row[0].hex() if row else "", total=total):
+        for _, parts in self._chunks(event, b"" if ended is None else ended[0]):
             for delivery, at_us, data, continued in parts:
                 whole.update(data)
                 size += len(data)
@@ -233,36 +254,33 @@ class SqliteRecording:
                     continue
                 yield delivery, at_us, b"".join([*waiting, data]) if waiting else data
                 waiting.clear()
-        if row is not None and whole.digest() != row[0]:
-            if size < (total or 0):
-                raise missing(row[0].hex(), self._run.id, event)
-            raise corrupt(row[0].hex(), whole.digest().hex(), run=self._run.id, event=event)
+        if ended is not None and whole.digest() != ended[0]:
+            if size < ended[1]:
+                raise missing(ended[0].hex(), self._run.id, event)
+            raise corrupt(ended[0].hex(), whole.digest().hex(), run=self._run.id, event=event)
 
-    def _chunks(self, event: int, known: str = "", total: int | None = None) -> Iterator[tuple[Chunk, list[Part]]]:
-        """The rows of a stream with their parts, a few at a time; those of a short one (``total`` bytes) at once."""
+    def _chunks(self, event: int, known: bytes = b"") -> Iterator[tuple[Chunk, list[Part]]]:
+        """The rows of a stream with their parts, a few at a time; ``known`` is the stream's digest, for errors."""
         n = 0
         link = FIRST_LINK
-        short = self._short.rows(self._first | event, total) if total is not None else None
         while True:
-            rows = short
-            if rows is None:
-                rows = self._reading.rows(
-                    "SELECT event, n, codec, size, said, segments, data, digest FROM chunk "
-                    "WHERE event = ? AND n >= ? ORDER BY n LIMIT ?",
-                    (self._first | event, n, _CHUNK_PAGE),
-                )
+            rows = self._reading.rows(
+                "SELECT event, n, codec, size, said, segments, data, digest FROM chunk "
+                "WHERE event = ? AND n >= ? ORDER BY n LIMIT ?",
+                (self._first | event, n, _CHUNK_PAGE),
+            )
             for row in rows:
                 chunk = Chunk(*row)
                 if chunk.n != n:
-                    raise missing(known or "of a stream", self._run.id, event)
+                    raise missing(known.hex() or "of a stream", self._run.id, event)
                 try:
                     parts = parts_of(self._hasher, link, chunk)
                 except (ValueError, IndexError):
-                    raise corrupt(known or chunk.digest.hex(), "", run=self._run.id, event=event) from None
+                    raise corrupt((known or chunk.digest).hex(), "", run=self._run.id, event=event) from None
                 yield chunk, parts
                 n += 1
                 link = chunk.digest
-            if short is not None or len(rows) < _CHUNK_PAGE:
+            if len(rows) < _CHUNK_PAGE:
                 return
 
     def _event_with(self, digest: str) -> int | None:

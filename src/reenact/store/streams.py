@@ -153,12 +153,7 @@ def _framed(table: bytes) -> bytes:
 
 def link_of(hasher: KeyedHash, address: int, n: int, before: bytes, table: bytes, data: bytes) -> bytes:
     """The digest of a row: of its place, the row before, its table and its bytes."""
-    link = hasher.begin()
-    link.update(_ADDRESS.pack(address & 0xFFFFFFFF, n))
-    link.update(before)
-    link.update(table)
-    link.update(data)
-    return link.digest()
+    return hasher.of(b"".join((_ADDRESS.pack(address & 0xFFFFFFFF, n), before, table, data)))
 
 
 def parts_of(hasher: KeyedHash, before: bytes, chunk: Chunk) -> list[Part]:
@@ -179,9 +174,8 @@ def parts_of(hasher: KeyedHash, before: bytes, chunk: Chunk) -> list[Part]:
     parts = []
     at = 0
     for delivery, at_us, size, flags in _ENTRY.iter_unpack(table):
-        parts.append(
-            Part(None if delivery == _NO_DELIVERY else delivery, at_us, data[at : at + size], bool(flags & _CONTINUED))
-        )
+        piece = data[at : at + size]
+        parts.append(Part(None if delivery == _NO_DELIVERY else delivery, at_us, piece, flags & _CONTINUED != 0))
         at += size
     return parts
 

@@ -1,0 +1,56 @@
+"""Columns: many integers in the least width that holds them all, read and written in one go.
+
+A column is one byte, the width (1, 2, 4 or 8), and then the integers, signed and little-endian.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate
+from operator import sub
+
+_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
+_SWAPPED = sys.byteorder == "big"
+
+
+def column(values: Sequence[int]) -> bytes:
+    """Integers (at least one) as a column.
+
+    Raises:
+        OverflowError: One of them needs more than eight bytes.
+    """
+    bits = max(*values, ~min(values)).bit_length() + 1
+    width = 1
+    while width * 8 < bits and width < max(_CODES):
+        width *= 2
+    packed = array(_CODES[width], values)
+    if _SWAPPED:
+        packed.byteswap()
+    return bytes([width]) + packed.tobytes()
+
+
+def read(data: bytes, at: int, count: int) -> tuple[array[int], int]:
+    """The ``count`` integers of the column at ``at``, and where it ends.
+
+    Raises:
+        ValueError: There is no such column.
+    """
+    width = data[at] if at < len(data) else 0
+    end = at + 1 + width * count
+    if width not in _CODES or end > len(data):
+        raise ValueError("a column of integers is cut off, or has no known width")
+    found = array(_CODES[width], data[at + 1 : end])
+    if _SWAPPED:
+        found.byteswap()
+    return found, end
+
+
+def steps(values: Sequence[int]) -> list[int]:
+    """Each value as the difference from the one before; the first from zero."""
+    return list(map(sub, values, (0, *values)))
+
+
+sums = accumulate
+"""The values that ``steps`` was made of."""
