@@ -30,16 +30,18 @@ import reenact
 from reenact.errors import ReenactError
 from reenact.facts.call import Fidelity
 from reenact.facts.run import Status
+from reenact.recording.calls import LiveCall, total
 from reenact.store import open_store
 from tests.withstand.injection import HOME, Injection, injected
 
-SAMPLE = 60
+SAMPLE = 40
 LIMIT_S = 20.0
 ROOMS = ("recording", "store", "privacy", "facts")
 DOORS = frozenset(
     {
         "recording/calls.py:total.<locals>.guarded",
         "recording/calls.py:LiveCall.enter",
+        "recording/calls.py:LiveCall.dropped",  # Python 3.11 loses its way there when a trace function raises: see below
         "recording/calls.py:LiveCall._turn.<locals>.note",
         "recording/calls.py:Entered.__enter__",
         "recording/calls.py:Entered.__exit__",
@@ -225,6 +227,20 @@ def test_a_fault_at_the_nth_call_of_the_recorder_costs_the_recording_alone(
     assert not wrong
     assert not silent
     assert fired >= SAMPLE * 0.8
+
+
+@pytest.mark.parametrize("method", ["ready", "settle", "head", "segment", "end", "dropped"])
+def test_a_method_of_a_call_that_always_fails_costs_the_recording_alone(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    @total
+    def failing(self: LiveCall, *args: Any) -> Any:
+        raise MemoryError("injected")
+
+    monkeypatch.setattr(LiveCall, method, failing)
+    assert _recorded(agent, tmp_path, Injection(0, RuntimeError, lambda code: False)) == agent()
+    with open_store(str(tmp_path)) as store:
+        assert store.run("@").degraded == ("MemoryError: injected",)
 
 
 class OutOfTime(Exception):
