@@ -106,7 +106,7 @@ class LiveCrossing:
         return Turn(lambda: None)
 
     @contextmanager
-    def enter(self) -> Iterator[None]:
+    def enter(self, *, brief: bool = False) -> Iterator[None]:
         lane = self.lane
         with inside(Lane(lane.path, lane.session, lane.gate, below=True)):
             yield

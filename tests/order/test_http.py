@@ -54,7 +54,6 @@ def test_tasks_that_post_the_same_and_different_prompts(url: str) -> None:
     record_and_replay(program, rounds=2)
 
 
-@pytest.mark.xfail(reason="threads of a shared client race for its locks, which no hook sees yet", strict=False)
 def test_threads_that_share_a_client(url: str) -> None:
     def program(world: World) -> object:
         with httpx.Client() as client, ThreadPoolExecutor(4) as pool:
@@ -69,6 +68,28 @@ def test_threads_that_share_a_client(url: str) -> None:
             return list(pool.map(branch, range(8)))
 
     record_and_replay(program, rounds=2)
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["to the end", "closed early"])
+def test_streams_that_threads_read_and_close(url: str, early: bool) -> None:
+    """Who closes a response goes on at once, and nobody else with him."""
+
+    def program(world: World) -> object:
+        with httpx.Client() as client, ThreadPoolExecutor(4) as pool:
+
+            def branch(name: int) -> None:
+                with client.stream("POST", url, json={"prompt": name}) as response:
+                    for text in response.iter_text():
+                        world.did(name, text)
+                        if early:
+                            break
+                world.did(name, "closed", len(world.said))
+                sum(range(20_000))  # long enough for somebody who runs beside us to be seen
+                world.did(name, "still", len(world.said))
+
+            return list(pool.map(branch, range(8)))
+
+    record_and_replay(program, rounds=3)
 
 
 def test_a_hedge_of_two_requests(url: str) -> None:

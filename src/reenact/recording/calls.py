@@ -42,8 +42,8 @@ class Taper(Protocol):
     def intent(self) -> Any:
         """A turn that comes when all that is queued is on the disk."""
 
-    def below(self, lane: Lane) -> AbstractContextManager[None]:
-        """The scope below a transport."""
+    def below(self, lane: Lane, *, brief: bool = False) -> AbstractContextManager[None]:
+        """The scope below a transport; ``brief``: nothing in it waits for the world."""
 
 
 def total(method: F) -> F:
@@ -121,10 +121,10 @@ class LiveCall:
             return NOW
         return self.session.intent()
 
-    def enter(self) -> AbstractContextManager[None]:
+    def enter(self, *, brief: bool = False) -> AbstractContextManager[None]:
         """The scope of the call."""
         try:
-            return Entered(self.session, self._inside)
+            return Entered(self.session, self._briefly if brief and self._below else self._inside)
         except Exception as error:
             if self.session.fault(error):
                 raise
@@ -136,6 +136,9 @@ class LiveCall:
         if self._scope is None:  # the body of a generator is entered at each step, always in one scope
             self._scope = self._lane.scope(self._call.name, self.event)
         return lanes.inside(self._scope)
+
+    def _briefly(self) -> AbstractContextManager[None]:
+        return self.session.below(self._lane, brief=True)
 
     @total
     def settle(self, outcome: Value | Failure) -> Any:

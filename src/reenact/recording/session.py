@@ -216,10 +216,12 @@ class RecordingSession:
             return NOW
         return self.writer.receipt(durable=True)
 
-    def below(self, lane: Lane) -> AbstractContextManager[None]:
-        """Below a transport: the calling thread waits for the world, unless a loop goes on in its place."""
+    def below(self, lane: Lane, *, brief: bool = False) -> AbstractContextManager[None]:
+        """Below a transport: the calling thread waits for the world, unless a loop goes on in its place.
+
+        ``brief``: it does not wait, so it stays counted and needs no turn to go on."""
         below = Lane(lane.path, self, self.gate, parent=lane.parent, below=True)
-        if _get_running_loop() is not None or not lane.owned:
+        if brief or _get_running_loop() is not None or not lane.owned:
             return lanes.inside(below)
         return self._blocking(below)
 

@@ -274,6 +274,11 @@ def inside(lane: Lane | None) -> Iterator[None]:
             _context.set(before)
 
 
+def whole_process() -> bool:
+    """Whether what this process does is done for one run: a recorded program, or the only recorded block."""
+    return _sessions == 1 or _fallback is not None
+
+
 def anybody() -> bool:
     """Whether any session listens in this process."""
     return _sessions > 0

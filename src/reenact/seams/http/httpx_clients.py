@@ -309,7 +309,7 @@ class _Recorded:
 
     def close(self) -> None:
         self._crossing.dropped(CLOSED)
-        with self._crossing.enter():
+        with self._crossing.enter(brief=True):
             self._inner.close()
 
     def __del__(self) -> None:
