@@ -19,6 +19,7 @@ from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.record import Printed, Record, SegmentArrived
 from reenact.seams import lanes
 from reenact.seams.gate import post
+from reenact.seams.turns import rejoin_cancelled
 
 GATHER_S = 0.01
 """How long records gather before they are written; well under the 50 ms within which they must reach the file."""
@@ -80,7 +81,11 @@ class Receipt:
             post(loop, lambda: None if future.done() else future.set_result(None), here=False)
 
         if self._listen(arrived):
-            yield from future
+            try:
+                yield from future
+            except asyncio.CancelledError as error:
+                yield from rejoin_cancelled(error).__await__()
+                raise
 
 
 class Writer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
@@ -12,7 +13,7 @@ from reenact.facts.event import Event
 from reenact.facts.order import event_tag
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
-from reenact.seams.turns import NOW, GateTurn
+from reenact.seams.turns import NOW, GateTurn, rejoin_cancelled
 
 if TYPE_CHECKING:
     from reenact.seams.gate import Gate
@@ -60,7 +61,11 @@ class Never:
         return self.gate.never(is_async=False)
 
     def __await__(self) -> Any:
-        yield from self.gate.never(is_async=True)
+        try:
+            yield from self.gate.never(is_async=True)
+        except asyncio.CancelledError as error:
+            yield from rejoin_cancelled(error).__await__()
+            raise
         raise AssertionError("a turn that never comes came")
 
 
