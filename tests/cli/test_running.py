@@ -102,6 +102,16 @@ def test_replay_says_first_what_is_frozen_and_last_the_verdict(replayed: list[An
     assert lines[-1] == "reenact: live calls made=0 verdict: different"
 
 
+def test_a_divergence_that_says_what_to_do_next_says_it_once(
+    filled: Any, reenact: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    difference = Difference("divergence", "diverged at event 2\n  next: reenact show 7f3c:2", 2, {"event": 2})
+    report = Report("different", "mode: code", "verdict: different", differences=(difference,), exit_code=1)
+    monkeypatch.setattr(replay, "replay_run", lambda *_, **__: report)
+    answer = reenact("replay", "@")
+    assert answer.err.count("next: ") == 1 and "reenact show 7f3c:2" in answer.err
+
+
 def test_replay_hands_its_options_over(replayed: list[Any], filled: Any, reenact: Cli) -> None:
     answer = reenact(
         *("replay", "@", "--events", "--through", "a", "--through", "b", "--live", "http", "--order", "shuffle:7"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import stat
+import traceback
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -135,3 +137,30 @@ def test_every_public_method_of_the_contract_is_there() -> None:
     names = [name for name, _ in inspect.getmembers(Store, inspect.isfunction) if not name.startswith("_")]
     for kind in (MemoryStore, SqliteStore):
         assert [name for name in names if not callable(getattr(kind, name, None))] == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a process that may write less than this one")
+def test_a_store_in_a_directory_that_may_not_be_written_is_read() -> None:
+    with TemporaryDirectory() as name:
+        place = Path(name) / "kept"
+        run = record_into(f"sqlite:///{place}/x.db")
+        for path in (Path(name), place, place / "x.db"):
+            path.chmod(0o755 if path.is_dir() else 0o444)
+        place.chmod(0o555)
+        child = os.fork()
+        if child == 0:
+            try:
+                if os.geteuid() == 0:
+                    os.setuid(65534)
+                with open_store(f"sqlite:///{place}/x.db") as store:
+                    assert store.run("@").id == run.id
+                    with pytest.raises(StoreError, match=r"cannot be written[\s\S]*next: reenact config"):
+                        store.begin(new_run())
+                    os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(2)
+        _, status = os.waitpid(child, 0)
+        place.chmod(0o755)
+        assert os.waitstatus_to_exitcode(status) == 0

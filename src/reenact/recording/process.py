@@ -13,7 +13,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
 from reenact.recording.opening import Opened, Who, hash_seed, interpreter, new_run, status_of
-from reenact.seams import lanes, stdio, wiring
+from reenact.seams import lanes, logs, stdio, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
 
@@ -43,6 +43,7 @@ class RecordedProcess:
         session = self._opened.session
         self._stack.enter_context(session.begin(fallback=True))
         wiring.begin()
+        logs.begin_at(self._opened.run.started_us)
         for gap in stdio.install(session.printed):
             session.gap("standard stream", gap)
         self._watch_errors()

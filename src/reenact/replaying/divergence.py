@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import takewhile
 from typing import Any
 
 from reenact.errors import Divergence
@@ -13,6 +14,8 @@ from reenact.facts.spotting import normalise
 from reenact.facts.values import jsonable
 
 _SHOWN = 300
+_LEAD = 60
+"""Characters shown before the place where two long texts part."""
 
 
 def asked(head: Any, body: bytes, kind: Kind) -> Json:
@@ -52,7 +55,7 @@ def changed(nearest: Event, recorded_body: bytes, call: Call, next_command: str)
     path = first_difference(before, now)
     return Divergence(
         f"diverged at event {nearest.number}: {call.kind.value} {call.name} differs at {path or 'its kind'}"
-        f"\n  recorded  {clip(_at(before, path))}\n  now       {clip(_at(now, path))}"
+        + _sides(_at(before, path), _at(now, path))
         + (f"\n  source    {call.source}" if call.source else ""),
         event=nearest.number,
         source=call.source,
@@ -115,7 +118,7 @@ def result_differs(
     path = first_difference(was, now)
     return Divergence(
         f"diverged at event {event.number}: {event.kind} {event.name} ended otherwise, first at {path or 'the value'}"
-        f"\n  recorded  {clip(_at(was, path))}\n  now       {clip(_at(now, path))}",
+        + _sides(_at(was, path), _at(now, path)),
         event=event.number,
         source=event.call.source,
         recorded=was,
@@ -179,5 +182,29 @@ def _at(value: Json, path: str) -> Json:
 
 def clip(value: Json) -> str:
     """One line, cut to a length that fits a terminal."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = _line(value)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + f"… ({len(text)} characters)"
+
+
+def _sides(recorded: Json, now: Json) -> str:
+    """Both sides on a line each, cut so that the place where they part is seen however far in it lies."""
+    was, is_now = _line(recorded), _line(now)
+    start = 0
+    if max(len(was), len(is_now)) > _SHOWN:
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(was, is_now, strict=False)))
+        start = max(0, shared - _LEAD)
+    return f"\n  recorded  {_stretch(was, start)}\n  now       {_stretch(is_now, start)}"
+
+
+def _stretch(text: str, start: int) -> str:
+    cut = text[start : start + _SHOWN]
+    if len(cut) == len(text):
+        return text
+    rest = "…" if start + _SHOWN < len(text) else ""
+    return f"{'…' if start else ''}{cut}{rest} ({len(text)} characters)"
+
+
+def _line(value: Json) -> str:
+    if isinstance(value, str) and value.isprintable():
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -24,7 +24,7 @@ from reenact.replaying.report import Difference
 from reenact.replaying.results import Output, files
 from reenact.replaying.saving import save
 from reenact.replaying.verdict import Contact, conclude
-from reenact.seams import lanes, stdio, wiring
+from reenact.seams import lanes, logs, stdio, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
 
@@ -64,6 +64,7 @@ class ReplayingProcess:
         wiring.install()
         self._stack.enter_context(self.session.begin(fallback=True))
         wiring.begin()
+        logs.begin_at(self.recording.run.started_us)
         terminal = self.recording.run.environment.get("streams")
         stdio.install(self._printed, terminal=terminal)
         self._guard = guard.arm(self._refused)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from reenact.seams.lanes import current
 
-__all__ = ["ATTRIBUTE", "RunIdFilter", "run_ids_from"]
+__all__ = ["ATTRIBUTE", "RunIdFilter", "begin_at", "run_ids_from"]
 
 ATTRIBUTE = "reenact_run"
 """Name of the attribute on a log record."""
@@ -34,6 +34,19 @@ def run_ids_from(source: Callable[[], str]) -> None:
     """Say where the id of the caller's run comes from, where the lane's session does not know (child runs)."""
     global _current
     _current = source
+
+
+def begin_at(wall_us: int) -> None:
+    """Let ``relativeCreated`` count from the run's begin: ``logging`` was imported by us, before any clock was frozen.
+
+    Args:
+        wall_us: The run's begin by the wall clock, microseconds since the epoch.
+    """
+    kept = getattr(logging, "_startTime", None)
+    if isinstance(kept, float):
+        logging._startTime = wall_us / 1e6  # type: ignore[attr-defined]
+    elif isinstance(kept, int):  # nanoseconds since Python 3.13
+        logging._startTime = wall_us * 1_000  # type: ignore[attr-defined]
 
 
 class RunIdFilter(logging.Filter):

@@ -21,9 +21,11 @@ from reenact.errors import StoreBusy, StoreError
 BUSY_MS = 10_000
 """How long to wait for another process that writes."""
 
-CACHE_KIB = 4096
+_CACHE = "PRAGMA cache_size = -4096"
+"""What a connection may keep of the file in memory, in KiB."""
 _STATEMENTS = 256
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR) if hasattr(sqlite3, "SQLITE_FULL") else (13, 10)
+_READ_ONLY = getattr(sqlite3, "SQLITE_READONLY", 8)
 
 _opened: weakref.WeakSet[Reading | Writing] = weakref.WeakSet()
 
@@ -47,13 +49,22 @@ def explain(error: sqlite3.Error, place: str) -> StoreError:
         )
     if isinstance(error, sqlite3.OperationalError) and "unable to open" in text:
         return StoreError(
-            f"{place} cannot be opened", cause="the file is gone, or may not be read", next_command="reenact ls"
+            f"{place} cannot be opened",
+            cause="the file is gone, or it, or its directory, may not be read and written",
+            next_command="reenact config",
+        )
+    if code == _READ_ONLY:
+        return StoreError(
+            f"{place} cannot be written: {text}",
+            cause="this user may only read it, or its directory",
+            next_command="reenact config",
         )
     return StoreError(f"{place} is damaged: {text}", cause="the file was changed or cut", next_command="reenact fsck")
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
+    """Opened, but not touched: the first statement is what fails where the file cannot be used."""
+    return sqlite3.connect(
         f"file:{quote(str(path))}?{mode}",
         uri=True,
         timeout=BUSY_MS / 1000,
@@ -61,8 +72,6 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         check_same_thread=False,
         cached_statements=_STATEMENTS,
     )
-    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-    return connection
 
 
 def connect_writing(path: Path) -> sqlite3.Connection:
@@ -73,6 +82,7 @@ def connect_writing(path: Path) -> sqlite3.Connection:
     """
     try:
         connection = _connect(path, "mode=rw")
+        connection.execute(_CACHE)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA fullfsync = 1")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -100,6 +110,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
             # Nobody can write there, and there is nothing beside the file: SQLite's own files are not needed.
             connection.close()
             connection = _connect(path, "immutable=1")
+        connection.execute(_CACHE)
         connection.execute("PRAGMA query_only = 1")
     except sqlite3.Error as error:
         raise explain(error, path.name) from error
@@ -210,7 +221,8 @@ class Writing:
                 raise explain(error, self.path.name) from error
             finally:
                 if durable:
-                    connection.execute("PRAGMA synchronous = NORMAL")
+                    connection.execute(_CACHE)
+        connection.execute("PRAGMA synchronous = NORMAL")
 
     def checkpoint(self, *, least_growth: int = 0) -> None:
         """Bring the write-ahead log into the file; never waits for readers or other writers.

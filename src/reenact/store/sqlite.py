@@ -319,7 +319,7 @@ class SqliteStore(Views):
             raise StoreError(
                 f"{self.path.name} is not a store of reenact",
                 cause="another program made the file",
-                next_command="reenact ls",
+                next_command="reenact config",
             )
         meta = dict(reading.rows("SELECT name, value FROM meta"))
         try:

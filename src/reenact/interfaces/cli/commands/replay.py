@@ -100,6 +100,7 @@ def _tell(shell: Shell, report: Report, run: str) -> None:
             shell.talk(f"reenact: {preview.safe(text)}")
     for text in (*report.refused, *report.remarks):
         shell.talk(f"reenact: {preview.safe(text)}")
-    event = next((each.event for each in report.differences if each.event is not None), None)
-    shell.talk(f"reenact: next: reenact show {run}" + (f":{event}" if event is not None else ""))
+    if not any("\n  next: " in each.text for each in report.differences):  # a divergence says itself where to look
+        event = next((each.event for each in report.differences if each.event is not None), None)
+        shell.talk(f"reenact: next: reenact show {run}" + (f":{event}" if event is not None else ""))
     shell.talk(f"reenact: {report.last_line}")

@@ -1,0 +1,1 @@
+"""A research agent as a package of several files: ``python -m researcher TOPIC``."""

@@ -1,0 +1,99 @@
+"""A desk to try programs at: a folder whose name has a space, an empty home, and the public commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+KEYS = {
+    "OPENAI_API_KEY": "sk-tried-at-a-desk",
+    "ANTHROPIC_API_KEY": "sk-ant-tried-at-a-desk",
+    "AWS_ACCESS_KEY_ID": "AKIATRIEDATADESK",
+    "AWS_SECRET_ACCESS_KEY": "tried at a desk",
+}
+_OURS = re.compile(rb"(?:(?<=\n)|^)reenact:   [^\n]*\n|reenact: [^\n]*\n?")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended.
+
+    Attributes:
+        code: Its exit status.
+        out, err: What it wrote.
+    """
+
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def said(self) -> list[str]:
+        """Our own lines on standard error."""
+        return [line.decode().rstrip("\n") for line in _OURS.findall(self.err)]
+
+    @property
+    def visible(self) -> tuple[bytes, bytes]:
+        """What the program itself wrote. Lines of a traceback that a replay says it left out count as written."""
+        forgiven = any("stderr compared without" in line for line in self.said)
+        return self.out, b"(compared without some lines)" if forgiven else _OURS.sub(b"", self.err)
+
+
+class Desk:
+    """Runs the public commands in one folder.
+
+    Args:
+        folder: An empty folder; the agents go below it.
+        variables: Further environment variables for every command.
+    """
+
+    def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
+        self.folder = folder / "a desk"
+        self.folder.mkdir()
+        (folder / "home").mkdir()
+        self.environment = {
+            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))),
+            "HOME": str(folder / "home"),
+            "LANG": "C.UTF-8",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            **(variables or {}),
+        }
+
+    def run(self, *argv: str, stdin: bytes = b"", more: Mapping[str, str] | None = None) -> Ended:
+        """Run any command here; it must end within a minute."""
+        done = subprocess.run(
+            argv,
+            cwd=self.folder,
+            env={**self.environment, **(more or {})},
+            input=stdin,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+    def record(self, command: Sequence[str], stdin: bytes = b"") -> Ended:
+        """``reenact record -- COMMAND``, with the keys that SDKs demand."""
+        return self.run("reenact", "record", "--", *command, stdin=stdin, more=KEYS)
+
+    def replay(self, *options: str, more: Mapping[str, str] | None = None) -> Ended:
+        """``reenact replay @``, without the keys."""
+        return self.run("reenact", "replay", "@", *options, more=more)
+
+
+def unlike(recorded: Ended, replayed: Ended) -> str:
+    """How a replay differs from its recording; empty when it is the same to the byte."""
+    last = replayed.said[-1] if replayed.said else "(said nothing)"
+    if replayed.code != 0 or "verdict: same (exact)" not in last:
+        return f"exit status {replayed.code}: " + "\n".join(replayed.said)
+    out, err = replayed.visible
+    if out != recorded.out:
+        return f"other standard output: {recorded.out!r} and now {out!r}"
+    if err not in (recorded.visible[1], b"(compared without some lines)"):
+        return f"other standard error: {recorded.visible[1]!r} and now {err!r}"
+    return ""
