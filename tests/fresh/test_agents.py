@@ -28,8 +28,6 @@ STATUSES = {"chat_cli": {7}, "gather_errors": {1}, "last_words": {3}, "sdk_retri
 STATUSES["typed_extract"] = {0, 1}
 OPEN = {
     "on_trio": "strands of trio are not told apart",
-    "background_log": "the process id is not frozen",
-    "now_and_chance": "the process id is not frozen",
     "cancelled_streams": "a strand that computes for longer than a hold leaves the order unproven",
     "chains": "a strand that computes for longer than a hold leaves the order unproven",
     "fan_out": "a strand that computes for longer than a hold leaves the order unproven",

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.seams.machine import facts as machine_facts
 from reenact.seams.stdout import facts as stream_facts
 
 __all__ = ["Git", "packages", "process_facts"]
@@ -48,6 +49,7 @@ def process_facts(environment: Mapping[str, str] | None = None) -> dict[str, Jso
         "locale": {name: environment[name] for name in _LOCALE if name in environment},
         "encoding": {"filesystem": sys.getfilesystemencoding(), "default": sys.getdefaultencoding()},
         "streams": stream_facts(),
+        **machine_facts(),
         "cpus": os.cpu_count(),
     }
 
