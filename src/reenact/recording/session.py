@@ -21,6 +21,7 @@ from reenact.abc.session import Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
 from reenact.facts.call import Call, Json, Kind
+from reenact.errors import ReenactError
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
@@ -193,7 +194,10 @@ class RecordingSession:
         meanwhile is no fault, and must go on to the program (True)."""
         if by_signal_handler(error):
             return True
-        text = f"{type(error).__name__}: {error}"[:300]
+        text = (
+            f"{error.message}: {error.cause}" if isinstance(error, ReenactError) else f"{type(error).__name__}: {error}"
+        )
+        text = text[:300]
         if text not in self._faults and len(self._faults) < 20:
             self._faults.append(text)
         return False
