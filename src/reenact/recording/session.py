@@ -7,12 +7,11 @@ where the records go. Whatever fails in here degrades the recording and lets the
 from __future__ import annotations
 
 import _thread
-import asyncio
 import itertools
 import os
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -49,7 +48,6 @@ from reenact.seams.turns import NOW, parent_path
 from reenact.seams.watch import WATCH
 
 ROOT = "root"
-_get_running_loop = asyncio._get_running_loop
 
 
 class Reads:
@@ -107,7 +105,7 @@ class RecordingSession:
         hold_us = int(policy.hold_ms * 1000)
         self.gate = RecordingGate(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
         self.gate.attend = WATCH.attend
-        self.writer = Writer(log, redactor, self._gather, self.fault, self._idle_work)
+        self.writer = Writer(log, redactor, self._gather, self.fault, readings.saw, self._idle_work)
         _open.add(self)
         self.put(RunOpened(run))
         self.root = Lane(ROOT, self, self.gate)
@@ -203,8 +201,6 @@ class RecordingSession:
     def put(self, record: Record) -> None:
         """Queue a record. Never raises: a fault in it is ours alone."""
         try:
-            if not self.closed:
-                self.readings.saw(record)
             self.writer.put(record)
         except Exception as error:
             if self.fault(error):
@@ -215,22 +211,6 @@ class RecordingSession:
         if self.closed:
             return NOW
         return self.writer.receipt(durable=True)
-
-    def below(self, lane: Lane) -> AbstractContextManager[None]:
-        """Below a transport: the calling thread waits for the world, unless a loop goes on in its place."""
-        below = Lane(lane.path, self, self.gate, parent=lane.parent, below=True)
-        if _get_running_loop() is not None or not lane.owned:
-            return lanes.inside(below)
-        return self._blocking(below)
-
-    @contextmanager
-    def _blocking(self, below: Lane) -> Iterator[None]:
-        self.gate.blocked()
-        try:
-            with lanes.inside(below):
-                yield
-        finally:
-            self.gate.unblocked()
 
     # --- the writer's side -------------------------------------------------------------------------------------
 
