@@ -44,6 +44,7 @@ class Taper(Protocol):
     def intent(self) -> Any:
         """A turn that comes when all that is queued is on the disk."""
 
+
 def total(method: F) -> F:
     """Make a method of a call total: a fault in it costs the recording, and the agent waits for nothing.
 

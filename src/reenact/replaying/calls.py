@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from reenact.facts.call import End, EndKind, Failure, Stream, Value
+from reenact.facts.call import EndKind, Failure, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.order import event_tag
 from reenact.seams import lanes

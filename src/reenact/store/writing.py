@@ -324,7 +324,8 @@ class _Batch:
         open_ones = [stream for stream in self._streams.values() if stream is not None and stream.pending]
         if open_ones:
             self._connection.executemany(
-                "INSERT INTO chunk(event, n, codec, size, said, segments, data, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO chunk(event, n, codec, size, said, segments, data, digest) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 chain.from_iterable([stream.cut(hasher) for stream in open_ones]),
             )
         rows = []
@@ -339,7 +340,9 @@ class _Batch:
             rows.append((address, ended.whole.digest(), text, sum_of(address, text)))
             self._streams[record.event] = None
         if rows:
-            self._connection.executemany("INSERT OR IGNORE INTO stream(id, digest, ended, crc) VALUES (?, ?, ?, ?)", rows)
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO stream(id, digest, ended, crc) VALUES (?, ?, ?, ?)", rows
+            )
 
     def _write_order(self) -> None:
         deliveries = self._deliveries
