@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value
+from reenact.facts.making import maker
 from reenact.facts.order import event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.seams import lanes
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _get_running_loop = asyncio._get_running_loop
+_settled = maker(CallSettled)
+_head = maker(HeadArrived)
+_segment = maker(SegmentArrived)
+_ended = maker(StreamEnded)
 
 
 class Taper(Protocol):
@@ -189,20 +194,20 @@ class LiveCall:
         """Note a value or an exception, in turn."""
         self._ended = True
         if not self._call.observed:
-            return self._turn(0, CallSettled, outcome)
+            return self._turn(0, _settled, outcome)
         self.session.put(CallSettled(self.event, self.session.now_us(), outcome))
         return NOW
 
     @total
     def head(self, head: Mapping[str, Json]) -> Any:
         """Note the head of a stream, in turn."""
-        return self._turn(0, HeadArrived, head)
+        return self._turn(0, _head, head)
 
     @total
     def segment(self, data: bytes) -> Any:
         """Note bytes of the stream, in turn."""
         self._parts += 1
-        return self._turn(self._parts, SegmentArrived, data)
+        return self._turn(self._parts, _segment, data)
 
     @total
     def end(self, end: End) -> Any:
@@ -210,7 +215,7 @@ class LiveCall:
         if self._ended:
             return NOW
         self._ended = True
-        return self._turn(-1, StreamEnded, end)
+        return self._turn(-1, _ended, end)
 
     @total
     def dropped(self, end: End) -> None:

@@ -21,6 +21,7 @@ from reenact.abc.sources import Clock
 from reenact.abc.store import Log
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.making import maker
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
@@ -42,12 +43,14 @@ from reenact.recording.readings import Readings
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
 from reenact.seams.ambient import pack
+from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.strands import release
 from reenact.seams.turns import NOW, parent_path
 from reenact.seams.watch import WATCH
 
 ROOT = "root"
+_issued = maker(CallIssued)
 
 
 class Reads:
@@ -137,6 +140,7 @@ class RecordingSession:
         """Every call is live."""
         if self.closed:
             return None
+        call = located(call)
         number = lane.number
         if number < 0:
             number = lane.number = self.lane_number(lane.path)
@@ -145,7 +149,7 @@ class RecordingSession:
         event = next(self._events)
         with self._lock:
             self._counts[call.kind] = self._counts.get(call.kind, 0) + 1
-        self.put(CallIssued(event, number, position, lane.parent, self.now_us(), call))
+        self.put(_issued(event, number, position, lane.parent, self.now_us(), call))
         return LiveCall(self, lane, call, event)
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from reenact.facts.call import EndKind, Failure, Stream, Value
 from reenact.facts.event import Event
+from reenact.facts.making import maker
 from reenact.facts.order import event_tag
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
@@ -16,6 +17,9 @@ from reenact.seams.turns import NOW, GateTurn
 
 if TYPE_CHECKING:
     from reenact.seams.gate import Gate
+
+
+_make_value = maker(Value)
 
 
 class Replayer(Protocol):
@@ -159,7 +163,7 @@ class FrozenCall:
         recorded = self.recorded.outcome
         if isinstance(recorded, Value):
             body = self._session.body_of(self.recorded)
-            return self._turn(0, body, Value(body, recorded.media, recorded.changes, recorded.head))
+            return self._turn(0, body, _make_value(body, recorded.media, recorded.changes, recorded.head))
         if isinstance(recorded, Failure):
             return self._turn(0, recorded.error.type.encode(), recorded)
         return Never(self._session.gate, self._lane.owned)

@@ -31,6 +31,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.tape import Tape
 from reenact.seams import lanes
+from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.strands import release
 from reenact.seams.turns import parent_path
@@ -129,7 +130,7 @@ class ReplaySession:
                 if self.options.save:
                     self.matches.append((found.event.number, lane.path, position))
         if isinstance(found, Miss):
-            halt = self._diverged(self._miss(found, cleaned, lane))
+            halt = self._diverged(self._miss(found, located(cleaned), lane))
             if not self._observing:
                 raise halt
             if found.reason == "changed" and found.nearest is not None:

@@ -16,15 +16,17 @@ from typing import Any
 from reenact.errors import ReplayError, UsageError
 from reenact.facts import shapes
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
+from reenact.facts.making import maker
 from reenact.facts.scalars import WRITE
 from reenact.facts.values import decode, describe_error, encode, restore_error
-from reenact.seams.http.source import calling_line
 from reenact.seams.lanes import Lane
 from reenact.seams.mutation import Changes, Look, compare
 from reenact.seams.reapplying import reapply
 from reenact.seams.surroundings import Surroundings
 
 MEDIA = "application/json"
+_make_call = maker(Call)
+_make_value = maker(Value)
 RECEIVERS = ("self", "cls")
 """First parameters of methods: part of a call's surroundings, never of its arguments."""
 
@@ -230,7 +232,7 @@ class SeamCall:
         if not self.observed:
             self._before = self._look(None)
         ordinal = bound.get("tool_call_id")
-        return Call(
+        return _make_call(
             kind=seam.kind,
             name=seam.name,
             effect=seam.effect,
@@ -239,7 +241,6 @@ class SeamCall:
             body=b"{" + b",".join(parts) + b"}",
             media=MEDIA,
             ordinal=ordinal if type(ordinal) is str else None,
-            source=calling_line(2),
             observed=self.observed,
         )
 
@@ -288,7 +289,7 @@ class SeamCall:
                 head["undeclared"] = list(encoded.shapes)
         if self._seam.view is not None:
             head.update(self._seam.view(result))
-        return Value(encoded.body, MEDIA, changes.body, head)
+        return _make_value(encoded.body, MEDIA, changes.body, head)
 
     def _given(self, result: Any) -> str | None:
         """Name of the argument that was handed back itself, if one was and its identity can matter."""

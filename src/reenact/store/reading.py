@@ -23,7 +23,7 @@ from reenact.store.rows import damaged, event_of, parsed, sum_of
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT
 from reenact.store.streams import FIRST_LINK, Chunk, Part, parts_of, said_of
 
-PAGE = 256
+PAGE = 128
 """Most rows fetched at a time; the first page of a walk is smaller, for those who want one row."""
 
 _FIRST_PAGE = 16
@@ -366,12 +366,7 @@ class SqliteRecording:
         strand = self._strand(lane)
         if strand is None:
             return {}
-        found: dict[str, bytes] = {}
-        for source, data, crc in self._ambient.rows(strand, position):
-            if crc32(data, strand & LOW) != crc:
-                raise damaged(f"an ambient read ({source}) of run {self._run.id}, lane {lane}")
-            found[source] = found[source] + data if source in found else data
-        return found
+        return self._ambient.packs(strand, position)
 
     # --- the rest ----------------------------------------------------------------------------------------------
 
