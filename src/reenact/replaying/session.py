@@ -138,13 +138,13 @@ class ReplaySession:
                 self._passed.add(found.nearest.number)
             return Unanswered(self, lane)
         event = found.event
-        runs_again = call.observed or call.name in self.options.through
         if call.kind is Kind.HTTP:
             return FrozenCall(self, lane, event)
-        scope = lane.scope(call.name, event.number, path=self._recorded_scope(found))
-        if runs_again:
-            return RerunCall(self, lane, event, scope)
-        self._frozen_scopes.add(scope.path)
+        recorded_scope = self._recorded_scope(found) if event.lane in self._disordered else ""
+        if call.observed or call.name in self.options.through:
+            return RerunCall(self, lane, event, lane.scope(call.name, event.number, path=recorded_scope))
+        here = lane.skip_scope(call.name)  # counted, whatever it was called in the recording
+        self._frozen_scopes.add(recorded_scope or here)
         return FrozenCall(self, lane, event)
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
@@ -322,10 +322,8 @@ class ReplaySession:
                 tally.fidelity = event.fidelity
 
     def _recorded_scope(self, found: Match) -> str:
-        """The recorded path of a call's scope; empty where the live one is the same."""
+        """The recorded path of a call's scope, in a lane whose calls were not all made in their order."""
         event = found.event
-        if event.lane not in self._disordered:
-            return ""
         ordinal = 0
         for other in self.recording.events(lane=event.lane, name=event.name):
             ordinal += other.call.kind is not Kind.HTTP

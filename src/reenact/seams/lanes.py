@@ -9,6 +9,7 @@ first call of ``fetch``. Paths are the same in a recording and its replay.
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import threading
 import weakref
@@ -103,6 +104,10 @@ class Lane:
         ordinal = self._ordinal(">" + _plain(name))
         return Lane(path or self.scope_path(name, ordinal), self.session, self.gate, parent=event, origin=self)
 
+    def skip_scope(self, name: str) -> str:
+        """The path of the inside of a call of this lane that nothing will run in (its answer is frozen)."""
+        return self.scope_path(name, self._ordinal(">" + _plain(name)))
+
     def scope_path(self, name: str, ordinal: int) -> str:
         """The path of the scope of this lane's ``ordinal``-th call of ``name``."""
         return f"{self.path}>{_plain(name)}#{ordinal}"
@@ -133,6 +138,7 @@ class Lane:
 _SEPARATORS = str.maketrans("/>#", "___")
 
 
+@functools.lru_cache(4096)
 def _plain(name: str) -> str:
     """A name without the characters that separate the parts of a path."""
     return name.translate(_SEPARATORS)
