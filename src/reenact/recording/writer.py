@@ -23,6 +23,8 @@ from reenact.seams.gate import post
 GATHER_S = 0.02
 """How long records gather before they are written; well under the 50 ms within which they must reach the file."""
 IDLE_TICKS = 20
+IDLE_AT_ONCE = 64
+"""How many pieces of work that can wait are done between two batches."""
 LAST_WORK_US = 100_000
 """What may be spent at the end of a run on work that could be left out."""
 ATTEMPTS = 3
@@ -212,7 +214,7 @@ class Writer:
                     return
                 worked = False
             quiet = 0 if worked else quiet + 1
-            if not worked and self._more_idle_work():
+            if self._some_idle_work() and not worked:
                 continue
             if quiet > IDLE_TICKS:
                 self._asleep = True
@@ -232,9 +234,13 @@ class Writer:
             if isinstance(item, Receipt):
                 item.settle(False)
 
-    def _more_idle_work(self) -> bool:
+    def _some_idle_work(self) -> bool:
+        """Do a little of what can wait, at each round: left for the end, it would have to be waited for there."""
         try:
-            return self._idle()
+            done = 0
+            while done < IDLE_AT_ONCE and self._idle():
+                done += 1
+            return done > 0
         except Exception as error:
             self._fault(error)
             return False
