@@ -172,12 +172,13 @@ class LiveCall:
 
     def enter(self) -> AbstractContextManager[None]:
         """The scope of the call. Below a transport the calling thread waits for the world, unless a loop goes on in
-        its place."""
+        its place, or all has come and there is only a connection to be given back."""
         try:
             inner = self._scope
             if inner is None:  # the body of a generator is entered at each step, always in one scope
                 inner = self._scope = self._inner_lane()
-            return Entered(self.session, inner, self._below and self.owned and _get_running_loop() is None)
+            waits = self._below and self.owned and not self._ended and _get_running_loop() is None
+            return Entered(self.session, inner, waits)
         except Exception as error:
             if self.session.fault(error):
                 raise
