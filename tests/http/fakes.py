@@ -20,6 +20,7 @@ from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Stream, Value
 from reenact.recording.order import RecordingGate
 from reenact.seams import http
+from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane, inside, session_began, session_ended, unowned
 
 http.install()
@@ -106,7 +107,7 @@ class LiveCrossing:
         return Turn(lambda: None)
 
     @contextmanager
-    def enter(self, *, brief: bool = False) -> Iterator[None]:
+    def enter(self) -> Iterator[None]:
         lane = self.lane
         with inside(Lane(lane.path, lane.session, lane.gate, below=True)):
             yield
@@ -145,7 +146,7 @@ class Recording(Session):
         self.exchanges: list[Exchange] = []
 
     def decide(self, lane: Lane, call: Call) -> LiveCrossing:
-        exchange = Exchange(call, lane.path)
+        exchange = Exchange(located(call), lane.path)
         self.exchanges.append(exchange)
         return LiveCrossing(lane, exchange)
 

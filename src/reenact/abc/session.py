@@ -46,12 +46,12 @@ class Live(Protocol):
         """Wait until the call may be performed: at once for reads; for writes, once the intent is durable."""
         ...
 
-    def enter(self, *, brief: bool = False) -> AbstractContextManager[None]:
+    def enter(self) -> AbstractContextManager[None]:
         """The scope of the call. For a transport (``kind`` http) nothing below it is recorded or ordered; for a
         tool, model, retriever or step, what happens inside is recorded as its children.
 
-        Below a transport the strand waits for the world, and must take a turn before the agent's code goes on;
-        ``brief``: it does not wait (a connection is closed) and needs none."""
+        Below a transport the strand waits for the world, and must take a turn before the agent's code goes on; after
+        an end it does not wait (a connection is closed) and needs none."""
         ...
 
     def settle(self, outcome: Value | Failure) -> Turn[None]:

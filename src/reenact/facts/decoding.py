@@ -38,7 +38,7 @@ def decode(body: bytes, declared: Any = None) -> Any:
         UnreplayableRun: It needs a live value, or a type that is not declared or not loaded (``missing``).
     """
     try:
-        node = json.loads(body)
+        node = json.loads(body.decode())  # told that it is text, it does not look for the encoding
     except (ValueError, RecursionError) as error:
         raise UnreplayableRun(
             f"a stored value cannot be read: {error}",

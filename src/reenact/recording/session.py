@@ -7,12 +7,11 @@ where the records go. Whatever fails in here degrades the recording and lets the
 from __future__ import annotations
 
 import _thread
-import asyncio
 import itertools
 import os
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +19,10 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
-from reenact.facts.call import Call, Json, Kind
 from reenact.errors import ReenactError
+from reenact.facts.call import Call, Json, Kind
 from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.making import maker
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
@@ -44,13 +44,14 @@ from reenact.recording.readings import Readings
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
 from reenact.seams.ambient import pack
+from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.strands import release
 from reenact.seams.turns import NOW, parent_path
 from reenact.seams.watch import WATCH
 
 ROOT = "root"
-_get_running_loop = asyncio._get_running_loop
+_issued = maker(CallIssued)
 
 
 class Reads:
@@ -108,7 +109,7 @@ class RecordingSession:
         hold_us = int(policy.hold_ms * 1000)
         self.gate = RecordingGate(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
         self.gate.attend = WATCH.attend
-        self.writer = Writer(log, redactor, self._gather, self.fault, self._idle_work)
+        self.writer = Writer(log, redactor, self._gather, self.fault, readings.saw, self._idle_work)
         _open.add(self)
         self.put(RunOpened(run))
         self.root = Lane(ROOT, self, self.gate)
@@ -140,6 +141,7 @@ class RecordingSession:
         """Every call is live."""
         if self.closed:
             return None
+        call = located(call)
         number = lane.number
         if number < 0:
             number = lane.number = self.lane_number(lane.path)
@@ -148,7 +150,7 @@ class RecordingSession:
         event = next(self._events)
         with self._lock:
             self._counts[call.kind] = self._counts.get(call.kind, 0) + 1
-        self.put(CallIssued(event, number, position, lane.parent, self.now_us(), call))
+        self.put(_issued(event, number, position, lane.parent, self.now_us(), call))
         return LiveCall(self, lane, call, event)
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
@@ -207,8 +209,6 @@ class RecordingSession:
     def put(self, record: Record) -> None:
         """Queue a record. Never raises: a fault in it is ours alone."""
         try:
-            if not self.closed:
-                self.readings.saw(record)
             self.writer.put(record)
         except Exception as error:
             if self.fault(error):
@@ -219,24 +219,6 @@ class RecordingSession:
         if self.closed:
             return NOW
         return self.writer.receipt(durable=True)
-
-    def below(self, lane: Lane, *, brief: bool = False) -> AbstractContextManager[None]:
-        """Below a transport: the calling thread waits for the world, unless a loop goes on in its place.
-
-        ``brief``: it does not wait, so it stays counted and needs no turn to go on."""
-        below = Lane(lane.path, self, self.gate, parent=lane.parent, below=True)
-        if brief or _get_running_loop() is not None or not lane.owned:
-            return lanes.inside(below)
-        return self._blocking(below)
-
-    @contextmanager
-    def _blocking(self, below: Lane) -> Iterator[None]:
-        self.gate.blocked()
-        try:
-            with lanes.inside(below):
-                yield
-        finally:
-            self.gate.unblocked()
 
     # --- the writer's side -------------------------------------------------------------------------------------
 

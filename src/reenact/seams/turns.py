@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Generator
+from abc import ABC, abstractmethod
+from collections.abc import Generator
 from contextlib import nullcontext
 from typing import Any
 
@@ -31,23 +32,25 @@ class Now:
 NOW = Now()
 
 
-class GateTurn:
+class GateTurn(ABC):
     """A turn at the gate; when it has come, ``then(number)`` gives what the turn hands over.
 
     Args:
         gate: Where to wait.
         tag: Whose turn it is.
         owned: Whether the gate counts the calling unit (a thread that nobody saw start is counted only here).
-        then: Called with the number of the delivery.
     """
 
-    __slots__ = ("gate", "owned", "tag", "then")
+    __slots__ = ("gate", "owned", "tag")
 
-    def __init__(self, gate: Gate, tag: Tag, owned: bool, then: Callable[[int | None], Any]) -> None:
+    def __init__(self, gate: Gate, tag: Tag, owned: bool) -> None:
         self.gate = gate
         self.tag = tag
         self.owned = owned
-        self.then = then
+
+    @abstractmethod
+    def then(self, number: int | None) -> Any:
+        """What the turn hands over; ``number`` is that of the delivery."""
 
     def wait(self) -> Any:
         """Wait in a thread."""

@@ -312,7 +312,7 @@ class _Recorded:
 
     def close(self) -> None:
         self._crossing.dropped(CLOSED)
-        with self._crossing.enter(brief=True):
+        with self._crossing.enter():
             self._inner.close()
 
     def __del__(self) -> None:
@@ -361,12 +361,12 @@ class _RecordedAsync:
     async def _leave(self, source: Any) -> None:
         aclose = getattr(source, "aclose", None)
         if aclose is not None:
-            with self._crossing.enter(brief=True):
+            with self._crossing.enter():
                 await aclose()
 
     async def aclose(self) -> None:
         self._crossing.dropped(CLOSED)
-        with self._crossing.enter(brief=True):
+        with self._crossing.enter():
             await self._inner.aclose()
         await rejoin()
 
