@@ -29,7 +29,7 @@ ANSWERED = "revision.json"
 """File of a boot's private directory in which the parent leaves what git said."""
 
 _listed: dict[tuple[str, ...], list[list[str]]] = {}
-_looked: dict[tuple[int, tuple[str, ...]], Sources] = {}
+_looked: dict[tuple[int, tuple[str, ...], str], Sources] = {}
 _commits: dict[str, dict[str, Json]] = {}
 _holders: dict[tuple[str, str], str] = {}
 
@@ -69,7 +69,8 @@ class Evidence:
 
     def _process(self, *, full: bool) -> Iterator[Record]:
         installed = _installed()
-        sources = _sources(self._folders())
+        script = self._script()
+        sources = _sources(self._folders(script), script)
         digest = sources.digest
         if digest == self._digest and not full:
             return
@@ -86,10 +87,19 @@ class Evidence:
         }
         yield Noted(None, PROCESS, value)
 
-    def _folders(self) -> tuple[str, ...]:
+    def _folders(self, script: str) -> tuple[str, ...]:
+        """The program's own folders: its repository, where it was started, and where its first file lies."""
+        cwd = self._run.entry.cwd
+        root = str(_commit(cwd).get("root") or cwd)
+        return tuple(dict.fromkeys(filter(None, (root, cwd, os.path.dirname(script)))))
+
+    def _script(self) -> str:
+        """The file that was run; empty where there is none. At its end a program has forgotten it."""
         entry = self._run.entry
-        root = str(_commit(entry.cwd).get("root") or "")
-        return tuple(dict.fromkeys((root or entry.cwd, entry.cwd, os.path.dirname(entry.file))))
+        if os.path.isfile(entry.file):
+            return entry.file
+        named = (os.path.join(entry.cwd, word) for word in sys.orig_argv[1:] if word.endswith((".py", ".pyw")))
+        return next((path for path in named if os.path.isfile(path)), "")
 
     def _revision(self) -> dict[str, Json]:
         if self._place:
@@ -110,12 +120,12 @@ def _installed() -> list[list[str]]:
     return _listed[key]
 
 
-def _sources(folders: tuple[str, ...]) -> Sources:
+def _sources(folders: tuple[str, ...], script: str) -> Sources:
     """The program's sources, looked at again only when a module has been loaded since."""
-    key = (len(sys.modules), folders)
+    key = (len(sys.modules), folders, script)
     if key not in _looked:
         _looked.clear()
-        _looked[key] = loaded_sources(folders)
+        _looked[key] = loaded_sources(folders, script)
     return _looked[key]
 
 

@@ -45,11 +45,14 @@ class Sources:
         return whole.hexdigest()
 
 
-def loaded_sources(folders: Iterable[str], modules: Mapping[str, ModuleType] | None = None) -> Sources:
+def loaded_sources(
+    folders: Iterable[str], script: str = "", modules: Mapping[str, ModuleType] | None = None
+) -> Sources:
     """Read the source files of the modules that are loaded from below some folders.
 
     Args:
         folders: The program's own folders; the first one is what paths are relative to.
+        script: The file that was run, which is no module of that name.
         modules: The loaded modules; ``sys.modules`` by default.
 
     Returns:
@@ -59,7 +62,7 @@ def loaded_sources(folders: Iterable[str], modules: Mapping[str, ModuleType] | N
     digests: dict[str, str] = {}
     texts: dict[str, str] = {}
     room = ALTOGETHER
-    for path in _files(dict(sys.modules if modules is None else modules), roots)[:MOST]:
+    for path in _files(dict(sys.modules if modules is None else modules), script, roots)[:MOST]:
         try:
             with open(path, "rb") as file:
                 data = file.read(LARGEST + 1)
@@ -76,10 +79,9 @@ def loaded_sources(folders: Iterable[str], modules: Mapping[str, ModuleType] | N
     return Sources(digests, texts)
 
 
-def _files(modules: Mapping[str, ModuleType], roots: list[str]) -> list[str]:
+def _files(modules: Mapping[str, ModuleType], script: str, roots: list[str]) -> list[str]:
     found: dict[str, None] = {}
-    for module in modules.values():
-        path = _attributes(module).get("__file__")
+    for path in (script, *(_attributes(module).get("__file__") for module in modules.values())):
         if not isinstance(path, str) or not path.endswith((".py", ".pyw")) or any(each in path for each in _PLACES):
             continue
         path = os.path.abspath(path)
