@@ -84,9 +84,9 @@ def _files(modules: Mapping[str, ModuleType], script: str, roots: list[str]) -> 
     for path in (script, *(_attributes(module).get("__file__") for module in modules.values())):
         if not isinstance(path, str) or not path.endswith((".py", ".pyw")) or any(each in path for each in _PLACES):
             continue
-        path = os.path.abspath(path)
-        if any(_below(path, root) for root in roots) and not _foreign(path):
-            found[path] = None
+        full = os.path.abspath(path)
+        if any(_below(full, root) for root in roots) and not _foreign(full):
+            found[full] = None
     return sorted(found)
 
 

@@ -104,12 +104,7 @@ COMMANDS: tuple[Entry, ...] = (
         "experiment DATASET --candidate NAME:k=v,… [--repeat N] [--threshold EXPR] [--on ray://…]: every row on every "
         "candidate, row by row; DATASET is goldens, or --where EXPR, or --session S.",
     ),
-    Entry(
-        "kit",
-        _TEST,
-        "what a replay needs, present and missing",
-        "kit REF [--json]: the replay kit in three buckets, present, missing and how to capture, with a verdict.",
-    ),
+    Entry("kit", _TEST, "what a replay needs, present and missing"),
     Entry(
         "triage",
         _TEST,
