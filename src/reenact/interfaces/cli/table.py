@@ -162,12 +162,7 @@ COMMANDS: tuple[Entry, ...] = (
         "migrate: an old store to this version's format, with a backup.",
     ),
     Entry("stats", _STORE, "sizes and counts of the store", "stats: sizes and counts of the store."),
-    Entry(
-        "doctor",
-        _PROJECT,
-        "what would be captured here, and what not",
-        "doctor: what would be captured here, what not, and how to fix it.",
-    ),
+    Entry("doctor", _PROJECT, "what would be captured here, and what not"),
     Entry("config", _PROJECT, "each setting, its value and its origin"),
     Entry("init", _PROJECT, "set a project up"),
     Entry("demo", _PROJECT, "the guided tour"),
