@@ -12,6 +12,7 @@ from typing import Final
 from reenact.facts.call import Json
 from reenact.facts.conventions import is_traceparent
 from reenact.seams.stdout import facts as stream_facts
+from reenact.seams.zone import system_zone
 
 _LOCALE: Final = ("LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_TIME", "LC_NUMERIC", "LC_MONETARY", "LANG", "PYTHONUTF8")
 _FLAGS: Final = ("dev_mode", "isolated", "no_site", "optimize", "utf8_mode")
@@ -40,7 +41,7 @@ def process_facts(environment: Mapping[str, str] | None = None) -> dict[str, Jso
         "cwd": _cwd(),
         "hash_randomisation": bool(sys.flags.hash_randomization),
         "flags": {name: getattr(sys.flags, name) for name in _FLAGS},
-        "time_zone": {"TZ": environment.get("TZ"), "names": list(time.tzname), "link": _zone_link()},
+        "time_zone": {"TZ": environment.get("TZ"), "names": list(time.tzname), "link": system_zone() or None},
         "locale": {name: environment[name] for name in _LOCALE if name in environment},
         "encoding": {"filesystem": sys.getfilesystemencoding(), "default": sys.getdefaultencoding()},
         "streams": stream_facts(),
@@ -53,14 +54,6 @@ def _cwd() -> str:
         return os.getcwd()
     except OSError:  # the folder has been removed under the process
         return ""
-
-
-def _zone_link() -> str | None:
-    """The name of the system's time zone, where it is a link into the zone database."""
-    try:
-        return os.readlink("/etc/localtime").rpartition("zoneinfo/")[2]
-    except OSError:
-        return None
 
 
 def traceparent(environment: Mapping[str, str]) -> str:
