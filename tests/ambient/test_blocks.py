@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from reenact.facts.call import Call, Value
-from reenact.recording.kit import Git, packages, process_facts
+from reenact.recording.kit import process_facts
+from reenact.recording.packages import packages
+from reenact.recording.revision import Git, read_commit
 from reenact.seams import lanes, stdin, stdout
 from reenact.seams.logs import RunIdFilter
 
@@ -167,3 +169,4 @@ def test_git_facts_are_those_of_the_folder(tmp_path: Path) -> None:
     dirty = Git(str(repository)).facts()
     assert len(clean["commit"]) == 40 and clean["branch"] == "trunk" and clean["dirty"] is False
     assert dirty == {**clean, "dirty": True}
+    assert {**read_commit(str(repository)), "dirty": False} == clean

@@ -39,6 +39,7 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Totals
 from reenact.recording.calls import LiveCall
+from reenact.recording.evidence import Evidence
 from reenact.recording.order import RecordingGate
 from reenact.recording.readings import Readings
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
@@ -106,6 +107,7 @@ class RecordingSession:
         self._reads: dict[int, Reads] = {}
         self._faults: list[str] = []
         self.readings = readings
+        self.evidence: Evidence | None = None
         hold_us = int(policy.hold_ms * 1000)
         self.gate = RecordingGate(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
         self.gate.attend = WATCH.attend
@@ -236,6 +238,8 @@ class RecordingSession:
 
     def _idle_work(self) -> bool:
         records = self.readings.work()
+        if not records and self.evidence is not None:
+            records = self.evidence.idle()
         if not records:
             return False
         for record in records:
@@ -280,11 +284,21 @@ class RecordingSession:
         release(self.gate)
         self.writer.flush()
         self.finish_idle_work()
+        self._last_evidence(run)
         run = replace(run, totals=self.totals(), degraded=tuple(self._faults))
         self.put(RunClosed(run))
         self.writer.close()
         self.run = run
         return run
+
+    def _last_evidence(self, run: Run) -> None:
+        """What is only known of a run's surroundings at its end."""
+        try:
+            for record in self.evidence.last(run.status) if self.evidence is not None else ():
+                self.put(record)
+        except Exception as error:
+            if self.fault(error):
+                raise
 
     def finish_idle_work(self) -> None:
         """Do what was left for idle time, as far as that goes quickly: its sums are part of the totals."""

@@ -20,6 +20,7 @@ from reenact.replaying.report import Report
 from reenact.replaying.results import exit_statuses
 from reenact.replaying.verdict import first_line, last_line
 from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
+from reenact.seams.zone import zone_for
 from reenact.store import open_store
 
 PLACEHOLDER = "reenact-placeholder"
@@ -144,4 +145,9 @@ def environment_of(run: Run, now: Mapping[str, str]) -> dict[str, str]:
             environment[name] = str(value)
     for name in secrets:
         environment.setdefault(name, PLACEHOLDER)
+    for name, value in zone_for(run.environment.get("time_zone") or {}, now).items():
+        if value is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = value
     return environment

@@ -172,7 +172,7 @@ class ReplaySession:
             if before is None or after is None or not _equal(before, after):
                 step = self.recording.event(event)
                 was = Value(before) if before is not None else None
-                raise self._diverged(
+                self._noticed(
                     words.result_differs(step, was, before or b"", Value(after or b"null"), self._next(event))
                 )
 
@@ -238,7 +238,7 @@ class ReplaySession:
         self.served(event, 0, outcome.body if isinstance(outcome, Value) else outcome.error.type.encode())
         if same or recorded is None or isinstance(recorded, Stream):
             return
-        raise self._diverged(words.result_differs(event, recorded, body, outcome, self._next(event.number)))
+        self._noticed(words.result_differs(event, recorded, body, outcome, self._next(event.number)))
 
     # --- divergence --------------------------------------------------------------------------------------------
 
@@ -253,6 +253,12 @@ class ReplaySession:
             if self._observing or not self.divergences:
                 self.divergences.append(divergence)
         return halt if self._observing else self._stop(halt)
+
+    def _noticed(self, divergence: Divergence) -> None:
+        """The agent's own code came to something else: stop it; when observing, let it go on with that."""
+        halt = self._diverged(divergence)
+        if not self._observing:
+            raise halt
 
     def _stop(self, halt: Halt) -> Halt:
         first = self.gate.halted is None
