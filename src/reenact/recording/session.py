@@ -193,7 +193,7 @@ class RecordingSession:
         meanwhile is no fault, and must go on to the program (True)."""
         if by_signal_handler(error):
             return True
-        text = f"{type(error).__name__}: {error}"[:300]
+        text = f"{type(error).__name__}: {error}".partition("\n")[0][:300]  # an error of ours goes on with advice
         if text not in self._faults and len(self._faults) < 20:
             self._faults.append(text)
         return False

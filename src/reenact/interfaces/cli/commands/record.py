@@ -104,3 +104,5 @@ def _tell(shell: Shell, run: Run) -> None:
         f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {totals.events} events ({totals.models} model, "
         f"{totals.tools} tool)  {preview.duration(spent)}  kit not available yet  -> reenact show {tail(run.id)}"
     )
+    for reason in run.degraded[:1]:
+        shell.talk(f"reenact: the recording is incomplete: {preview.safe(reason)}")
