@@ -67,11 +67,11 @@ def cross(
     try:
         with crossing.enter():
             result = perform()
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+    except GeneratorExit:
         if crossing.mode == "live":
             crossing.dropped(End(EndKind.CANCELLED))
         raise
-    except Exception as error:
+    except BaseException as error:  # Ctrl-C and sys.exit inside a tool are how it ended, and end it so again
         outcome = _sealed(lane, seal, None, error)
         if outcome is not None:
             crossing.settle(outcome).wait()
@@ -100,11 +100,11 @@ async def across(
     try:
         with crossing.enter():
             result = await perform()
-    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit):
+    except (asyncio.CancelledError, GeneratorExit):
         if crossing.mode == "live":
             crossing.dropped(End(EndKind.CANCELLED))
         raise
-    except Exception as error:
+    except BaseException as error:
         outcome = _sealed(lane, seal, None, error)
         if outcome is not None:
             await crossing.settle(outcome)

@@ -152,7 +152,7 @@ class _Crossed(_Crossing):
         try:
             with crossing.enter():
                 response = self.inner.handle_request(request)
-        except Exception as error:
+        except exchange.RAISED as error:
             outcome = exchange.failure(self.lane, error, {"request": request})
             if outcome is not None:
                 crossing.settle(outcome).wait()
@@ -293,7 +293,7 @@ class _Recorded:
                         part = next(source)
                 except StopIteration:
                     break
-                except Exception as error:
+                except exchange.RAISED as error:
                     crossing.end(exchange.broken(self._lane, error)).wait()
                     raise
                 if part:
