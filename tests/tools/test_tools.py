@@ -652,7 +652,7 @@ def test_a_fault_while_sealing_costs_only_the_outcome(monkeypatch: pytest.Monkey
     assert [kept.outcome is None for kept in tape.kept] == [False, True] and len(tape.faults) == 1
 
 
-def test_interruptions_pass_and_leave_the_call_open() -> None:
+def test_a_cancelled_call_stays_open_and_an_interrupted_one_ends_so() -> None:
     @tool
     async def slow() -> None:
         await asyncio.sleep(30)
@@ -673,7 +673,9 @@ def test_interruptions_pass_and_leave_the_call_open() -> None:
             asyncio.run(agent())
         with pytest.raises(KeyboardInterrupt):
             interrupted()
-    assert [kept.end.kind for kept in tape.kept if kept.end] == [EndKind.CANCELLED] * 2
+    cancelled, stopped = tape.kept
+    assert cancelled.end is not None and cancelled.end.kind is EndKind.CANCELLED
+    assert isinstance(stopped.outcome, Failure) and stopped.outcome.error.type.endswith("KeyboardInterrupt")
 
 
 # --- looks like the function -----------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def run_command(
             return status, None
     try:
         with open_store(url) as store:
-            return status, _concluded(store, run_id, status, evidence)
+            return status, _concluded(store, run_id, status, evidence, in_memory=url.startswith("memory:"))
     except ReenactError as error:
         _talk(f"reenact: the run was recorded but cannot be read back: {error}")
         return status, None
@@ -101,7 +101,7 @@ def _why_nothing(command: Sequence[str], failure: str) -> str:
             f"  next: reenact record -- {shlex.quote(sys.executable)} {typed}"
         )
     if failure:
-        return f"{failure}\n  next: reenact doctor"
+        return failure if "\n  next: " in failure else f"{failure}\n  next: reenact doctor"
     option = ignores_boot(command)
     if option:
         return (
@@ -111,15 +111,21 @@ def _why_nothing(command: Sequence[str], failure: str) -> str:
     return (
         f"{command[0]} started no Python interpreter that loads reenact\n"
         "  likely cause: it is not a Python program, or clears its environment\n"
-        "  next: reenact record -- python …"
+        "  next: reenact record -- python agent.py"
     )
 
 
-def _concluded(store: Store, run_id: str, status: int, evidence: Mapping[str, Json]) -> Run | None:
+def _concluded(store: Store, run_id: str, status: int, evidence: Mapping[str, Json], *, in_memory: bool) -> Run | None:
     """The run, with what only its parent could see: the exit status, and the state of the code."""
     try:
         run = store.run(run_id)
     except RunNotFound:
+        cause = "what is in memory ends with its process" if in_memory else "it was killed at its start"
+        _talk(
+            "reenact: not recorded: the program ended and nothing of its run is in the store\n"
+            f"  likely cause: {cause}\n"
+            "  next: reenact config"
+        )
         return None
     if run.status in (Status.INTERRUPTED, Status.RECORDING):
         return run  # it was killed, or a process of its own still writes

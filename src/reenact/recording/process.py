@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -64,7 +66,8 @@ class RecordedProcess:
         if self._opened.session.closed or os.getpid() != self._pid:
             return
         try:
-            self._finish()
+            with _undisturbed():
+                self._finish()
         except Exception as error:  # the run reads as interrupted; the program ends as it would
             self._opened.session.fault(error)
 
@@ -77,6 +80,20 @@ class RecordedProcess:
         files = file_digests(self._opened.run.entry.cwd, self._policy.files)
         capture = {**self._opened.run.capture, "files": list(self._policy.files)}
         self._opened.close(status, error=line, files=files, capture=capture)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A further Ctrl-C, after the program has ended, is for nobody: it must not cost the end of the recording."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not in the main thread: signals go elsewhere
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
 
 
 def _before_exit(finish: Any) -> None:

@@ -201,7 +201,7 @@ class RecordingSession:
         text = (
             f"{error.message}: {error.cause}" if isinstance(error, ReenactError) else f"{type(error).__name__}: {error}"
         )
-        text = text[:300]
+        text = text.partition("\n")[0][:300]
         if text not in self._faults and len(self._faults) < 20:
             self._faults.append(text)
         return False

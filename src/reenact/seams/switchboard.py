@@ -68,11 +68,11 @@ def cross(
     try:
         with crossing.enter():
             result = perform()
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+    except GeneratorExit:
         if crossing.mode == "live":
             crossing.dropped(End(EndKind.CANCELLED))
         raise
-    except Exception as error:
+    except BaseException as error:  # Ctrl-C and sys.exit inside a tool are how it ended, and end it so again
         outcome = _sealed(lane, seal, None, error)
         if outcome is not None:
             crossing.settle(outcome).wait()
@@ -101,12 +101,12 @@ async def across(
     try:
         with crossing.enter():
             result = await perform()
-    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit) as end:
+    except (asyncio.CancelledError, GeneratorExit) as end:
         if crossing.mode == "live":
             crossing.dropped(End(EndKind.CANCELLED))
             await rejoin_cancelled(end)
         raise
-    except Exception as error:
+    except BaseException as error:
         sealed = _sealed(lane, seal, None, error)
         if sealed is not None:
             await crossing.settle(sealed)

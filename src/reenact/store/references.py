@@ -148,9 +148,14 @@ def refuse_run(ref: str, candidates: Iterator[str] | list[str] | tuple[str, ...]
     """Say that no run, or more than one (``candidates``, whole ids), answers to a reference."""
     found = tuple(candidates)
     if not found:
+        cause = "it was deleted, it is in another store, or the reference has a typing mistake"
+        if ref == "@failed":
+            cause = "no run failed"
+        elif ref.startswith("@"):
+            cause = "there are not so many runs here"
         raise RunNotFound(
             f"no run answers to {ref!r}",
-            cause="it was deleted, it is in another store, or the reference has a typing mistake",
+            cause=cause,
             next_command="reenact ls",
             ref=ref,
             candidates=(),

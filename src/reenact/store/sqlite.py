@@ -397,6 +397,6 @@ def no_store(url: str) -> StoreError:
     return StoreError(
         f"no store here ({url})",
         cause="nothing has been recorded in this directory or above it",
-        next_command="reenact record -- python …",
+        next_command="reenact record -- python agent.py",
         url=url,
     )

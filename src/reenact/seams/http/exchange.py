@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from reenact.abc.session import Frozen, Live
 from reenact.errors import UnreplayableRun
@@ -111,6 +111,10 @@ def guarded(lane: Lane, make: Callable[[], T]) -> T | None:
         if lane.session.fault(fault):
             raise
         return None
+
+
+RAISED: Final = (Exception, KeyboardInterrupt)
+"""What may be raised inside a blocking call and is then its outcome: Ctrl-C happens where the program waits."""
 
 
 def failure(

@@ -154,7 +154,7 @@ class _Crossed(_Crossing):
         try:
             with crossing.enter():
                 response = self.inner.handle_request(request)
-        except Exception as error:
+        except exchange.RAISED as error:
             outcome = exchange.failure(self.lane, error, {"request": request})
             if outcome is not None:
                 crossing.settle(outcome).wait()
@@ -296,7 +296,7 @@ class _Recorded:
                         part = next(source)
                 except StopIteration:
                     break
-                except Exception as error:
+                except exchange.RAISED as error:
                     crossing.end(exchange.broken(self._lane, error)).wait()
                     raise
                 if part:

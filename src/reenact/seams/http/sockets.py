@@ -102,7 +102,7 @@ class _Tap(io.RawIOBase):
         try:
             with recorder.crossing.enter():
                 count: int | None = self._inner.readinto(buffer)
-        except Exception as error:
+        except exchange.RAISED as error:
             for turn in recorder.over(exchange.broken(lane, error)):
                 turn.wait()
             raise

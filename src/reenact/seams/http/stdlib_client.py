@@ -78,7 +78,7 @@ def _send(conn: Any, method: str, lane: Lane, crossing: Live, send: Any) -> None
     try:
         with crossing.enter():
             send()
-    except Exception as error:
+    except exchange.RAISED as error:
         _fail(lane, crossing, conn, error, "request")
         raise
     except BaseException:
@@ -87,7 +87,7 @@ def _send(conn: Any, method: str, lane: Lane, crossing: Live, send: Any) -> None
     setattr(conn, _UNDER_WAY, (lane, Recorder(crossing, method)))
 
 
-def _fail(lane: Lane, crossing: Live, conn: Any, error: Exception, phase: str) -> None:
+def _fail(lane: Lane, crossing: Live, conn: Any, error: BaseException, phase: str) -> None:
     outcome = exchange.failure(lane, error, {"conn": conn}, {"phase": phase})
     if outcome is not None:
         crossing.settle(outcome).wait()
@@ -135,7 +135,7 @@ def _receiving(original: Any) -> Any:
 def _receive(conn: Any, receive: Any, lane: Lane, recorder: Recorder) -> Any:
     try:
         return tapped(conn, receive, lane, recorder)()
-    except Exception as error:
+    except exchange.RAISED as error:
         if recorder.began:
             recorder.dropped(CLOSED)
         else:

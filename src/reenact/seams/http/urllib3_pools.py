@@ -105,7 +105,7 @@ def _perform(pool: Any, conn: Any, method: str, attempt: Callable[[], Any], lane
     try:
         _open_tunnel(pool, conn)
         return attempt()
-    except Exception as error:
+    except exchange.RAISED as error:
         if recorder.began:  # the same bytes raise it again
             recorder.dropped(CLOSED)
         else:

@@ -109,6 +109,8 @@ def _tell(shell: Shell, run: Run) -> None:
         f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {totals.events} events ({totals.models} model, "
         f"{totals.tools} tool)  {preview.duration(spent)}{_kit(shell, run)}  -> reenact show {tail(run.id)}"
     )
+    for reason in run.degraded[:1]:
+        shell.talk(f"reenact: the recording is incomplete: {preview.safe(reason)}")
 
 
 def _kit(shell: Shell, run: Run) -> str:
