@@ -91,17 +91,17 @@ def _why_nothing(command: Sequence[str], failure: str) -> str:
             f"  next: reenact record -- {shlex.quote(sys.executable)} {typed}"
         )
     if failure:
-        return f"{failure}\n  next: reenact doctor"
+        return f"{failure}\n  next: reenact config"
     option = ignores_boot(command)
     if option:
         return (
             f"Python was started with {option}, which keeps it from loading reenact\n"
-            f"  next: the same command without {option}"
+            f"  next: reenact record -- {shlex.join(word for word in command if word != option)}"
         )
     return (
         f"{command[0]} started no Python interpreter that loads reenact\n"
         "  likely cause: it is not a Python program, or clears its environment\n"
-        "  next: reenact record -- python …"
+        "  next: reenact record -- python agent.py"
     )
 
 

@@ -330,7 +330,7 @@ class SqliteStore(Views):
             raise StoreError(
                 f"{self.path.name} does not say what it is",
                 cause="it is damaged, or another program made the file",
-                next_command="reenact fsck",
+                next_command="reenact config",
             ) from None
         self._indexed = False
         if "words_index" in names:
@@ -397,6 +397,6 @@ def no_store(url: str) -> StoreError:
     return StoreError(
         f"no store here ({url})",
         cause="nothing has been recorded in this directory or above it",
-        next_command="reenact record -- python …",
+        next_command="reenact record -- python agent.py",
         url=url,
     )
