@@ -78,11 +78,16 @@ class Picture:
     def _threads_left(self) -> Iterator[str]:
         end = time.monotonic() + _GRACE_S
         for thread in threading.enumerate():
-            if thread in self.threads or isinstance(thread, threading._DummyThread):
+            if thread in self.threads or isinstance(thread, threading._DummyThread) or _of_a_server(thread):
                 continue
             thread.join(max(0.0, end - time.monotonic()))
             if thread.is_alive():
                 yield f"the thread {thread.name!r}"
+
+
+def _of_a_server(thread: threading.Thread) -> bool:
+    """Whether it serves one connection of a server that outlives the test (a fixture of a module)."""
+    return thread.daemon and "process_request_thread" in thread.name
 
 
 def _held() -> Iterator[Any]:
