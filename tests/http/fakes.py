@@ -255,8 +255,8 @@ def proven(agent: Callable[[], Any], server: Any, *, exchanges: int | None = Non
     assert not recording.faults, recording.faults
     if exchanges is not None:
         assert len(recording.exchanges) == exchanges, [exchange.call.name for exchange in recording.exchanges]
-    asked = len(server.requests)
     server.close()
+    asked = len(server.requests)
     replaying = Replaying(recording)
     with listened(replaying):
         again = agent()

@@ -106,7 +106,7 @@ def _why_nothing(command: Sequence[str], failure: str) -> str:
     if option:
         return (
             f"Python was started with {option}, which keeps it from loading reenact\n"
-            f"  next: the same command without {option}"
+            f"  next: reenact record -- {shlex.join(word for word in command if word != option)}"
         )
     return (
         f"{command[0]} started no Python interpreter that loads reenact\n"

@@ -70,8 +70,8 @@ class Seam:
         if not callable(function) or isinstance(function, type):
             raise UsageError(
                 f"{kind.value} takes a function, not {type(function).__name__}",
-                cause="it stands below a framework's own decorator, next to the function",
-                next_command="put it on the line above def",
+                cause="it stands on the line above def, below a framework's own decorator",
+                next_command="python -m pydoc reenact",
             )
         self.function = function
         self.kind = kind
@@ -92,8 +92,8 @@ class Seam:
         if isinstance(key, str) and key not in inspect.signature(function).parameters:
             raise UsageError(
                 f"key {key!r} is no parameter of {self.name}",
-                cause="key is the name of a parameter, or a function of the same arguments",
-                next_command=f"use one of: {', '.join(inspect.signature(function).parameters)}",
+                cause=f"a key is one of {', '.join(inspect.signature(function).parameters)}, or a function of them",
+                next_command="python -m pydoc reenact.tool",
             )
 
     @property

@@ -11,6 +11,7 @@ from zlib import crc32
 from reenact.errors import BlobMissing, StoreError
 from reenact.facts.call import Json, Stream
 from reenact.facts.event import Event, LaneFact, Payload
+from reenact.facts.ids import tail
 from reenact.facts.order import Delivery, unpack
 from reenact.facts.run import Run
 from reenact.store.ahead import AmbientRows, ShortStreams
@@ -452,7 +453,7 @@ def missing(digest: str, run: str = "", event: int | None = None) -> BlobMissing
     return BlobMissing(
         f"payload {digest[:12]}{place(run, event)} is missing",
         cause="a row of the store's file was removed",
-        next_command="reenact fsck",
+        next_command=f"reenact show {tail(run)}" if run else "reenact ls",
         digest=digest,
         run=run,
         event=event,

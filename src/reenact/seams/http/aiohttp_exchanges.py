@@ -266,7 +266,7 @@ class FrozenExchange:
                 fault = UnreplayableRun(
                     "an HTTP connection that became something else cannot be replayed",
                     cause="a websocket or another upgrade, which is recorded up to its handshake only",
-                    next_command="reenact doctor",
+                    next_command="reenact replay @ --events",
                     missing="upgraded connection",
                 )
                 self._lane.session.fault(fault)

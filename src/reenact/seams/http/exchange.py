@@ -143,7 +143,7 @@ def revive(lane: Lane, outcome: Any, roles: errors.Roles | None = None) -> BaseE
             raise UnreplayableRun(
                 "an HTTP exchange has no recorded answer that a client could be given",
                 cause="its exception could not be described when it was recorded",
-                next_command="reenact fsck",
+                next_command="reenact replay @ --events",
                 missing="outcome",
             )
         return errors.rebuild(fact, roles)
