@@ -201,4 +201,4 @@ def _recording(scene: Scene) -> Iterator[Item]:
         yield _item("end", Standing.PARTIAL, "the process died: the run has no end of its own")
     if scene.lost:
         about = f"{len(scene.lost)} payloads cannot be read: {scene.lost[0]}"
-        yield _item("payloads", Standing.MISSING, about, capture=("reenact fsck",), stops=Stops.EVENTS)
+        yield _item("payloads", Standing.MISSING, about, capture=("reenact show",), stops=Stops.EVENTS)
