@@ -167,3 +167,29 @@ def test_replay_needs_no_server(url: str) -> None:
     output = reenact.record(main, store=store)()
     result = reenact.replay(next(iter(store.runs())).id, entry=main, store=store)
     assert (result.output, result.live_calls, result.report.refused) == (output, 0, ())
+
+
+def test_requests_that_are_cancelled_wherever_they_are(url: str) -> None:
+    """Deadlines from none to plenty hit a request while it connects, waits, has its answer at the gate, or reads."""
+
+    def program(world: World) -> object:
+        async def reads(client: httpx.AsyncClient, name: int) -> None:
+            async with client.stream("POST", url, json={"prompt": name}) as response:
+                async for text in response.aiter_text():
+                    world.did(name, text)
+
+        async def branch(client: httpx.AsyncClient, name: int) -> None:
+            for n in range(4):
+                try:
+                    await asyncio.wait_for(reads(client, 10 * name + n), 0.002 * ((name + 3 * n) % 7))
+                except TimeoutError:
+                    world.did(name, n, "late")
+                await asyncio.sleep(world.pause(0.001))
+
+        async def main() -> None:
+            async with httpx.AsyncClient() as client:
+                await asyncio.gather(*(branch(client, n) for n in range(6)))
+
+        return asyncio.run(main())
+
+    record_and_replay(program, rounds=5)

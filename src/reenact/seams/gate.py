@@ -26,8 +26,8 @@ from reenact.facts.order import Tag
 _get_running_loop = asyncio._get_running_loop
 
 
-SPARED_US = 2_000_000
-"""The most that one delivery waits without its being counted."""
+SPARED_US = 10_000_000
+"""The most that one delivery waits without its being counted: a machine that is too busy gives nobody the processor."""
 
 
 class Waiter:
@@ -152,7 +152,7 @@ class Gate(ABC):
             now_us: Our own monotonic clock.
             still: Nothing has run since the last look: a strand blocks where no hook sees it.
             worked_us: How much of the time since the last look the program has used the processor.
-            spared_us: How much of it is not to be counted at all.
+            spared_us: How much of it is not to be counted: it would have run, and did not get to.
 
         Returns:
             Whether nothing has passed since the last look, so that the next one may find it still.

@@ -26,8 +26,10 @@ QUIET_NS = 200_000
 """Processor time the other threads may have used between two looks for a closer look to be worth its price."""
 _imports_under_way = getattr(importlib._bootstrap, "_module_locks", {})
 """CPython's own list: an SDK that a thread imports can take a second of the processor, and nobody spins there."""
+IMPORTING = 10
+"""Of what an import takes of the processor, one part in so many counts."""
 WORKING = 5
-"""One part in so many of the time between two looks spent on the processor counts as computing."""
+"""Without ``/proc``, one part in so many of the time between two looks spent on the processor counts as computing."""
 STILL_US = 50_000
 """Without ``/proc``, a gate that makes no progress for this long counts as still."""
 
@@ -87,13 +89,13 @@ class Watch:
             used_ns = others_ns - before_ns
             quiet = used_ns < QUIET_NS  # reading /proc against a busy interpreter takes 0.1 s and more
             picture = self._picture(me) if self._picture is not None and quiet else None
-            runs = used_ns * WORKING > now_ns - then_ns or (quiet and self._picture is not None and picture is None)
-            worked_us = (now_ns - then_ns) // 1000 if runs else 0
+            ready = not quiet or picture is None if self._picture is not None else used_ns * WORKING > now_ns - then_ns
+            worked_us, spared_us = _counted((now_ns - then_ns) // 1000, used_ns // 1000) if ready else (0, 0)
             for gate, state in gates:
-                self._look(gate, state, picture, worked_us)
+                self._look(gate, state, picture, worked_us, spared_us)
             del gates, gate, state  # while asleep, nothing of a run that has ended is kept
 
-    def _look(self, gate: Gate, state: _State, picture: object, worked_us: int) -> None:
+    def _look(self, gate: Gate, state: _State, picture: object, worked_us: int, spared_us: int) -> None:
         """One look at one gate; it is forgotten here when it needs no more looks.
 
         What the processor did is put down to a gate's own program only where no other run shares it."""
@@ -108,10 +110,17 @@ class Watch:
             if self._picture is None:
                 still = now_us - state.since_us > STILL_US
             if not lanes.whole_process():
-                worked_us = 0
-            spared_us = worked_us if _imports_under_way else 0
-            if not gate.look(now_us, still=still, worked_us=worked_us - spared_us, spared_us=spared_us):
+                worked_us = spared_us = 0
+            if not gate.look(now_us, still=still, worked_us=worked_us, spared_us=spared_us):
                 state.since_us = now_us
+
+
+def _counted(past_us: int, used_us: int) -> tuple[int, int]:
+    """What a stretch of time counts for, in which something was ready to run: (processor time, what to leave out).
+
+    A thread that would run, and does not get to on a busy machine, is left out, and so is most of an import."""
+    worked_us = min(past_us, used_us // IMPORTING if _imports_under_way else used_us)
+    return worked_us, past_us - worked_us
 
 
 def kernel_picture(me: int) -> object:

@@ -237,8 +237,9 @@ class _AsyncCrossed(_Crossing):
             crossing.dropped(CANCELLED)
             return response
         head, body = noted
+        source = response.stream
         if body is None:
-            response.stream = self.family.recorded_async(self.lane, crossing, response.stream)
+            response.stream = self.family.recorded_async(self.lane, crossing, source)
         try:
             await crossing.head(head)
             if body is not None:
@@ -247,7 +248,8 @@ class _AsyncCrossed(_Crossing):
                 await crossing.end(EOF)
         except BaseException:
             crossing.dropped(CANCELLED)
-            await response.aclose()  # takes its turn
+            with crossing.enter():
+                await source.aclose()  # below: who was cancelled waiting for a turn has taken another already
             raise
         return response
 
