@@ -19,7 +19,6 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
-from reenact.errors import ReenactError
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.making import maker
@@ -198,10 +197,7 @@ class RecordingSession:
         meanwhile is no fault, and must go on to the program (True)."""
         if by_signal_handler(error):
             return True
-        text = (
-            f"{error.message}: {error.cause}" if isinstance(error, ReenactError) else f"{type(error).__name__}: {error}"
-        )
-        text = text.partition("\n")[0][:300]
+        text = f"{type(error).__name__}: {error}".partition("\n")[0][:300]  # an error of ours goes on with advice
         if text not in self._faults and len(self._faults) < 20:
             self._faults.append(text)
         return False
