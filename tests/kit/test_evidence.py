@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -175,6 +176,43 @@ def test_a_fault_in_it_costs_the_evidence_and_never_the_run(monkeypatch: pytest.
         assert kept.status == "ok" and "the disk is odd" in str(kept.degraded)
         item = kit_of(store, kept).item("packages")
         assert item is not None and item.standing is Standing.MISSING
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing kills so suddenly here")
+def test_a_process_that_is_killed_leaves_its_evidence(desk: Desk) -> None:
+    desk.script(
+        "import os, signal, sqlite3, sys, time\n"
+        "def written():\n"
+        "    with sqlite3.connect(os.environ['REENACT_STORE'] + '/store.db') as store:\n"
+        "        return store.execute('SELECT count(*) FROM note').fetchone()[0]\n"
+        "end = time.monotonic() + 20\n"
+        "while not written() and time.monotonic() < end:\n"
+        "    time.sleep(0.02)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    desk.record("agent.py", status=None)
+    kit = desk.kit()
+    assert kit.standing("packages") == "captured" and kit.items["sources"]["value"]["files"] == ["agent.py"]
+    assert kit.standing("end") == "partial"
+
+
+def test_the_settings_say_what_is_required(desk: Desk) -> None:
+    (desk.folder / "reenact.toml").write_text('require = ["user_id", "ticket"]\n')
+    desk.script(
+        "import reenact\n@reenact.tool(effect='read')\ndef find(q):\n    return q\nfind('x')\n"
+        "policy = reenact.Policy(require=('user_id',))\n"
+        "with reenact.record(agent='inner', user='u_2', policy=policy):\n    find('u_2')\n"
+    )
+    desk.record("agent.py", options="--user u_1")
+    outer, inner = desk.kit(), None
+    assert outer.standing("user_id") == "missing" and outer.standing("ticket") == "missing"
+    assert "tenant_id" not in outer.items
+    with reenact.open_store(str(desk.folder / ".reenact")) as store:
+        inner = next(iter(store.runs(agent="inner")))
+    child = desk.kit(inner.id)
+    assert child.standing("user_id") == "captured" and "ticket" not in child.items
+    for name in ("packages", "python", "sources", "hash_seed", "order"):
+        assert child.standing(name) == "captured", name
 
 
 def test_conventions_take_the_first_that_is_set_and_no_credential() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from reenact.abc.store import Recording, Store
@@ -13,7 +13,7 @@ from reenact.facts.call import Effect, Json, Kind, Stream
 from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
 from reenact.facts.reading import Reading
-from reenact.facts.run import Run
+from reenact.facts.run import Run, Totals
 from reenact.triage.requests import Request, is_embedding, model_tools, request_of
 
 PROCESS = "kit.process"
@@ -146,7 +146,8 @@ def scene_of(store: Store, run: Run) -> Scene:
             draft.lost.append(f"#{event.number}: {error.message}")
     kept = log.notes(None)
     return Scene(
-        run=run,
+        # A run inside a run is recorded as its root is, unless it says otherwise.
+        run=replace(run, capture={**root.capture, **run.capture}, totals=_proven(run, root)),
         environment=root.environment,
         notes={**kept, **recording.notes(None)},
         process=_held(store, _mapping(kept.get(PROCESS))),
@@ -169,6 +170,11 @@ def _ambient(recording: Recording, events: list[Event]) -> frozenset[str]:
     return frozenset(
         source for lane, position in islice(addresses, ADDRESSES) for source in recording.ambient(lane, position)
     )
+
+
+def _proven(run: Run, root: Run) -> Totals:
+    """The run's totals; the order is proven or not for the log as a whole."""
+    return replace(run.totals, unproven=root.totals.unproven)
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:
