@@ -17,7 +17,9 @@ import reenact
 from reenact.facts.conventions import conventional, is_traceparent
 from reenact.facts.kit import Standing
 from reenact.recording import evidence
+from reenact.recording.kit import traceparent
 from reenact.recording.packages import packages
+from reenact.recording.revision import read_commit
 from reenact.recording.sources import LARGEST, loaded_sources
 from reenact.triage.kit import kit_of
 from tests.kit.recorded import Desk
@@ -106,6 +108,9 @@ def test_where_no_git_program_is_installed_the_commit_is_read_from_its_files(rep
     kit = desk.kit()
     head = (desk.folder / ".git" / "refs" / "heads" / "trunk").read_text().strip()
     assert kit.standing("commit") == "captured" and kit.items["commit"]["value"] == head
+    worktree = ["git", "-C", str(desk.folder), "worktree", "add", "-q", "-b", "side", str(desk.folder / "side")]
+    subprocess.run(worktree, check=True, capture_output=True)
+    assert {**read_commit(str(desk.folder / "side")), "root": ""} == {"commit": head, "branch": "side", "root": ""}
     packed = ["git", "-C", str(desk.folder), "pack-refs", "--all"]
     subprocess.run(packed, check=True, capture_output=True)
     desk.record("agent.py", environ={"PATH": str(desk.folder)})
@@ -231,6 +236,19 @@ def test_conventions_take_the_first_that_is_set_and_no_credential() -> None:
         "region": {"value": "eu-1", "variable": "AWS_REGION"},
         "version": {"value": "1.2", "variable": "OTEL_RESOURCE_ATTRIBUTES"},
     }
+
+
+def test_a_run_continues_the_span_that_is_current_when_it_begins() -> None:
+    trace = pytest.importorskip("opentelemetry.trace")
+    context = trace.SpanContext(int(TRACE[3:35], 16), int(TRACE[36:52], 16), True, trace.TraceFlags(1))
+    assert traceparent({"TRACEPARENT": TRACE.replace("b7", "c7")}) == TRACE.replace("b7", "c7")
+    with trace.use_span(trace.NonRecordingSpan(context)):
+        assert traceparent({"TRACEPARENT": TRACE.replace("b7", "c7")}) == TRACE
+        with reenact.open_store("memory:span") as store, reenact.record(store=store) as run:
+            pass
+    with reenact.open_store("memory:span") as store:
+        assert store.run(run.id).environment["traceparent"] == TRACE
+    assert traceparent({}) == "" and traceparent({"TRACEPARENT": "junk"}) == ""
 
 
 @pytest.mark.parametrize(

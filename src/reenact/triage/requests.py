@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from reenact.abc.store import Recording
 from reenact.facts.call import Json, Kind, Stream
 from reenact.facts.compression import undo
+from reenact.facts.conventions import is_traceparent
 from reenact.facts.event import Event
 from reenact.facts.framing import header, unframed
 from reenact.facts.reading import Reading
@@ -145,6 +146,16 @@ def _dimensions(recording: Recording, event: Event) -> int | None:
         except (binascii.Error, ValueError):
             return None
     return None
+
+
+def traceparent_in(request: Request) -> str:
+    """The ``traceparent`` among what was handed in: a field of that name, or what follows it in a list of pairs."""
+    before: Json = None
+    for name, value in request.pairs():
+        if is_traceparent(value) and "traceparent" in (name.lower(), str(before).lower()):
+            return str(value)
+        before = value
+    return ""
 
 
 def model_tools(reading: Reading) -> list[str]:

@@ -14,7 +14,7 @@ from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run, Totals
-from reenact.triage.requests import Request, is_embedding, model_tools, request_of
+from reenact.triage.requests import Request, is_embedding, model_tools, request_of, traceparent_in
 
 PROCESS = "kit.process"
 REVISION = "kit.revision"
@@ -76,6 +76,7 @@ class Scene:
         embeddings: Requests for embeddings: model and dimensions.
         gaps: What escaped the recording: what, where, how often.
         lost: Payloads that could not be read, in words.
+        handed_in: The ``traceparent`` among the arguments of the run's entry point; empty without one.
         ambient: Sources that were read without a call (``wall``, ``urandom/16`` …).
     """
 
@@ -90,6 +91,7 @@ class Scene:
     embeddings: tuple[tuple[Event, Mapping[str, Json]], ...]
     gaps: tuple[tuple[str, str, int], ...]
     lost: tuple[str, ...] = ()
+    handed_in: str = ""
     ambient: frozenset[str] = frozenset()
 
     def of_kind(self, *kinds: Kind) -> tuple[Event, ...]:
@@ -120,6 +122,7 @@ class _Draft:
     acts: list[Act] = field(default_factory=list)
     embeddings: list[tuple[Event, Mapping[str, Json]]] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    handed_in: str = ""
     inside: set[int] = field(default_factory=set)
     """Events below a tool or model call: parts of it, no calls of their own."""
 
@@ -138,18 +141,20 @@ def scene_of(store: Store, run: Run) -> Scene:
     root = _root(store, run)
     log = recording if root.id == run.id else store.open(root)
     draft = _Draft()
-    for event in recording.events():
-        draft.events.append(event)
+    for each in recording.events():
+        event = replace(each, attributes={})
         try:
+            event = replace(each, attributes=dict(each.attributes))
             _look(recording, event, draft)
         except StoreError as error:
             draft.lost.append(f"#{event.number}: {error.message}")
-    kept = log.notes(None)
+        draft.events.append(event)
+    kept = _notes(log, draft)
     return Scene(
         # A run inside a run is recorded as its root is, unless it says otherwise.
         run=replace(run, capture={**root.capture, **run.capture}, totals=_proven(run, root)),
         environment=root.environment,
-        notes={**kept, **recording.notes(None)},
+        notes={**kept, **_notes(recording, draft)},
         process=_held(store, _mapping(kept.get(PROCESS))),
         revision=_mapping(kept.get(REVISION)) or _mapping(root.environment.get("git")),
         events=tuple(draft.events),
@@ -158,6 +163,7 @@ def scene_of(store: Store, run: Run) -> Scene:
         embeddings=tuple(draft.embeddings),
         gaps=tuple(recording.gaps()),
         lost=tuple(draft.lost),
+        handed_in=draft.handed_in,
         ambient=_ambient(recording, draft.events),
     )
 
@@ -170,6 +176,14 @@ def _ambient(recording: Recording, events: list[Event]) -> frozenset[str]:
     return frozenset(
         source for lane, position in islice(addresses, ADDRESSES) for source in recording.ambient(lane, position)
     )
+
+
+def _notes(recording: Recording, draft: _Draft) -> Mapping[str, Json]:
+    try:
+        return recording.notes(None)
+    except StoreError as error:
+        draft.lost.append(f"the notes of the run: {error.message}")
+        return {}
 
 
 def _proven(run: Run, root: Run) -> Totals:
@@ -207,6 +221,8 @@ def _look(recording: Recording, event: Event, draft: _Draft) -> None:
     """Sort one event."""
     nested = event.parent in draft.inside
     kind = event.call.kind
+    if kind is Kind.INPUT and event.name == "arguments":
+        draft.handed_in = traceparent_in(request_of(recording, event))
     model = None if nested else _model(recording, event, len(draft.models) < FULL_READINGS)
     if model is not None:
         draft.models.append(model)
