@@ -224,7 +224,10 @@ def _look(recording: Recording, event: Event, draft: _Draft) -> None:
     if kind is Kind.INPUT and event.name == "arguments":
         draft.handed_in = traceparent_in(request_of(recording, event))
     model = None if nested else _model(recording, event, len(draft.models) < FULL_READINGS)
-    if model is not None:
+    vectors = None if model is None else _vectors(model.reading)
+    if vectors is not None:
+        draft.embeddings.append((event, vectors))
+    elif model is not None:
         draft.models.append(model)
     acts = kind in _ACTS and event.call.effect is not Effect.NONE and _calls_a_tool(event)
     if nested or model is not None or acts or kind is Kind.RETRIEVAL:
@@ -240,6 +243,14 @@ def _look(recording: Recording, event: Event, draft: _Draft) -> None:
         draft.acts.append(Act(event, event.name, request))
     elif tool := _asked_by_a_model(event, draft):
         draft.acts.append(Act(event, f"{tool} ({request.method} {request.path})", request))
+
+
+def _vectors(reading: Reading) -> Mapping[str, Json] | None:
+    """Model and dimensions, where a reading is of a call for vectors; None for words."""
+    if getattr(reading, "sort", "") != "embedding":
+        return None
+    name = reading.model_asked or reading.model_answered
+    return {"model": name, "dimensions": getattr(reading, "dimensions", 0) or reading.params.get("dimensions")}
 
 
 def _calls_a_tool(event: Event) -> bool:
