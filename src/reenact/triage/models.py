@@ -50,7 +50,7 @@ def _model(calls: tuple[ModelCall, ...]) -> Item:
     """Model asked and model answered."""
     pairs = dict.fromkeys((each.reading.model_asked, each.reading.model_answered) for each in calls)
     words = [
-        f"{asked or 'no name'} asked, {answered} answered" if answered and answered != asked else f"{asked or answered}"
+        f"{asked or 'no name'} asked, {answered} answered" if answered and answered != asked else asked or "no name"
         for asked, answered in pairs
     ]
     silent = [
@@ -68,7 +68,7 @@ def _model(calls: tuple[ModelCall, ...]) -> Item:
 
 def _provider(calls: list[ModelCall]) -> Item:
     names = list(dict.fromkeys(each.reading.provider for each in calls if each.reading.provider))
-    about = ", ".join(names) + f" ({', '.join(dict.fromkeys(each.reading.dialect for each in calls))})"
+    about = (", ".join(names) or "unknown") + f" ({', '.join(dict.fromkeys(each.reading.dialect for each in calls))})"
     standing = Standing.CAPTURED if names else Standing.MISSING
     return Item(Bucket.ENVIRONMENT, "provider", standing, about, _numbers(calls), names)
 

@@ -281,10 +281,28 @@ def _model(recording: Recording, event: Event, in_full: bool) -> ModelCall | Non
     if event.call.kind is not Kind.HTTP:
         return None
     kept = event.attributes.get("reading")
-    brief = Reading.from_json(kept) if isinstance(kept, Mapping) else None
-    if brief is not None and not in_full:
-        return ModelCall(event, brief, full=False)
-    return _read(recording, event) if brief is not None or event.call.head.get("method") == "POST" else None
+    brief = _brief(kept) if isinstance(kept, Mapping) else None
+    if brief is None:
+        return _read(recording, event) if event.call.head.get("method") == "POST" else None
+    return (_read(recording, event) if in_full else None) or ModelCall(event, brief, full=False)
+
+
+_TEXTS = (
+    *("dialect", "provider", "region", "model_asked", "model_answered", "system", "tools_hash"),
+    "text",
+    "thinking",
+)
+_LISTS = ("messages", "tools", "tool_calls")
+_OBJECTS = ("params", "usage", "error")
+
+
+def _brief(kept: Mapping[str, Json]) -> Reading:
+    """The reading that a store kept, as far as its fields are what they should be."""
+    sorts: tuple[tuple[tuple[str, ...], type], ...] = ((_TEXTS, str), (_LISTS, list), (_OBJECTS, Mapping))
+    fit = {name: kept[name] for names, sort in sorts for name in names if isinstance(kept.get(name), sort)}
+    sizes = {name: kept[name] for name in ("dimensions",) if isinstance(kept.get(name), int)}
+    flags = {name: True for name in ("streamed", "partial", "stateless") if kept.get(name) is True}
+    return Reading.from_json({**fit, **sizes, **flags})
 
 
 def _read(recording: Recording, event: Event) -> ModelCall | None:
