@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ KINDS = st.sampled_from([kind for kind in Kind if kind is not Kind.GAP])
 CALLS = st.lists(st.tuples(KINDS, HEADS, HEADS, keyed("reading", "user_id", "embedding_model", "flag.x")), max_size=5)
 
 
+@pytest.mark.timeout(900)  # a sweep takes its time
 @given(ENVIRONMENT, REVISIONS, PROCESSES, READINGS, CALLS, keyed("require", "order"))
 def test_nothing_in_a_store_keeps_a_kit_from_being_judged(
     environment: Any, revision: Any, process: Any, reading: Any, calls: Any, capture: Any
