@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from reenact.facts.call import Call, Value
+from reenact.recording.git import Git
 from reenact.recording.kit import process_facts
 from reenact.recording.packages import packages
-from reenact.recording.revision import Git, read_commit
+from reenact.recording.revision import read_commit
 from reenact.seams import lanes, stdin, stdout
 from reenact.seams.logs import RunIdFilter
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,9 @@ import reenact
 from reenact.facts.conventions import conventional, is_traceparent
 from reenact.facts.kit import Standing
 from reenact.recording import evidence
+from reenact.recording.kit import traceparent
 from reenact.recording.packages import packages
+from reenact.recording.revision import read_commit
 from reenact.recording.sources import LARGEST, loaded_sources
 from reenact.triage.kit import kit_of
 from tests.kit.recorded import Desk
@@ -105,6 +108,9 @@ def test_where_no_git_program_is_installed_the_commit_is_read_from_its_files(rep
     kit = desk.kit()
     head = (desk.folder / ".git" / "refs" / "heads" / "trunk").read_text().strip()
     assert kit.standing("commit") == "captured" and kit.items["commit"]["value"] == head
+    worktree = ["git", "-C", str(desk.folder), "worktree", "add", "-q", "-b", "side", str(desk.folder / "side")]
+    subprocess.run(worktree, check=True, capture_output=True)
+    assert {**read_commit(str(desk.folder / "side")), "root": ""} == {"commit": head, "branch": "side", "root": ""}
     packed = ["git", "-C", str(desk.folder), "pack-refs", "--all"]
     subprocess.run(packed, check=True, capture_output=True)
     desk.record("agent.py", environ={"PATH": str(desk.folder)})
@@ -177,6 +183,43 @@ def test_a_fault_in_it_costs_the_evidence_and_never_the_run(monkeypatch: pytest.
         assert item is not None and item.standing is Standing.MISSING
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing kills so suddenly here")
+def test_a_process_that_is_killed_leaves_its_evidence(desk: Desk) -> None:
+    desk.script(
+        "import os, signal, sqlite3, sys, time\n"
+        "def written():\n"
+        "    with sqlite3.connect(os.environ['REENACT_STORE'] + '/store.db') as store:\n"
+        "        return store.execute('SELECT count(*) FROM note').fetchone()[0]\n"
+        "end = time.monotonic() + 20\n"
+        "while not written() and time.monotonic() < end:\n"
+        "    time.sleep(0.02)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    desk.record("agent.py", status=None)
+    kit = desk.kit()
+    assert kit.standing("packages") == "captured" and kit.items["sources"]["value"]["files"] == ["agent.py"]
+    assert kit.standing("end") == "partial"
+
+
+def test_the_settings_say_what_is_required(desk: Desk) -> None:
+    (desk.folder / "reenact.toml").write_text('require = ["user_id", "ticket"]\n')
+    desk.script(
+        "import reenact\n@reenact.tool(effect='read')\ndef find(q):\n    return q\nfind('x')\n"
+        "policy = reenact.Policy(require=('user_id',))\n"
+        "with reenact.record(agent='inner', user='u_2', policy=policy):\n    find('u_2')\n"
+    )
+    desk.record("agent.py", options="--user u_1")
+    outer, inner = desk.kit(), None
+    assert outer.standing("user_id") == "missing" and outer.standing("ticket") == "missing"
+    assert "tenant_id" not in outer.items
+    with reenact.open_store(str(desk.folder / ".reenact")) as store:
+        inner = next(iter(store.runs(agent="inner")))
+    child = desk.kit(inner.id)
+    assert child.standing("user_id") == "captured" and "ticket" not in child.items
+    for name in ("packages", "python", "sources", "hash_seed", "order"):
+        assert child.standing(name) == "captured", name
+
+
 def test_conventions_take_the_first_that_is_set_and_no_credential() -> None:
     found = conventional(
         {
@@ -193,6 +236,19 @@ def test_conventions_take_the_first_that_is_set_and_no_credential() -> None:
         "region": {"value": "eu-1", "variable": "AWS_REGION"},
         "version": {"value": "1.2", "variable": "OTEL_RESOURCE_ATTRIBUTES"},
     }
+
+
+def test_a_run_continues_the_span_that_is_current_when_it_begins() -> None:
+    trace = pytest.importorskip("opentelemetry.trace")
+    context = trace.SpanContext(int(TRACE[3:35], 16), int(TRACE[36:52], 16), True, trace.TraceFlags(1))
+    assert traceparent({"TRACEPARENT": TRACE.replace("b7", "c7")}) == TRACE.replace("b7", "c7")
+    with trace.use_span(trace.NonRecordingSpan(context)):
+        assert traceparent({"TRACEPARENT": TRACE.replace("b7", "c7")}) == TRACE
+        with reenact.open_store("memory:span") as store, reenact.record(store=store) as run:
+            pass
+    with reenact.open_store("memory:span") as store:
+        assert store.run(run.id).environment["traceparent"] == TRACE
+    assert traceparent({}) == "" and traceparent({"TRACEPARENT": "junk"}) == ""
 
 
 @pytest.mark.parametrize(

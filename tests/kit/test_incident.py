@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from reenact.testing import ProviderProcess
 from tests.kit.recorded import EXAMPLES, Desk
 
@@ -81,3 +83,16 @@ def test_the_kit_for_a_person_shows_three_buckets_and_ends_with_the_next_command
         "sampling", "seed", "model drift", "provider routing", "tool latency and races", "tool drift",
         "retrieval freshness", "time-of-day load", "clock logic",
     ]  # fmt: skip
+
+
+def test_a_run_whose_bytes_are_gone_is_a_cold_case(desk: Desk) -> None:
+    desk.copy("order_lookup")
+    with ProviderProcess(EXAMPLES / "order_lookup" / "world.py") as world:
+        desk.environ = {**world.environment(), "ORDERS_URL": world.url}
+        desk.record("order_lookup/agent.py", ASK, options=WHO)
+    assert desk.kit().whole["verdict"] == "replays as code"
+    with sqlite3.connect(desk.folder / ".reenact" / "store.db") as store:
+        store.execute("DELETE FROM payload")
+    store.close()
+    kit = desk.kit()
+    assert kit.whole["verdict"] == "cold case" and "fsck" in kit.items["payloads"]["capture"][0]

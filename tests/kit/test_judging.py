@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -25,6 +26,8 @@ def item(kit: Kit, name: str) -> Item:
     assert found is not None, [each.name for each in kit.items]
     return found
 
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 # --- the verdict -----------------------------------------------------------------------------------------------------
 
@@ -196,12 +199,20 @@ def test_a_secret_hash_seed_is_a_gap(store: Any) -> None:
 
 
 def test_the_trace_is_the_one_handed_in(store: Any) -> None:
-    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    assert item(kit(store, story(store, environment={"traceparent": parent})), "traceparent").value == parent
+    assert item(kit(store, story(store, environment={"traceparent": TRACE})), "traceparent").value == TRACE
     scene = story(store)
-    scene.note("traceparent", parent)
+    scene.note("traceparent", TRACE)
     assert item(kit(store, scene), "traceparent").standing is Standing.CAPTURED
     assert not item(kit(store, story(store, environment={"traceparent": "junk"})), "traceparent").expected
+
+
+@pytest.mark.parametrize("headers", [{"Traceparent": TRACE}, [["host", "x"], ["traceparent", TRACE]], ["x", TRACE]])
+def test_the_trace_may_be_a_header_of_the_request_handed_in(store: Any, headers: Any) -> None:
+    scene = story(store, entry=Entry("callable", target="web:handle", hash_seed="0"))
+    body = json.dumps({"args": [headers], "kwargs": {}}).encode()
+    scene.settle(scene.issue(Kind.INPUT, "arguments", body, observed=True), None)
+    found = item(kit(store, scene), "traceparent")
+    assert found.value == (None if headers == ["x", TRACE] else TRACE)
 
 
 def test_a_seed_counts_only_where_one_was_sent(store: Any) -> None:

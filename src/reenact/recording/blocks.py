@@ -169,6 +169,7 @@ class _ChildBlock(Block):
             relation="child",
             lane=self._inner.path,
             origin_us=root.origin_us,
+            capture={"require": list(policy.require)} if policy.require else {},
         )
         if self._put is not None:
             self._put(RunOpened(self.run))

@@ -20,7 +20,7 @@ from reenact.facts.record import Noted
 from reenact.facts.run import Run, Status
 from reenact.privacy import make_redactor
 from reenact.recording.evidence import ANSWERED, REVISION
-from reenact.recording.revision import Git
+from reenact.recording.git import Git
 from reenact.seams.boot.child import UNIMPORTABLE
 from reenact.seams.boot.parent import Boot, choose_hash_seed, find_program, ignores_boot, run_program
 from reenact.store import open_store

@@ -10,9 +10,10 @@ import _thread
 import itertools
 import os
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from reenact.abc.redaction import Redactor
@@ -235,7 +236,7 @@ class RecordingSession:
     def _idle_work(self) -> bool:
         records = self.readings.work()
         if not records and self.evidence is not None:
-            records = self.evidence.idle()
+            records = self._gathered(self.evidence.idle)
         if not records:
             return False
         for record in records:
@@ -280,21 +281,23 @@ class RecordingSession:
         release(self.gate)
         self.writer.flush()
         self.finish_idle_work()
-        self._last_evidence(run)
+        if self.evidence is not None:
+            for record in self._gathered(partial(self.evidence.last, run.status)):
+                self.put(record)
         run = replace(run, totals=self.totals(), degraded=tuple(self._faults))
         self.put(RunClosed(run))
         self.writer.close()
         self.run = run
         return run
 
-    def _last_evidence(self, run: Run) -> None:
-        """What is only known of a run's surroundings at its end."""
+    def _gathered(self, gather: Callable[[], list[Record]]) -> list[Record]:
+        """What a run says of its surroundings; a fault in that costs the evidence alone."""
         try:
-            for record in self.evidence.last(run.status) if self.evidence is not None else ():
-                self.put(record)
+            return gather()
         except Exception as error:
             if self.fault(error):
                 raise
+            return []
 
     def finish_idle_work(self) -> None:
         """Do what was left for idle time, as far as that goes quickly: its sums are part of the totals."""

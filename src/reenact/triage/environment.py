@@ -41,9 +41,9 @@ def _trace(scene: Scene) -> Item:
     """The trace that the run is a part of."""
     inherited = scene.environment.get("traceparent")
     said, where = scene.said("traceparent")
-    value = inherited if is_traceparent(inherited) else said if is_traceparent(said) else ""
-    if value:
-        return _item("traceparent", Standing.CAPTURED, f"{value}{f', from {where}' if value == said else ''}", value)
+    for value, origin in ((inherited, "the environment"), (said, where), (scene.handed_in, "the input")):
+        if is_traceparent(value):
+            return _item("traceparent", Standing.CAPTURED, f"{value}, from {origin}", value)
     return Item(
         Bucket.ENVIRONMENT,
         "traceparent",

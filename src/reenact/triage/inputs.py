@@ -69,8 +69,8 @@ def _arguments(scene: Scene, more: str) -> Item:
         about = f"{entry.target} was called, its arguments are in no event"
         capture = ("reenact replay REF --entry module:function",)
         return Item(Bucket.INPUT, "input", Standing.MISSING, about, capture=capture, stops=Stops.CODE)
-    opaque = event.call.head.get("opaque") or ()
-    if opaque:
+    opaque = event.call.head.get("opaque")
+    if isinstance(opaque, (list, tuple)) and opaque:
         return Item(
             Bucket.INPUT,
             "input",

@@ -8,15 +8,18 @@ from reenact.facts.call import Json, Kind, Stream
 from reenact.facts.kit import Bucket, Item, Standing
 from reenact.triage.scene import ModelCall, Scene
 
-_OFFERS: Mapping[str, frozenset[str]] = {
-    "openai.chat": frozenset(("seed", "fingerprint")),
-    "gemini": frozenset(("seed",)),
-    "gemini.generate": frozenset(("seed",)),
-    "ollama.chat": frozenset(("seed",)),
-    "cohere.chat": frozenset(("seed",)),
-    "mistral": frozenset(("seed",)),
-}
-"""What a protocol has a place for beside model and parameters; the others have none of it."""
+_OFFERS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("openai.chat", frozenset(("seed", "fingerprint"))),
+    ("openai.responses", frozenset()),
+    ("anthropic", frozenset()),
+    ("gemini", frozenset(("seed",))),
+    ("google", frozenset(("seed",))),
+    ("mistral", frozenset(("seed",))),
+    ("ollama", frozenset(("seed",))),
+    ("cohere", frozenset(("seed",))),
+    ("bedrock", frozenset()),
+)
+"""What a protocol has a place for beside model and parameters, by the beginning of its name."""
 
 _REGIONAL = frozenset(("azure", "bedrock", "vertex"))
 """Providers that answer in a region of one's choice."""
@@ -47,7 +50,7 @@ def _model(calls: tuple[ModelCall, ...]) -> Item:
     """Model asked and model answered."""
     pairs = dict.fromkeys((each.reading.model_asked, each.reading.model_answered) for each in calls)
     words = [
-        f"{asked or 'no name'} asked, {answered} answered" if answered and answered != asked else f"{asked or answered}"
+        f"{asked or 'no name'} asked, {answered} answered" if answered and answered != asked else asked or "no name"
         for asked, answered in pairs
     ]
     silent = [
@@ -65,7 +68,7 @@ def _model(calls: tuple[ModelCall, ...]) -> Item:
 
 def _provider(calls: list[ModelCall]) -> Item:
     names = list(dict.fromkeys(each.reading.provider for each in calls if each.reading.provider))
-    about = ", ".join(names) + f" ({', '.join(dict.fromkeys(each.reading.dialect for each in calls))})"
+    about = (", ".join(names) or "unknown") + f" ({', '.join(dict.fromkeys(each.reading.dialect for each in calls))})"
     standing = Standing.CAPTURED if names else Standing.MISSING
     return Item(Bucket.ENVIRONMENT, "provider", standing, about, _numbers(calls), names)
 
@@ -121,8 +124,9 @@ def _offered(scene: Scene, calls: list[ModelCall], name: str, value_of: Callable
         return Item(Bucket.ENVIRONMENT, name, Standing.PINNED, f"{said}, from {where}", value=[said])
     lacking = [each for each in calls if each not in having]
     dialects = list(dict.fromkeys(each.reading.dialect for each in lacking))
-    offering = [each for each in dialects if name in _OFFERS.get(each, frozenset())]
-    if not offering:
+    offers = [_offers(each) for each in dialects]
+    offering = any(each is not None and name in each for each in offers)
+    if not offering and None not in offers:
         about = f"{', '.join(dialects)} offers none"
     elif name == "seed":
         about = f"{len(lacking)} of {len(calls)} requests send none"
@@ -137,6 +141,11 @@ def _offered(scene: Scene, calls: list[ModelCall], name: str, value_of: Callable
         capture=("seed=7 in the request",) if name == "seed" and offering else (),
         expected=False,
     )
+
+
+def _offers(dialect: str) -> frozenset[str] | None:
+    """What a protocol has a place for; None for one that is not known here."""
+    return next((offered for start, offered in _OFFERS if dialect.startswith(start)), None)
 
 
 def _tool_schemas(calls: list[ModelCall]) -> Iterator[Item]:

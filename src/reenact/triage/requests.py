@@ -7,13 +7,14 @@ import binascii
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Json, Kind, Stream
 from reenact.facts.compression import undo
+from reenact.facts.conventions import is_traceparent
 from reenact.facts.event import Event
-from reenact.facts.framing import header, unframed
+from reenact.facts.framing import unframed
 from reenact.facts.reading import Reading
 from reenact.facts.values import jsonable
 
@@ -82,21 +83,29 @@ def request_of(recording: Recording, event: Event) -> Request:
     body = recording.body(event.request) if event.request is not None and event.request.size <= LARGEST else b""
     if call.kind is not Kind.HTTP:
         return Request(arguments=_data(body), opaque=_opaque(call.head))
-    parts = urlsplit(str(call.head.get("url", "")))
-    pairs = call.head.get("headers") or ()
+    address, _, query = str(call.head.get("url", "")).partition("#")[0].partition("?")
+    headers = _headers(call.head)
     return Request(
-        arguments=_content(call.head, body),
-        query=dict(parse_qsl(parts.query, keep_blank_values=True)),
-        headers={str(pair[0]).lower(): str(pair[1]) for pair in pairs},
+        arguments=_content(headers, body),
+        query=dict(parse_qsl(query, keep_blank_values=True)),
+        headers=headers,
         method=str(call.head.get("method", "")),
-        path=parts.path,
+        path="/" + address.partition("://")[2].partition("/")[2],
     )
+
+
+def _headers(head: Mapping[str, Json]) -> dict[str, str]:
+    """The headers of a message's head, by lower-case name."""
+    pairs = head.get("headers")
+    if not isinstance(pairs, (list, tuple)):
+        return {}
+    return {str(pair[0]).lower(): str(pair[1]) for pair in pairs if isinstance(pair, (list, tuple)) and len(pair) >= 2}
 
 
 def _opaque(head: Mapping[str, Json]) -> tuple[str, ...]:
     opaque = head.get("opaque")
     if isinstance(opaque, Mapping):
-        return tuple(f"{name}: {', '.join(map(str, types))}" for name, types in opaque.items())
+        return tuple(f"{name}: {types}" for name, types in opaque.items())
     return tuple(map(str, opaque)) if isinstance(opaque, (list, tuple)) else ()
 
 
@@ -109,12 +118,12 @@ def _data(body: bytes) -> Json:
         return None
 
 
-def _content(head: Mapping[str, Json], body: bytes, largest: int = LARGEST) -> Json:
+def _content(headers: Mapping[str, str], body: bytes, largest: int = LARGEST) -> Json:
     """The body of an exchange, its encoding undone: JSON, or a form."""
-    encoding = header(head, "content-encoding")
+    encoding = headers.get("content-encoding", "")
     undone = undo(encoding, body, largest) if encoding and body else None
     plain = body if undone is None else undone.data
-    if header(head, "content-type").lower().startswith("application/x-www-form-urlencoded"):
+    if headers.get("content-type", "").lower().startswith("application/x-www-form-urlencoded"):
         return dict(parse_qsl(plain.decode("utf-8", "replace"), keep_blank_values=True))
     try:
         return json.loads(plain) if plain else None
@@ -132,8 +141,9 @@ def _dimensions(recording: Recording, event: Event) -> int | None:
     outcome = event.outcome
     if not isinstance(outcome, Stream) or event.answer is None or event.answer.size > _LARGEST_ANSWER:
         return None
-    raw = unframed(outcome.head, recording.body(event.answer))
-    answer = _content({"headers": outcome.head.get("headers") or ()}, raw, _LARGEST_ANSWER)
+    headers = _headers(outcome.head)
+    head = {**outcome.head, "headers": list(headers.items())}
+    answer = _content(headers, unframed(head, recording.body(event.answer)), _LARGEST_ANSWER)
     vectors = (answer.get("data") or answer.get("embeddings")) if isinstance(answer, Mapping) else None
     first = vectors[0] if isinstance(vectors, list) and vectors else None
     vector = first.get("embedding") if isinstance(first, Mapping) else first
@@ -145,6 +155,16 @@ def _dimensions(recording: Recording, event: Event) -> int | None:
         except (binascii.Error, ValueError):
             return None
     return None
+
+
+def traceparent_in(request: Request) -> str:
+    """The ``traceparent`` among what was handed in: a field of that name, or what follows it in a list of pairs."""
+    before: Json = None
+    for name, value in request.pairs():
+        if is_traceparent(value) and "traceparent" in (name.lower(), str(before).lower()):
+            return str(value)
+        before = value
+    return ""
 
 
 def model_tools(reading: Reading) -> list[str]:

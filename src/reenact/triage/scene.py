@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from reenact.abc.store import Recording, Store
@@ -13,8 +13,8 @@ from reenact.facts.call import Effect, Json, Kind, Stream
 from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
 from reenact.facts.reading import Reading
-from reenact.facts.run import Run
-from reenact.triage.requests import Request, is_embedding, model_tools, request_of
+from reenact.facts.run import Run, Totals
+from reenact.triage.requests import Request, is_embedding, model_tools, request_of, traceparent_in
 
 PROCESS = "kit.process"
 REVISION = "kit.revision"
@@ -76,6 +76,7 @@ class Scene:
         embeddings: Requests for embeddings: model and dimensions.
         gaps: What escaped the recording: what, where, how often.
         lost: Payloads that could not be read, in words.
+        handed_in: The ``traceparent`` among the arguments of the run's entry point; empty without one.
         ambient: Sources that were read without a call (``wall``, ``urandom/16`` …).
     """
 
@@ -90,6 +91,7 @@ class Scene:
     embeddings: tuple[tuple[Event, Mapping[str, Json]], ...]
     gaps: tuple[tuple[str, str, int], ...]
     lost: tuple[str, ...] = ()
+    handed_in: str = ""
     ambient: frozenset[str] = frozenset()
 
     def of_kind(self, *kinds: Kind) -> tuple[Event, ...]:
@@ -120,6 +122,7 @@ class _Draft:
     acts: list[Act] = field(default_factory=list)
     embeddings: list[tuple[Event, Mapping[str, Json]]] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    handed_in: str = ""
     inside: set[int] = field(default_factory=set)
     """Events below a tool or model call: parts of it, no calls of their own."""
 
@@ -138,17 +141,20 @@ def scene_of(store: Store, run: Run) -> Scene:
     root = _root(store, run)
     log = recording if root.id == run.id else store.open(root)
     draft = _Draft()
-    for event in recording.events():
-        draft.events.append(event)
+    for each in recording.events():
+        event = replace(each, attributes={})
         try:
+            event = replace(each, attributes=dict(each.attributes))
             _look(recording, event, draft)
         except StoreError as error:
             draft.lost.append(f"#{event.number}: {error.message}")
-    kept = log.notes(None)
+        draft.events.append(event)
+    kept = _notes(log, draft)
     return Scene(
-        run=run,
+        # A run inside a run is recorded as its root is, unless it says otherwise.
+        run=replace(run, capture={**root.capture, **run.capture}, totals=_proven(run, root)),
         environment=root.environment,
-        notes={**kept, **recording.notes(None)},
+        notes={**kept, **_notes(recording, draft)},
         process=_held(store, _mapping(kept.get(PROCESS))),
         revision=_mapping(kept.get(REVISION)) or _mapping(root.environment.get("git")),
         events=tuple(draft.events),
@@ -157,6 +163,7 @@ def scene_of(store: Store, run: Run) -> Scene:
         embeddings=tuple(draft.embeddings),
         gaps=tuple(recording.gaps()),
         lost=tuple(draft.lost),
+        handed_in=draft.handed_in,
         ambient=_ambient(recording, draft.events),
     )
 
@@ -169,6 +176,19 @@ def _ambient(recording: Recording, events: list[Event]) -> frozenset[str]:
     return frozenset(
         source for lane, position in islice(addresses, ADDRESSES) for source in recording.ambient(lane, position)
     )
+
+
+def _notes(recording: Recording, draft: _Draft) -> Mapping[str, Json]:
+    try:
+        return recording.notes(None)
+    except StoreError as error:
+        draft.lost.append(f"the notes of the run: {error.message}")
+        return {}
+
+
+def _proven(run: Run, root: Run) -> Totals:
+    """The run's totals; the order is proven or not for the log as a whole."""
+    return replace(run.totals, unproven=root.totals.unproven)
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:
@@ -201,8 +221,13 @@ def _look(recording: Recording, event: Event, draft: _Draft) -> None:
     """Sort one event."""
     nested = event.parent in draft.inside
     kind = event.call.kind
+    if kind is Kind.INPUT and event.name == "arguments":
+        draft.handed_in = traceparent_in(request_of(recording, event))
     model = None if nested else _model(recording, event, len(draft.models) < FULL_READINGS)
-    if model is not None:
+    vectors = None if model is None else _vectors(model.reading)
+    if vectors is not None:
+        draft.embeddings.append((event, vectors))
+    elif model is not None:
         draft.models.append(model)
     acts = kind in _ACTS and event.call.effect is not Effect.NONE and _calls_a_tool(event)
     if nested or model is not None or acts or kind is Kind.RETRIEVAL:
@@ -218,6 +243,14 @@ def _look(recording: Recording, event: Event, draft: _Draft) -> None:
         draft.acts.append(Act(event, event.name, request))
     elif tool := _asked_by_a_model(event, draft):
         draft.acts.append(Act(event, f"{tool} ({request.method} {request.path})", request))
+
+
+def _vectors(reading: Reading) -> Mapping[str, Json] | None:
+    """Model and dimensions, where a reading is of a call for vectors; None for words."""
+    if getattr(reading, "sort", "") != "embedding":
+        return None
+    name = reading.model_asked or reading.model_answered
+    return {"model": name, "dimensions": getattr(reading, "dimensions", 0) or reading.params.get("dimensions")}
 
 
 def _calls_a_tool(event: Event) -> bool:
@@ -248,10 +281,28 @@ def _model(recording: Recording, event: Event, in_full: bool) -> ModelCall | Non
     if event.call.kind is not Kind.HTTP:
         return None
     kept = event.attributes.get("reading")
-    brief = Reading.from_json(kept) if isinstance(kept, Mapping) else None
-    if brief is not None and not in_full:
-        return ModelCall(event, brief, full=False)
-    return _read(recording, event) if brief is not None or event.call.head.get("method") == "POST" else None
+    brief = _brief(kept) if isinstance(kept, Mapping) else None
+    if brief is None:
+        return _read(recording, event) if event.call.head.get("method") == "POST" else None
+    return (_read(recording, event) if in_full else None) or ModelCall(event, brief, full=False)
+
+
+_TEXTS = (
+    *("dialect", "provider", "region", "model_asked", "model_answered", "system", "tools_hash"),
+    "text",
+    "thinking",
+)
+_LISTS = ("messages", "tools", "tool_calls")
+_OBJECTS = ("params", "usage", "error")
+
+
+def _brief(kept: Mapping[str, Json]) -> Reading:
+    """The reading that a store kept, as far as its fields are what they should be."""
+    sorts: tuple[tuple[tuple[str, ...], type], ...] = ((_TEXTS, str), (_LISTS, list), (_OBJECTS, Mapping))
+    fit = {name: kept[name] for names, sort in sorts for name in names if isinstance(kept.get(name), sort)}
+    sizes = {name: kept[name] for name in ("dimensions",) if isinstance(kept.get(name), int)}
+    flags = {name: True for name in ("streamed", "partial", "stateless") if kept.get(name) is True}
+    return Reading.from_json({**fit, **sizes, **flags})
 
 
 def _read(recording: Recording, event: Event) -> ModelCall | None:
