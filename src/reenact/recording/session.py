@@ -103,6 +103,8 @@ class RecordingSession:
         self._bytes = 0
         self._reads: dict[int, Reads] = {}
         self._faults: list[str] = []
+        self.observed: dict[int, int | None] = {}
+        """Calls whose body always runs, in a replay too, and the call around each."""
         self.readings = readings
         hold_us = int(policy.hold_ms * 1000)
         self.gate = RecordingGate(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
@@ -145,6 +147,8 @@ class RecordingSession:
         position = lane.issued()
         lane.data = None
         event = next(self._events)
+        if call.observed:
+            self.observed[event] = lane.parent
         with self._lock:
             self._counts[call.kind] = self._counts.get(call.kind, 0) + 1
         self.put(CallIssued(event, number, position, lane.parent, self.now_us(), call))
