@@ -12,12 +12,15 @@ ours registered beside them (``bench.peers``); without it they are left out, and
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 
 from bench import peers
@@ -42,9 +45,7 @@ def main() -> int:
     if wanted:
         table = [row for row in table if row.ours.case.split("[")[0] in wanted]
     chosen = cases(table)
-    print(
-        f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores, {platform.system()};"
-    )
+    print(f"{date.today()}, {machine()};")
     print(f"{options.rounds} rounds, every case once a round in a process of its own; medians, ratios inside a round\n")
     results, missing = measure(chosen, options.rounds)
     lines = [judge(row, results, missing) for row in table]
@@ -54,6 +55,16 @@ def main() -> int:
         Path(options.json).write_text(json.dumps({"results": kept, "absent": missing}, indent=1) + "\n")
     print("\n" + peers.report())
     return 1 if options.strict and any(line.met is False for line in lines) else 0
+
+
+def machine() -> str:
+    """What it is measured on, in words."""
+    processor = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), processor)
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{python}, SQLite {sqlite3.sqlite_version}, {os.cpu_count()} cores ({processor}), {platform.system()}"
 
 
 def measure(chosen: Sequence[Case], rounds: int) -> tuple[dict[tuple[int, str], Metrics], dict[str, str]]:

@@ -13,7 +13,7 @@ NAMES = {
     "vcr_http[1000]": "vcrpy",
     "vcr_first_chunk": "vcrpy",
     "import_vcr": "vcrpy",
-    "import_bare": "bare interpreter",
+    "import_standard": "asyncio, sqlite3 & co.",
     "fsync[200]": "one fsync",
     "frozen_http[10]": "itself at 10 calls",
     "open_run[100]": "itself at 100 events",
@@ -26,65 +26,64 @@ SLOW = {"vcr_http": 3, "plain_transport[100000]": 2, "frozen_http[100000]": 2, "
 
 def rows(*, full: bool) -> list[Row]:
     """The table's rows; ``full`` adds the runs of 100,000 calls."""
-    recorded, kept = Figure("record_model[400]", "added_us"), Figure("record_model[400]", "save_ms")
-    vcr_added = Figure("vcr_http[1000]", "added_us")
-    vcr_saved = Figure("vcr_http[1000]", "save_ms")
-    vcr_replayed = Figure("vcr_http[1000]", "replay_us")
-    table = [
-        Row(
-            "record an HTTP read: added in the agent's thread", Figure("record_read[400]", "added_us"), "µs", "most", 60
-        ),
-        Row("record a model call: added in the agent's thread", recorded, "µs", "most", 60),
-        Row("  the same, against a neighbour", recorded, "µs", "faster", 3, vcr_added),
-        Row("  left to save at close (400 calls; neighbour 1,000)", kept, "ms", "faster", 20, vcr_saved),
+    return [*recording(), *replaying(full=full), *starting()]
+
+
+def recording() -> list[Row]:
+    """What recording costs the agent."""
+    read, model, write = ("record_read[400]", "record_model[400]", "durable_write[200]")
+    added, kept, chunk = Figure(model, "added_us"), Figure(model, "save_ms"), Figure("first_chunk", "later_ms")
+    vcr = "vcr_http[1000]"
+    return [
+        Row("record an HTTP read: added in the agent's thread", Figure(read, "added_us"), "µs", "most", 60),
+        Row("  of it the thread's own work", Figure(read, "added_work_us"), "µs"),
+        Row("  mean, with waits for the background writer", Figure(read, "added_mean_us"), "µs"),
+        Row("record a model call: added in the agent's thread", added, "µs", "most", 60),
+        Row("  of it the thread's own work", Figure(model, "added_work_us"), "µs"),
+        Row("  mean, with waits for the background writer", Figure(model, "added_mean_us"), "µs"),
+        Row("  median, against a neighbour", added, "µs", "faster", 3, Figure(vcr, "added_us")),
+        Row("left to save at close: 400 reads", Figure(read, "save_ms"), "ms"),
+        Row("  400 model calls (neighbour 1,000)", kept, "ms", "faster", 20, Figure(vcr, "save_ms")),
+        Row("  a run without any call", Figure("empty_run", "save_ms"), "ms"),
         Row(
             "record a write: added, its intent durable first",
-            Figure("durable_write[200]", "added_us"),
-            "µs",
-            "shown",
-            0,
-            Figure("fsync[200]", "us"),
+            Figure(write, "added_us"), "µs", "shown", 0, Figure("fsync[200]", "us"),
         ),
-        Row("first chunk of a stream: later than unrecorded", Figure("first_chunk", "later_ms"), "ms", "most", 0.3),
-        Row(
-            "  the same, against a neighbour",
-            Figure("first_chunk", "later_ms"),
-            "ms",
-            "faster",
-            60,
-            Figure("vcr_first_chunk", "later_ms"),
-        ),
-    ]
+        Row("first chunk of a stream: later than unrecorded", chunk, "ms", "most", 0.3),
+        Row("  against a neighbour", chunk, "ms", "faster", 60, Figure("vcr_first_chunk", "later_ms")),
+    ]  # fmt: skip
+
+
+def replaying(*, full: bool) -> list[Row]:
+    """What a replay costs."""
+    found: list[Row] = []
     for size in (10, 1000, 100_000) if full else (10, 1000):
-        table += frozen(size)
-    table += [
+        found += frozen(size)
+    opened, vcr = Figure("open_run[1000]", "ms"), "vcr_http[1000]"
+    found += [
         Row(
-            "  the same at 1,000 calls, against a neighbour",
-            Figure("frozen_http[1000]", "replay_us"),
-            "µs",
-            "faster",
-            35,
-            vcr_replayed,
+            "  1,000 in the run, against a neighbour",
+            Figure("frozen_http[1000]", "replay_us"), "µs", "faster", 35, Figure(vcr, "replay_us"),
         ),
-        Row("open a run of 1,000 events", Figure("open_run[1000]", "ms"), "ms", "most", 1),
-        Row(
-            "  against a neighbour",
-            Figure("open_run[1000]", "ms"),
-            "ms",
-            "faster",
-            300,
-            Figure("vcr_http[1000]", "open_ms"),
-        ),
-    ]
+        Row("open a run of 1,000 events", opened, "ms", "most", 1),
+        Row("  against a neighbour", opened, "ms", "faster", 300, Figure(vcr, "open_ms")),
+    ]  # fmt: skip
     if full:
-        table.append(Row("open a run of 100,000 events", Figure("open_run[100000]", "ms"), "ms", "most", 1))
+        found.append(Row("open a run of 100,000 events", Figure("open_run[100000]", "ms"), "ms", "most", 1))
+    return [*found, Row("frozen tool call re-executed", Figure("frozen_tool[5000]", "us"), "µs", "most", 19)]
+
+
+def starting() -> list[Row]:
+    """What it costs to have it around."""
+    imported = Figure("import_reenact", "ms")
     return [
-        *table,
-        Row("frozen tool call re-executed", Figure("frozen_tool[5000]", "us"), "µs", "most", 19),
         Row("idle decorator", Figure("idle_decorator", "us"), "µs", "most", 0.4),
-        Row("import reenact, over a bare interpreter", Figure("import_reenact", "ms"), "ms", "most", 35),
-        Row("  against a neighbour", Figure("import_reenact", "ms"), "ms", "faster", 5, Figure("import_vcr", "ms")),
-        Row("  with the recorder loaded", Figure("import_recorder", "ms"), "ms", "most", 35),
+        Row("import reenact, over a bare interpreter", imported, "ms", "most", 35),
+        Row("  against a neighbour", imported, "ms", "faster", 5, Figure("import_vcr", "ms")),
+        Row(
+            "  with the recorder loaded",
+            Figure("import_recorder", "ms"), "ms", "shown", 0, Figure("import_standard", "ms"),
+        ),
         Row("reenact --help", Figure("show_help", "ms"), "ms", "most", 80),
     ]  # fmt: skip
 

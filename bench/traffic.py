@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 from typing import Any
+
+from bench.clocks import Real
 
 WARM = 10
 """Calls made before any is timed, by everybody: connections, caches and first times are not what is compared."""
@@ -28,13 +30,28 @@ def body(number: int) -> dict[str, Any]:
 
 def drive(call: Callable[[dict[str, Any]], object], numbers: Iterable[int]) -> list[float]:
     """Make the calls one after the other; microseconds of each."""
+    gc.collect()  # as ``agents.figures`` does
     took = []
     for number in numbers:
         asked = body(number)
-        start = time.perf_counter_ns()
+        start = Real.now_ns()
         call(asked)
-        took.append((time.perf_counter_ns() - start) / 1e3)
+        took.append((Real.now_ns() - start) / 1e3)
     return took
+
+
+def busy(call: Callable[[dict[str, Any]], object], numbers: Iterable[int]) -> tuple[list[float], list[float]]:
+    """``drive``, and beside the time that passed what the calling thread itself worked; microseconds of each."""
+    gc.collect()
+    took, worked = [], []
+    for number in numbers:
+        asked = body(number)
+        start, began = Real.now_ns(), Real.thread_ns()
+        call(asked)
+        ended, stop = Real.thread_ns(), Real.now_ns()
+        took.append((stop - start) / 1e3)
+        worked.append((ended - began) / 1e3)
+    return took, worked
 
 
 def describe(prefix: str, took: list[float]) -> Mapping[str, float]:

@@ -119,7 +119,9 @@ def record_order_lookup(stage: Stage) -> Done:
     say("2. An agent on the Anthropic SDK, unmodified: customer u_7710 asks for an order.")
     with ProviderProcess(HERE / "order_lookup" / "world.py") as world:
         stage.environ.update(world.environment(), ORDERS_URL=world.url)
-        done = stage.run(f"reenact record --agent order_lookup --user u_7710 --tag id=r_8821 -- {ORDER}")
+        done = stage.run(
+            f"reenact record --agent order_lookup --user u_7710 --tenant shop_4 --tag id=r_8821 -- {ORDER}"
+        )
         check(done.status == 0 and "#4421" in done.out, "it answered with #4421, which is somebody else's")
     return done
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.leftovers import Picture
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -42,3 +45,13 @@ def shared_data() -> Path:
     if not data.is_dir():
         pytest.skip("no shared data here: REENACT_SHARED names no folder with data/, and ../shared/data does not exist")
     return data
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    """Fails a test that leaves a session, a patched function, a thread, an environment variable or a folder behind:
+    the next test would find them, and fail or pass by the order of tests."""
+    before = Picture.taken()
+    yield
+    left = list(before.differences())
+    assert not left, f"the test leaves behind: {'; '.join(left)}"

@@ -6,14 +6,24 @@ from collections.abc import Callable, Mapping
 
 from bench.absent import Absent
 from bench.cases.code import frozen_tool, idle_decorator
-from bench.cases.http import durable_write, first_chunk, frozen_http, fsync, open_run, record_model, record_read
+from bench.cases.http import (
+    durable_write,
+    empty_run,
+    first_chunk,
+    frozen_http,
+    fsync,
+    open_run,
+    record_model,
+    record_read,
+)
 from bench.cases.neighbours import plain_transport, vcr_first_chunk, vcr_http
-from bench.cases.start import import_bare, import_recorder, import_reenact, import_vcr, show_help
+from bench.cases.start import import_bare, import_recorder, import_reenact, import_standard, import_vcr, show_help
 
 CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
     function.__name__: function
     for function in (
         durable_write,
+        empty_run,
         first_chunk,
         frozen_http,
         frozen_tool,
@@ -22,6 +32,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         import_bare,
         import_recorder,
         import_reenact,
+        import_standard,
         import_vcr,
         open_run,
         plain_transport,

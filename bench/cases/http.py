@@ -7,14 +7,15 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
 import httpx
 
 import reenact
 from bench.cases.neighbours import first_chunks
+from bench.clocks import Real
 from bench.driver import run_agent
-from bench.traffic import WARM, drive, url
+from bench.traffic import WARM, busy, drive, url
 
 
 def store_in(folder: str) -> str:
@@ -26,19 +27,22 @@ def recorded(call: Callable[[object], object], size: int) -> Mapping[str, float]
     """The same calls unrecorded, recorded and unrecorded again: what recording adds, and what is left to save."""
     with tempfile.TemporaryDirectory() as folder:
         drive(call, range(40))
-        before = median(drive(call, range(size)))
+        before = busy(call, range(size))
         recording = reenact.record(agent="bench", store=store_in(folder))
         recording.__enter__()
         drive(call, range(WARM))
-        took = drive(call, range(size))
-        start = time.perf_counter()
+        took, worked = busy(call, range(size))
+        start = Real.now_ns()
         recording.__exit__(None, None, None)
-        saved = (time.perf_counter() - start) * 1e3
-        live = (before + median(drive(call, range(size)))) / 2
+        saved = (Real.now_ns() - start) / 1e6
+        after = busy(call, range(size))
+        live, work = ((median(one) + median(other)) / 2 for one, other in zip(before, after, strict=True))
         on_disk = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
     return {
         "live_us": live,
         "added_us": median(took) - live,
+        "added_work_us": median(worked) - work,
+        "added_mean_us": mean(took) - (mean(before[0]) + mean(after[0])) / 2,
         "save_ms": saved,
         "bytes": on_disk / (size + WARM),
     }
@@ -54,6 +58,19 @@ def record_model(size: int) -> Mapping[str, float]:
     """A model call, which is a read because it is stateless."""
     client = httpx.Client()
     return recorded(lambda asked: client.post(url(), json=asked).content, size)
+
+
+def empty_run(size: int) -> Mapping[str, float]:
+    """The end of a run in which nothing happened: what every end costs."""
+    took = []
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(5):
+            recording = reenact.record(agent="bench", store=store_in(folder))
+            recording.__enter__()
+            start = Real.now_ns()
+            recording.__exit__(None, None, None)
+            took.append((Real.now_ns() - start) / 1e6)
+    return {"save_ms": median(took)}
 
 
 def durable_write(size: int) -> Mapping[str, float]:
@@ -77,11 +94,14 @@ def fsync(size: int) -> Mapping[str, float]:
 
 def first_chunk(size: int) -> Mapping[str, float]:
     """How much later than unrecorded the first chunk of a stream arrives."""
-    with tempfile.TemporaryDirectory() as folder:
-        live = first_chunks()
-        with reenact.record(agent="bench", store=store_in(folder)):
-            recorded = first_chunks()
-    return {"live_ms": live, "recorded_ms": recorded, "later_ms": recorded - live}
+    live: list[float] = []
+    taped: list[float] = []
+    with tempfile.TemporaryDirectory() as folder, httpx.Client() as client:
+        for _ in range(4):
+            live += first_chunks(client)
+            with reenact.record(agent="bench", store=store_in(folder)):
+                taped += first_chunks(client)
+    return {"live_ms": median(live), "recorded_ms": median(taped), "later_ms": median(taped) - median(live)}
 
 
 def frozen_http(size: int) -> Mapping[str, float]:

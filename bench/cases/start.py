@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 import time
@@ -13,13 +14,16 @@ from bench.absent import Absent
 
 TRIES = 5
 
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""Modules are compiled once, as they are wherever something is installed, and not at each start."""
+
 
 def clock(*arguments: str) -> dict[str, float]:
     """Milliseconds from the start of an interpreter to its end: the median of some tries."""
     took = []
     for _ in range(TRIES):
         start = time.perf_counter()
-        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
         took.append((time.perf_counter() - start) * 1e3)
     return {"ms": median(took)}
 
@@ -32,6 +36,7 @@ def import_bare(size: int) -> Mapping[str, float]:
 def over_bare(code: str) -> Mapping[str, float]:
     """Milliseconds over an interpreter that does nothing, measured alternately."""
     bare, full = [], []
+    clock_once(code)  # compiles what is not compiled yet
     for _ in range(TRIES):
         bare.append(clock_once("pass"))
         full.append(clock_once(code))
@@ -41,7 +46,7 @@ def over_bare(code: str) -> Mapping[str, float]:
 def clock_once(code: str) -> float:
     """Milliseconds of one interpreter with one piece of code."""
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     return (time.perf_counter() - start) * 1e3
 
 
@@ -53,6 +58,11 @@ def import_reenact(size: int) -> Mapping[str, float]:
 def import_recorder(size: int) -> Mapping[str, float]:
     """``import reenact`` and what a program that records itself uses."""
     return over_bare("import reenact; reenact.record, reenact.tool, reenact.step")
+
+
+def import_standard(size: int) -> Mapping[str, float]:
+    """The parts of the standard library that a recorder of asynchronous programs stands on."""
+    return over_bare("import asyncio, sqlite3, json, hashlib, threading, dataclasses, inspect, logging")
 
 
 def import_vcr(size: int) -> Mapping[str, float]:

@@ -30,6 +30,7 @@ SCRIPT = Script(
         Rule(say=first_candidate, when=When(tool="lookup_order", results=True)),
     ),
     routes=(
+        Route("/orders", {"orders": [OWN], "count": 1}, query={"user_id": "u_7710"}),
         Route("/orders", {"orders": [OWN], "count": 1}, from_day=2),
         Route("/orders", {"orders": [FOREIGN, OWN, DELIVERED], "count": 3}),
     ),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import builtins
 import contextlib
 import io
 import logging
 import subprocess
 import sys
-import threading
 import types
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from reenact.facts.call import Call, Value
-from reenact.recording.kit import Git, packages, process_facts
+from reenact.recording.kit import process_facts
+from reenact.recording.packages import packages
+from reenact.recording.revision import Git, read_commit
 from reenact.seams import lanes, stdin, stdout
 from reenact.seams.logs import RunIdFilter
 
@@ -47,15 +49,24 @@ def session() -> _Printing:
 
 
 def test_a_block_is_told_what_its_own_lanes_print(session: _Printing, capsys: pytest.CaptureFixture[str]) -> None:
+    begun, printed = _thread.allocate_lock(), _thread.allocate_lock()
+    begun.acquire()
+    printed.acquire()
+
+    def from_outside() -> None:  # it was there before the block, so no hook makes it a strand of the block
+        begun.acquire()
+        print("stranger")
+        printed.release()
+
+    _thread.start_new_thread(from_outside, ())
     stdout.watch()
     try:
         print("before")
         with listening(session):
             print("inside", "é")
             print("error", file=sys.stderr)
-            stranger = threading.Thread(target=print, args=("stranger",))
-            stranger.start()
-            stranger.join()
+            begun.release()
+            assert printed.acquire(timeout=10)
         print("after")
     finally:
         stdout.unwatch()
@@ -167,3 +178,4 @@ def test_git_facts_are_those_of_the_folder(tmp_path: Path) -> None:
     dirty = Git(str(repository)).facts()
     assert len(clean["commit"]) == 40 and clean["branch"] == "trunk" and clean["dirty"] is False
     assert dirty == {**clean, "dirty": True}
+    assert {**read_commit(str(repository)), "dirty": False} == clean

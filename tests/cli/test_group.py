@@ -102,12 +102,12 @@ def test_errors_become_words_and_exit_codes(
     kind: type[ReenactError], code: int, reenact: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(url: str | None = None) -> None:
-        raise kind("it broke", cause="rust", next_command="reenact fsck")
+        raise kind("it broke", cause="rust", next_command="reenact ls")
 
     monkeypatch.setattr(opening, "open_store", fail)
     answer = reenact("ls")
     assert (answer.code, answer.out) == (code, "")
-    assert answer.err == "reenact: it broke\n  likely cause: rust\n  next: reenact fsck\n"
+    assert answer.err == "reenact: it broke\n  likely cause: rust\n  next: reenact ls\n"
 
 
 def test_a_fault_of_ours_is_short_unless_debugged(reenact: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

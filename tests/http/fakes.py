@@ -20,6 +20,7 @@ from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Stream, Value
 from reenact.recording.order import RecordingGate
 from reenact.seams import http
+from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane, inside, session_began, session_ended, unowned
 
 http.install()
@@ -145,7 +146,7 @@ class Recording(Session):
         self.exchanges: list[Exchange] = []
 
     def decide(self, lane: Lane, call: Call) -> LiveCrossing:
-        exchange = Exchange(call, lane.path)
+        exchange = Exchange(located(call), lane.path)
         self.exchanges.append(exchange)
         return LiveCrossing(lane, exchange)
 
@@ -254,8 +255,8 @@ def proven(agent: Callable[[], Any], server: Any, *, exchanges: int | None = Non
     assert not recording.faults, recording.faults
     if exchanges is not None:
         assert len(recording.exchanges) == exchanges, [exchange.call.name for exchange in recording.exchanges]
-    asked = len(server.requests)
     server.close()
+    asked = len(server.requests)
     replaying = Replaying(recording)
     with listened(replaying):
         again = agent()

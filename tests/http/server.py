@@ -88,13 +88,21 @@ class Server:
         self._context = context
         self._numbers = itertools.count(1)
         self._open: set[socket.socket] = set()
+        self._closed = False
+        self._threads: list[threading.Thread] = []
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self.url = f"{'https' if context else 'http'}://127.0.0.1:{self.port}"
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._thread(self._accept)
+
+    def _thread(self, target: Callable[..., None], *args: Any) -> None:
+        thread = threading.Thread(target=target, args=args, daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def close(self) -> None:
-        """Stop listening and cut every connection."""
+        """Stop listening, cut every connection, and wait until nothing is served any more."""
+        self._closed = True
         # A connect after this must be refused, also while the accepting thread still sits in accept().
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -107,6 +115,8 @@ class Server:
             except OSError:
                 pass
             connection.close()
+        for thread in self._threads:
+            thread.join(10)
 
     def _accept(self) -> None:
         while True:
@@ -115,14 +125,18 @@ class Server:
             except OSError:
                 return
             self.connections += 1
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            self._thread(self._serve, connection)
 
     def _serve(self, connection: socket.socket) -> None:
         self._open.add(connection)
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._context is not None:
+                self._open.discard(connection)
                 connection = self._context.wrap_socket(connection, server_side=True)
+                self._open.add(connection)
+            if self._closed:
+                return
             reader = connection.makefile("rb")
             while self._exchange(connection, reader):
                 pass
@@ -159,7 +173,9 @@ class Server:
                 connection.shutdown(socket.SHUT_RDWR)
                 return False
             if isinstance(piece, Wait):
-                piece.go.wait(10)
+                for _ in range(200):
+                    if piece.go.wait(0.05) or self._closed:
+                        break
                 continue
             connection.sendall(piece.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if method == "HEAD" else piece)
         return True

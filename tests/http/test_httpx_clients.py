@@ -409,7 +409,7 @@ def test_a_fault_of_the_recorder_costs_the_recording_only(server: Server, monkey
     from reenact.seams.http import exchange, httpx_clients
 
     server.routes["/a"] = lambda r: answer(b"%d" % r.number)
-    for owner, name in ((exchange, "calling_line"), (httpx_clients, "head_of")):
+    for owner, name in ((exchange, "place_of"), (httpx_clients, "head_of")):
         with monkeypatch.context() as broken:
             broken.setattr(owner, name, lambda *_: 1 / 0)
             recording = Recording()

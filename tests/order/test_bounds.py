@@ -28,8 +28,8 @@ def overruns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     holds: list[int] = []
     decide = RecordingGate.overdue
 
-    def overdue(self: RecordingGate, waited_us: int) -> bool:
-        over = decide(self, waited_us)
+    def overdue(self: RecordingGate, waited_us: int, worked_us: int) -> bool:
+        over = decide(self, waited_us, worked_us)
         if over:
             holds.append(waited_us)
         return over

@@ -54,7 +54,6 @@ def test_tasks_that_post_the_same_and_different_prompts(url: str) -> None:
     record_and_replay(program, rounds=2)
 
 
-@pytest.mark.xfail(reason="threads of a shared client race for its locks, which no hook sees yet", strict=False)
 def test_threads_that_share_a_client(url: str) -> None:
     def program(world: World) -> object:
         with httpx.Client() as client, ThreadPoolExecutor(4) as pool:
@@ -69,6 +68,73 @@ def test_threads_that_share_a_client(url: str) -> None:
             return list(pool.map(branch, range(8)))
 
     record_and_replay(program, rounds=2)
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["to the end", "closed early"])
+def test_streams_that_threads_read_and_close(url: str, early: bool) -> None:
+    """Who closes a response goes on at once, and nobody else with him."""
+
+    def program(world: World) -> object:
+        with httpx.Client() as client, ThreadPoolExecutor(4) as pool:
+
+            def branch(name: int) -> None:
+                with client.stream("POST", url, json={"prompt": name}) as response:
+                    for text in response.iter_text():
+                        world.did(name, text)
+                        if early:
+                            break
+                world.did(name, "closed", len(world.said))
+                sum(range(20_000))  # long enough for somebody who runs beside us to be seen
+                world.did(name, "still", len(world.said))
+
+            return list(pool.map(branch, range(8)))
+
+    record_and_replay(program, rounds=3)
+
+
+@pytest.mark.parametrize("how", ["close", "cancel"])
+def test_tasks_that_leave_a_request_beside_one_that_goes_on(url: str, how: str) -> None:
+    """Closing and cancelling take turns of the loop only where there is a connection: nobody may see the difference."""
+
+    def program(world: World) -> object:
+        async def leaves(client: httpx.AsyncClient, name: int, go: asyncio.Event) -> None:
+            try:
+                async with client.stream("POST", url, json={"prompt": name}) as response:
+                    if how == "cancel":
+                        await go.wait()
+                        await client.post(url, json={"prompt": "never awaited"})
+                    async for text in response.aiter_text():
+                        world.did(name, text)
+                        await go.wait()
+                        break
+            except asyncio.CancelledError:
+                world.did(name, "cancelled")
+                raise
+            finally:
+                world.did(name, "left")
+
+        async def goes_on(go: asyncio.Event) -> None:
+            await go.wait()
+            for n in range(12):
+                world.did("goes on", n)
+                await asyncio.sleep(0)
+
+        async def main() -> None:
+            async with httpx.AsyncClient() as client:
+                go = asyncio.Event()
+                tasks = [asyncio.create_task(leaves(client, n, go)) for n in range(4)]
+                tasks.insert(2, asyncio.create_task(goes_on(go)))
+                await client.post(url, json={"prompt": "now"})
+                go.set()
+                if how == "cancel":
+                    await asyncio.sleep(0)
+                    for task in tasks[:2] + tasks[3:]:
+                        task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+        return asyncio.run(main())
+
+    record_and_replay(program, rounds=4)
 
 
 def test_a_hedge_of_two_requests(url: str) -> None:

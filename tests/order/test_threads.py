@@ -9,9 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import reenact
-
-from .driver import Program, World, record, record_and_replay, replay
+from .driver import World, record_and_replay
 
 
 def run(*bodies: Any) -> None:
@@ -251,52 +249,6 @@ def test_timers_and_daemons() -> None:
         daemon.join()
 
     record_and_replay(program, rounds=5)
-
-
-def exact_or_named(program: Program) -> None:
-    """Who gets a plain lock, or an item of a ``SimpleQueue``, next is decided in C, where no hook reaches: a replay is
-    exact, or says at which event it is not. It never hands the answer of one call to another."""
-    for seed in range(3):
-        recorded = record(program, seed=seed)
-        try:
-            replayed = replay(recorded, program)
-        except reenact.Divergence as divergence:
-            assert divergence.reason in ("missing", "changed", "added", "ambiguous", "result")
-            continue
-        assert replayed.performed == 0
-        if replayed.replay.verdict == "exact":
-            assert replayed.said == recorded.said
-
-
-def test_plain_locks_that_no_hook_sees() -> None:
-    def program(world: World) -> object:
-        lock = threading.Lock()
-
-        def worker(name: int) -> None:
-            for n in range(2):
-                with lock:
-                    world.did(name, n, world.ask(f"{name}/{n}"))
-
-        run(*((worker, n) for n in range(3)))
-
-    exact_or_named(program)
-
-
-def test_simple_queues_that_no_hook_sees() -> None:
-    def program(world: World) -> object:
-        items: queue.SimpleQueue[int] = queue.SimpleQueue()
-
-        def consumer(name: int) -> None:
-            for _ in range(3):
-                world.did(name, items.get())
-
-        def producer() -> None:
-            for n in range(6):
-                items.put(world.ask(f"{n}"))
-
-        run((consumer, 1), (consumer, 2), (producer,))
-
-    exact_or_named(program)
 
 
 def test_joins_with_a_time_out() -> None:

@@ -56,7 +56,7 @@ def test_an_older_store_is_open_for_reading_only_until_it_is_migrated(path: Path
     mark(path, 0, 0)
     with SqliteStore(path) as store:
         assert store.run("@")
-        with pytest.raises(StoreError, match=r"for reading only[\s\S]*next: reenact migrate"):
+        with pytest.raises(StoreError, match=r"for reading only[\s\S]*next: reenact --store"):
             store.begin(new_run())
     with closed(sqlite3.connect(path, isolation_level=None)) as connection:
         steps = {0: lambda c: c.execute("CREATE TABLE added(x)") and None}

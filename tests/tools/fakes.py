@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from reenact.facts.call import Call, End, Failure, Stream, Value
 from reenact.seams import lanes
+from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from tests.gates import OpenGate
 
@@ -147,7 +148,7 @@ class Tape:
     def decide(self, lane: Lane, call: Call) -> Any:
         lane.issued()
         if not self.playing:
-            kept = Kept(len(self.kept), lane.path, call, lane.parent)
+            kept = Kept(len(self.kept), lane.path, located(call), lane.parent)
             self.kept.append(kept)
             return LiveCall(self, lane, kept)
         kept = self.left[lane.path].pop(0)

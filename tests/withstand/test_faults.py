@@ -42,7 +42,7 @@ DOORS = frozenset(
         "recording/calls.py:total.<locals>.guarded",
         "recording/calls.py:LiveCall.enter",
         "recording/calls.py:LiveCall.dropped",  # Python 3.11 loses its way when a trace function raises here: see below
-        "recording/calls.py:LiveCall._turn.<locals>.note",
+        "recording/calls.py:Taping.then",
         "recording/calls.py:Entered.__enter__",
         "recording/calls.py:Entered.__exit__",
         "recording/session.py:RecordingSession.put",

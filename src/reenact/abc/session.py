@@ -48,7 +48,10 @@ class Live(Protocol):
 
     def enter(self) -> AbstractContextManager[None]:
         """The scope of the call. For a transport (``kind`` http) nothing below it is recorded or ordered; for a
-        tool, model, retriever or step, what happens inside is recorded as its children."""
+        tool, model, retriever or step, what happens inside is recorded as its children.
+
+        Below a transport the strand waits for the world, and must take a turn before the agent's code goes on; after
+        an end it does not wait (a connection is closed) and needs none."""
         ...
 
     def settle(self, outcome: Value | Failure) -> Turn[None]:

@@ -38,12 +38,12 @@ def decode(body: bytes, declared: Any = None) -> Any:
         UnreplayableRun: It needs a live value, or a type that is not declared or not loaded (``missing``).
     """
     try:
-        node = json.loads(body)
+        node = json.loads(body.decode())  # told that it is text, it does not look for the encoding
     except (ValueError, RecursionError) as error:
         raise UnreplayableRun(
             f"a stored value cannot be read: {error}",
             cause="it was written by another version, or is damaged",
-            next_command="reenact fsck",
+            next_command="reenact replay @ --events",
             missing="value",
         ) from error
     if b'"~' not in body:
@@ -77,7 +77,7 @@ def _tagged(tag: str, data: Json, of: Candidates) -> Any:
         raise UnreplayableRun(
             f"a stored {tag[1:]} cannot be made again here: {error!r}",
             cause="it was written by another version, or needs a library or time zone that is not loaded here",
-            next_command="reenact doctor",
+            next_command="reenact replay @ --events",
             missing=tag,
         ) from error
     raise UnreplayableRun(
@@ -114,8 +114,8 @@ def _declared_class(name: str, of: Candidates) -> tuple[type, dict[Any, Any]]:
     if chosen is None:
         raise UnreplayableRun(
             f"a recorded value was a {name}, and the code does not declare that type there",
-            cause="records come back only through the type that the caller's code declares, never by a name in data",
-            next_command=f"annotate it (-> {name.rsplit('.', 1)[-1]}), then: reenact replay @",
+            cause=f"records come back only through declared types: annotate it (-> {name.rsplit('.', 1)[-1]})",
+            next_command="reenact replay @",
             missing=name,
         )
     return chosen
@@ -171,8 +171,8 @@ def _codec(data: Json, of: Candidates) -> Any:
                 return codec.read(cls, restore(content))
     raise UnreplayableRun(
         f"a recorded {name} cannot be made again: this program has not loaded that class",
-        cause="the module that defines it is not imported here",
-        next_command="import it in the agent's own module, then: reenact replay @",
+        cause="the module that defines it is not imported here: import it in the agent's own module",
+        next_command="reenact replay @",
         missing=name,
     )
 

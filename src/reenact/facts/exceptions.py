@@ -151,8 +151,8 @@ def loaded_class(name: str) -> type[BaseException]:
     problem = "several loaded classes bear that name" if same else "this program has not loaded that class"
     raise UnreplayableRun(
         f"a recorded {name} cannot be raised again: {problem}",
-        cause="a substitute class would take another branch of the agent and still look right",
-        next_command="import the class in the agent's own module, then: reenact replay @",
+        cause="no substitute is raised, it would take another branch: import the class in the agent's own module",
+        next_command="reenact replay @",
         missing=name,
     )
 

@@ -17,8 +17,9 @@ class Tag(NamedTuple):
 
     - ``e`` part of a recorded event: ``number`` is the event, ``n`` the part (0 the value or head, 1… the
       segments, -1 the end of a stream); ``lane`` is empty.
-    - ``t`` a timer of the agent, ``w`` a wake-up, ``p`` a callback posted to a loop, ``j`` a return from ``join``:
-      ``lane`` is the path of the lane, ``number`` how many calls it had issued, ``n`` a count since then.
+    - ``t`` a timer of the agent, ``w`` a wake-up, ``p`` a callback posted to a loop, ``j`` the return of a coroutine
+      that has closed a connection or was cancelled (it rejoins the agent's code with nothing in hand): ``lane`` is the
+      path of the lane, ``number`` how many calls it had issued, ``n`` a count since then.
     - ``s`` the start of a thread or job: ``lane`` is its own path.
     """
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value
+from reenact.facts.making import maker
 from reenact.facts.order import event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.seams import lanes
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
     from reenact.seams.gate import Gate
 
 F = TypeVar("F", bound=Callable[..., Any])
+_get_running_loop = asyncio._get_running_loop
+_settled = maker(CallSettled)
+_head = maker(HeadArrived)
+_segment = maker(SegmentArrived)
+_ended = maker(StreamEnded)
 
 
 class Taper(Protocol):
@@ -42,9 +49,6 @@ class Taper(Protocol):
     def intent(self) -> Any:
         """A turn that comes when all that is queued is on the disk."""
 
-    def below(self, lane: Lane) -> AbstractContextManager[None]:
-        """The scope below a transport."""
-
 
 def total(method: F) -> F:
     """Make a method of a call total: a fault in it costs the recording, and the agent waits for nothing.
@@ -68,40 +72,84 @@ class Entered:
 
     Args:
         session: Told of faults.
-        scope: Makes the scope.
+        lane: The lane inside the call.
+        blocked: Whether the gate must be told that the calling thread waits for the world meanwhile.
     """
 
-    __slots__ = ("_inner", "_scope", "_session")
+    __slots__ = ("_blocked", "_inside", "_lane", "_session")
 
-    def __init__(self, session: Taper, scope: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, session: Taper, lane: Lane, blocked: bool) -> None:
         self._session = session
-        self._scope = scope
-        self._inner: AbstractContextManager[None] | None = None
+        self._lane = lane
+        self._blocked = blocked
+        self._inside: lanes.Inside | None = None
 
     def __enter__(self) -> None:
         try:
-            inner = self._scope()
-            inner.__enter__()
-            self._inner = inner
+            if self._blocked:
+                self._session.gate.blocked()
+            try:
+                inside = lanes.Inside(self._lane)
+                inside.__enter__()
+            except BaseException:
+                if self._blocked:
+                    self._session.gate.unblocked()
+                raise
+            self._inside = inside
         except Exception as error:
             if self._session.fault(error):
                 raise
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        inner, self._inner = self._inner, None
-        if inner is None:
+        inside, self._inside = self._inside, None
+        if inside is None:
             return
         try:
-            inner.__exit__(kind, error, trace)
+            try:
+                inside.__exit__()
+            finally:
+                if self._blocked:
+                    self._session.gate.unblocked()
         except Exception as fault:
             if fault is error or self._session.fault(fault):
+                raise
+
+
+class Taping(GateTurn):
+    """A turn at the gate that notes a record when it has come.
+
+    Args:
+        call: The call it belongs to.
+        part: Which part of it (``facts.order.event_tag``).
+        make: The record's class.
+        what: What the record keeps.
+    """
+
+    __slots__ = ("event", "make", "session", "what")
+
+    def __init__(self, call: LiveCall, part: int, make: Callable[..., Record], what: Any) -> None:
+        self.session = session = call.session
+        self.event = call.event
+        self.make = make
+        self.what = what
+        self.gate = session.gate
+        self.tag = event_tag(call.event, part)
+        self.owned = call.owned
+
+    def then(self, number: int | None) -> None:
+        """Note it, delivered under this number."""
+        session = self.session
+        try:
+            session.put(self.make(self.event, session.now_us(), self.what, number))
+        except Exception as error:
+            if session.fault(error):
                 raise
 
 
 class LiveCall:
     """One call being performed (``abc.session.Live``)."""
 
-    __slots__ = ("_below", "_call", "_ended", "_lane", "_parts", "_scope", "event", "session")
+    __slots__ = ("_below", "_call", "_ended", "_lane", "_parts", "_scope", "event", "owned", "session")
     mode: Literal["live"] = "live"
 
     def __init__(self, session: Taper, lane: Lane, call: Call, event: int) -> None:
@@ -112,6 +160,7 @@ class LiveCall:
         self._parts = 0
         self._ended = False
         self._scope: Lane | None = None
+        self.owned = lane.owned
         self.event = event
 
     @total
@@ -122,41 +171,44 @@ class LiveCall:
         return self.session.intent()
 
     def enter(self) -> AbstractContextManager[None]:
-        """The scope of the call."""
+        """The scope of the call. Below a transport the calling thread waits for the world, unless a loop goes on in
+        its place, or all has come and there is only a connection to be given back."""
         try:
-            return Entered(self.session, self._inside)
+            inner = self._scope
+            if inner is None:  # the body of a generator is entered at each step, always in one scope
+                inner = self._scope = self._inner_lane()
+            waits = self._below and self.owned and not self._ended and _get_running_loop() is None
+            return Entered(self.session, inner, waits)
         except Exception as error:
             if self.session.fault(error):
                 raise
             return nullcontext()
 
-    def _inside(self) -> AbstractContextManager[None]:
+    def _inner_lane(self) -> Lane:
+        lane = self._lane
         if self._below:
-            return self.session.below(self._lane)
-        if self._scope is None:  # the body of a generator is entered at each step, always in one scope
-            self._scope = self._lane.scope(self._call.name, self.event)
-        return lanes.inside(self._scope)
+            return Lane(lane.path, lane.session, lane.gate, parent=lane.parent, below=True)
+        return lane.scope(self._call.name, self.event)
 
     @total
     def settle(self, outcome: Value | Failure) -> Any:
         """Note a value or an exception, in turn."""
         self._ended = True
-
-        def settled(number: int | None) -> Record:
-            return CallSettled(self.event, self.session.now_us(), outcome, number)
-
-        return self._unordered(settled) if self._call.observed else self._turn(0, settled)
+        if not self._call.observed:
+            return self._turn(0, _settled, outcome)
+        self.session.put(CallSettled(self.event, self.session.now_us(), outcome))
+        return NOW
 
     @total
     def head(self, head: Mapping[str, Json]) -> Any:
         """Note the head of a stream, in turn."""
-        return self._turn(0, lambda number: HeadArrived(self.event, self.session.now_us(), head, number))
+        return self._turn(0, _head, head)
 
     @total
     def segment(self, data: bytes) -> Any:
         """Note bytes of the stream, in turn."""
         self._parts += 1
-        return self._turn(self._parts, lambda number: SegmentArrived(self.event, self.session.now_us(), data, number))
+        return self._turn(self._parts, _segment, data)
 
     @total
     def end(self, end: End) -> Any:
@@ -164,7 +216,7 @@ class LiveCall:
         if self._ended:
             return NOW
         self._ended = True
-        return self._turn(-1, lambda number: StreamEnded(self.event, self.session.now_us(), end, number))
+        return self._turn(-1, _ended, end)
 
     @total
     def dropped(self, end: End) -> None:
@@ -173,21 +225,10 @@ class LiveCall:
             self._ended = True
             self.session.put(StreamEnded(self.event, self.session.now_us(), end))
 
-    def _unordered(self, make: Callable[[int | None], Record]) -> Any:
-        self.session.put(make(None))
-        return NOW
-
-    def _turn(self, part: int, make: Callable[[int | None], Record]) -> Any:
-        """A turn at the gate; when it has come, what ``make`` gives is noted."""
+    def _turn(self, part: int, make: Callable[..., Record], what: Any) -> Any:
+        """A turn at the gate; when it has come, the record is noted."""
         session = self.session
         if session.closed or not session.ordered:
-            return self._unordered(make)
-
-        def note(number: int | None) -> None:
-            try:
-                session.put(make(number))
-            except Exception as error:
-                if session.fault(error):
-                    raise
-
-        return GateTurn(session.gate, event_tag(self.event, part), self._lane.owned, note)
+            session.put(make(self.event, session.now_us(), what, None))
+            return NOW
+        return Taping(self, part, make, what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -15,8 +16,11 @@ from reenact.errors import ReenactError, RunNotFound
 from reenact.facts.call import Json
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
+from reenact.facts.record import Noted
 from reenact.facts.run import Run, Status
-from reenact.recording.kit import Git
+from reenact.privacy import make_redactor
+from reenact.recording.evidence import ANSWERED, REVISION
+from reenact.recording.revision import Git
 from reenact.seams.boot.child import UNIMPORTABLE
 from reenact.seams.boot.parent import Boot, choose_hash_seed, find_program, ignores_boot, run_program
 from reenact.store import open_store
@@ -67,8 +71,8 @@ def run_command(
         "policy": asdict(policy or Policy()),
         "argv": list(argv),
     }
-    git = Git(os.getcwd())
     with Boot(instructions, base, hash_seed=choose_hash_seed(base, ENTROPY)) as boot:
+        git = Git(os.getcwd(), lambda facts: boot.leave(ANSWERED, _clean(run_id, facts)))
         status = run_program(command, boot.environment)
         evidence = git.facts()
         if not boot.began:
@@ -80,6 +84,12 @@ def run_command(
     except ReenactError as error:
         _talk(f"reenact: the run was recorded but cannot be read back: {error}")
         return status, None
+
+
+def _clean(run_id: str, facts: dict[str, Json]) -> str:
+    """What git said, as it may lie in a file: the child passes it on to its own gate."""
+    (record,) = make_redactor(run_id).clean(Noted(None, REVISION, facts))
+    return json.dumps(record.value if isinstance(record, Noted) else None)
 
 
 def _why_nothing(command: Sequence[str], failure: str) -> str:
@@ -96,7 +106,7 @@ def _why_nothing(command: Sequence[str], failure: str) -> str:
     if option:
         return (
             f"Python was started with {option}, which keeps it from loading reenact\n"
-            f"  next: the same command without {option}"
+            f"  next: reenact record -- {shlex.join(word for word in command if word != option)}"
         )
     return (
         f"{command[0]} started no Python interpreter that loads reenact\n"

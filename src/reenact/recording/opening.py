@@ -12,13 +12,15 @@ from typing import Any
 from reenact.abc.redaction import Redactor
 from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
+from reenact.facts.conventions import conventional
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
 from reenact.facts.run import Entry, Run, Status
 from reenact.facts.variables import chosen
 from reenact.privacy import make_redactor
-from reenact.recording.kit import process_facts
+from reenact.recording.evidence import Evidence
+from reenact.recording.kit import process_facts, traceparent
 from reenact.recording.readings import Readings
 from reenact.recording.session import RecordingSession
 from reenact.seams import trust, wiring
@@ -95,9 +97,10 @@ class Opened:
         policy: What may be kept and how.
         clock: Our own clock.
         owned: Whether the store was opened for this recording alone.
+        place: Private directory of the boot that began this process; empty without one.
     """
 
-    def __init__(self, run: Run, store: Store, policy: Policy, clock: Clock, *, owned: bool) -> None:
+    def __init__(self, run: Run, store: Store, policy: Policy, clock: Clock, *, owned: bool, place: str = "") -> None:
         redactor = make_redactor(run.id, policy)
         self._store = store
         self._owned = owned
@@ -108,12 +111,15 @@ class Opened:
                 "order": policy.order,
                 "rules": list(redactor.rules),
                 "ignore": dict(policy.ignore),
+                "require": list(policy.require),
                 "seal": trust.seal(run.id, run.entry, ENTROPY),
             },
             environment={
                 **process_facts(),
                 **chosen(os.environ, policy.env),
                 "hash_seed_set": os.environ.get("PYTHONHASHSEED", ""),
+                "conventional": conventional(os.environ),
+                "traceparent": traceparent(os.environ),
                 **run.environment,
             },
         )
@@ -122,6 +128,7 @@ class Opened:
         log = store.begin(_cleaned(run, redactor))
         try:
             self.session = RecordingSession(run, log, redactor, clock, policy, Readings())
+            self.session.evidence = Evidence(run, store.url, place)
         except BaseException:
             log.close()
             raise

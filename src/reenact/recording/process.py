@@ -37,7 +37,7 @@ class RecordedProcess:
         run = new_run(Who(**instructions.get("who") or {}), entry, self._policy, CLOCK, ENTROPY)
         run = replace(run, id=instructions.get("run") or run.id)
         store = open_store(instructions["store"])
-        self._opened = Opened(run, store, self._policy, CLOCK, owned=True)
+        self._opened = Opened(run, store, self._policy, CLOCK, owned=True, place=instructions.get("place") or "")
         self._spoken = Spoken(self._opened.session)
         self._error: BaseException | None = None
         self._stack = ExitStack()

@@ -7,12 +7,11 @@ where the records go. Whatever fails in here degrades the recording and lets the
 from __future__ import annotations
 
 import _thread
-import asyncio
 import itertools
 import os
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +19,10 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
+from reenact.errors import ReenactError
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.making import maker
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
@@ -38,18 +39,20 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Totals
 from reenact.recording.calls import LiveCall
+from reenact.recording.evidence import Evidence
 from reenact.recording.order import RecordingGate
 from reenact.recording.readings import Readings
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
 from reenact.seams.ambient import pack
+from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.strands import release
 from reenact.seams.turns import NOW, parent_path
 from reenact.seams.watch import WATCH
 
 ROOT = "root"
-_get_running_loop = asyncio._get_running_loop
+_issued = maker(CallIssued)
 
 
 class Reads:
@@ -106,10 +109,11 @@ class RecordingSession:
         self.observed: dict[int, int | None] = {}
         """Calls whose body always runs, in a replay too, and the call around each."""
         self.readings = readings
+        self.evidence: Evidence | None = None
         hold_us = int(policy.hold_ms * 1000)
         self.gate = RecordingGate(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
         self.gate.attend = WATCH.attend
-        self.writer = Writer(log, redactor, self._gather, self.fault, self._idle_work)
+        self.writer = Writer(log, redactor, self._gather, self.fault, readings.saw, self._idle_work)
         _open.add(self)
         self.put(RunOpened(run))
         self.root = Lane(ROOT, self, self.gate)
@@ -141,6 +145,7 @@ class RecordingSession:
         """Every call is live."""
         if self.closed:
             return None
+        call = located(call)
         number = lane.number
         if number < 0:
             number = lane.number = self.lane_number(lane.path)
@@ -151,7 +156,7 @@ class RecordingSession:
             self.observed[event] = lane.parent
         with self._lock:
             self._counts[call.kind] = self._counts.get(call.kind, 0) + 1
-        self.put(CallIssued(event, number, position, lane.parent, self.now_us(), call))
+        self.put(_issued(event, number, position, lane.parent, self.now_us(), call))
         return LiveCall(self, lane, call, event)
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
@@ -197,7 +202,10 @@ class RecordingSession:
         meanwhile is no fault, and must go on to the program (True)."""
         if by_signal_handler(error):
             return True
-        text = f"{type(error).__name__}: {error}".partition("\n")[0][:300]  # an error of ours goes on with advice
+        text = (
+            f"{error.message}: {error.cause}" if isinstance(error, ReenactError) else f"{type(error).__name__}: {error}"
+        )
+        text = text.partition("\n")[0][:300]
         if text not in self._faults and len(self._faults) < 20:
             self._faults.append(text)
         return False
@@ -207,8 +215,6 @@ class RecordingSession:
     def put(self, record: Record) -> None:
         """Queue a record. Never raises: a fault in it is ours alone."""
         try:
-            if not self.closed:
-                self.readings.saw(record)
             self.writer.put(record)
         except Exception as error:
             if self.fault(error):
@@ -219,22 +225,6 @@ class RecordingSession:
         if self.closed:
             return NOW
         return self.writer.receipt(durable=True)
-
-    def below(self, lane: Lane) -> AbstractContextManager[None]:
-        """Below a transport: the calling thread waits for the world, unless a loop goes on in its place."""
-        below = Lane(lane.path, self, self.gate, parent=lane.parent, below=True)
-        if _get_running_loop() is not None or not lane.owned:
-            return lanes.inside(below)
-        return self._blocking(below)
-
-    @contextmanager
-    def _blocking(self, below: Lane) -> Iterator[None]:
-        self.gate.blocked()
-        try:
-            with lanes.inside(below):
-                yield
-        finally:
-            self.gate.unblocked()
 
     # --- the writer's side -------------------------------------------------------------------------------------
 
@@ -252,6 +242,8 @@ class RecordingSession:
 
     def _idle_work(self) -> bool:
         records = self.readings.work()
+        if not records and self.evidence is not None:
+            records = self.evidence.idle()
         if not records:
             return False
         for record in records:
@@ -296,11 +288,21 @@ class RecordingSession:
         release(self.gate)
         self.writer.flush()
         self.finish_idle_work()
+        self._last_evidence(run)
         run = replace(run, totals=self.totals(), degraded=tuple(self._faults))
         self.put(RunClosed(run))
         self.writer.close()
         self.run = run
         return run
+
+    def _last_evidence(self, run: Run) -> None:
+        """What is only known of a run's surroundings at its end."""
+        try:
+            for record in self.evidence.last(run.status) if self.evidence is not None else ():
+                self.put(record)
+        except Exception as error:
+            if self.fault(error):
+                raise
 
     def finish_idle_work(self) -> None:
         """Do what was left for idle time, as far as that goes quickly: its sums are part of the totals."""

@@ -19,16 +19,22 @@ from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.record import Printed, Record, SegmentArrived
 from reenact.seams import lanes
 from reenact.seams.gate import post
+from reenact.seams.turns import rejoin_cancelled
 
-GATHER_S = 0.01
+GATHER_S = 0.02
 """How long records gather before they are written; well under the 50 ms within which they must reach the file."""
 IDLE_TICKS = 20
+IDLE_AT_ONCE = 64
+"""How many pieces of work that can wait are done between two batches."""
 LAST_WORK_US = 100_000
 """What may be spent at the end of a run on work that could be left out."""
 ATTEMPTS = 3
 """Failures of the writer itself, of all kinds together, after which a run that ends is left without its end."""
 QUEUE_BYTES = 16 << 20
 BACKPRESSURE_S = 5.0
+
+_LARGE = frozenset({SegmentArrived, Printed})
+"""Records that carry as many bytes as the agent receives or prints: what waits of them is counted."""
 
 
 class Receipt:
@@ -80,7 +86,11 @@ class Receipt:
             post(loop, lambda: None if future.done() else future.set_result(None), here=False)
 
         if self._listen(arrived):
-            yield from future
+            try:
+                yield from future
+            except asyncio.CancelledError as error:
+                yield from rejoin_cancelled(error).__await__()
+                raise
 
 
 class Writer:
@@ -92,6 +102,7 @@ class Writer:
         gather: Gives further records at each drain (turns at the gate, ambient reads): whatever was granted before
             a record was queued is among them.
         fault: Told about every failure; must not raise.
+        saw: Shown every record of the queue before it is cleaned.
         idle: Called when there is nothing to write; returns whether it has more to do.
     """
 
@@ -101,12 +112,14 @@ class Writer:
         redactor: Redactor,
         gather: Callable[[], Iterable[Record]],
         fault: Callable[[Exception], object],
+        saw: Callable[[Record], None],
         idle: Callable[[], bool] = lambda: False,
     ) -> None:
         self._log = log
         self._redactor = redactor
         self._gather = gather
         self._fault = fault
+        self._saw = saw
         self._idle = idle
         self._queue: collections.deque[Record | Receipt] = collections.deque()
         self._bell = _thread.allocate_lock()
@@ -132,8 +145,8 @@ class Writer:
         self._queue.append(record)
         if self._asleep:
             self._ring()
-        if isinstance(record, SegmentArrived | Printed):
-            self._account(len(record.data))
+        if type(record) in _LARGE:
+            self._account(len(record.data))  # type: ignore[union-attr]
 
     def receipt(self, *, durable: bool = False) -> Receipt:
         """A turn that comes when everything queued so far is in the file (``durable``: on the disk)."""
@@ -206,7 +219,7 @@ class Writer:
                     return
                 worked = False
             quiet = 0 if worked else quiet + 1
-            if not worked and self._more_idle_work():
+            if self._some_idle_work() and not worked:
                 continue
             if quiet > IDLE_TICKS:
                 self._asleep = True
@@ -226,9 +239,13 @@ class Writer:
             if isinstance(item, Receipt):
                 item.settle(False)
 
-    def _more_idle_work(self) -> bool:
+    def _some_idle_work(self) -> bool:
+        """Do a little of what can wait, at each round: left for the end, it would have to be waited for there."""
         try:
-            return self._idle()
+            done = 0
+            while done < IDLE_AT_ONCE and self._idle():
+                done += 1
+            return done > 0
         except Exception as error:
             self._fault(error)
             return False
@@ -242,8 +259,10 @@ class Writer:
             self._take(batch, receipts)
             batch.extend(self._gather())
             cleaned: list[Record] = []
+            clean = self._redactor.clean
             for record in batch:
-                cleaned.extend(self._redactor.clean(record))
+                self._show(record)
+                cleaned += clean(record)
             if last:
                 cleaned.extend(self._redactor.flush())
             durable = any(receipt.durable for receipt in receipts)
@@ -257,6 +276,12 @@ class Writer:
             for receipt in receipts:
                 receipt.settle(kept)
         return bool(batch or receipts)
+
+    def _show(self, record: Record) -> None:
+        try:
+            self._saw(record)
+        except Exception as error:
+            self._fault(error)
 
     def _take(self, batch: list[Record], receipts: list[Receipt]) -> None:
         """Take from the queue what is to be written together."""

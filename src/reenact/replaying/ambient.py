@@ -11,14 +11,13 @@ from reenact.seams.lanes import Lane
 
 
 class _Source:
-    """The recorded reads of one source that are still to come, the next one at the end."""
+    """The recorded reads of one source, and how many of them have been given out (more, where reads are surplus)."""
 
-    __slots__ = ("last", "surplus", "values")
+    __slots__ = ("at", "values")
 
     def __init__(self, values: list[Any]) -> None:
         self.values = values
-        self.surplus = 0
-        self.last: Any = None
+        self.at = 0
 
 
 class _Window:
@@ -55,21 +54,19 @@ class Ambient:
             window = lane.data = _Window(lane.position, self._recording.ambient(lane.path, lane.position))
         reads = window.sources.get(source)
         if reads is None:
-            reads = window.sources[source] = _Source(_reversed(source, window.packs.get(source, b"")))
-        if reads.values:
-            value = reads.last = reads.values.pop()
-        else:
-            value = self._beyond(lane, source, reads)
+            reads = window.sources[source] = _Source(_values(source, window.packs.get(source, b"")))
+        at = reads.at
+        reads.at = at + 1
+        value = reads.values[at] if at < len(reads.values) else self._beyond(lane, source, reads)
         if self.kept is not None:
             self.kept.setdefault((lane.path, lane.position), []).append((source, value))
         return value
 
     def _beyond(self, lane: Lane, source: str, reads: _Source) -> Any:
         """A surplus read goes on from the last one of its source and never stands still."""
-        reads.surplus += 1
-        last = reads.last if reads.last is not None else self.clock(source, None)
+        last = reads.values[-1] if reads.values else self.clock(source, None)
         salt = f"{lane.path} {lane.position}".encode()
-        return extrapolate(source, last, reads.surplus, salt)
+        return extrapolate(source, last, reads.at - len(reads.values), salt)
 
     def clock(self, source: str, fresh: Any) -> Any:
         """A clock at the last delivery, in nanoseconds; ``fresh`` for what is no clock of ours."""
@@ -80,13 +77,12 @@ class Ambient:
         return fresh
 
 
-def _reversed(source: str, data: bytes) -> list[Any]:
-    """All packs of one address, the last read first: each pack stands behind its length in four bytes."""
+def _values(source: str, data: bytes) -> list[Any]:
+    """The values of all packs of one address: each pack stands behind its length in four bytes."""
     values: list[Any] = []
     at = 0
     while at < len(data):
         end = at + 4 + int.from_bytes(data[at : at + 4], "big")
         values += unpack(source, data[at + 4 : end])
         at = end
-    values.reverse()
     return values

@@ -41,7 +41,7 @@ def find(entry: str, file: str = "") -> Callable[..., Any]:
         raise UnreplayableRun(
             f"the entry point {entry} is not there: {error}",
             cause="the function was renamed or moved since it was recorded",
-            next_command="reenact replay --entry module:function",
+            next_command="reenact replay @ --entry module:function",
             missing=("entry",),
         ) from None
     return inspect.unwrap(found, stop=lambda f: not hasattr(f, "__wrapped__"))  # type: ignore[no-any-return]
@@ -71,8 +71,8 @@ def arguments_of(session: ReplaySession) -> tuple[list[Any], dict[str, Any]]:
     if opaque:
         raise UnreplayableRun(
             f"the entry point was called with values that cannot be stored: {', '.join(opaque)}",
-            cause="live objects are not data",
-            next_command="pass entry= a factory that builds them",
+            cause="live objects are not data: a function without parameters may build them and call the agent",
+            next_command="reenact replay @ --entry module:factory",
             missing=tuple(opaque),
         )
     values = decode(skip_arguments(session))
@@ -146,7 +146,11 @@ def main() -> None:
     session = replaying.session
     function = find(instructions["entry"], instructions.get("file") or "")
     try:
-        args, options = arguments_of(session)
+        if inspect.signature(function).parameters:
+            args, options = arguments_of(session)
+        else:
+            skip_arguments(session)
+            args, options = [], {}
         replaying.output = encode(call(session, function, *args, **options)).body.decode()
     except Halt:
         sys.exit(1)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from reenact.facts.call import End, EndKind, Failure, Stream, Value
+from reenact.facts.call import EndKind, Failure, Stream, Value
 from reenact.facts.event import Event
+from reenact.facts.making import maker
 from reenact.facts.order import event_tag
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
-from reenact.seams.turns import NOW, GateTurn
+from reenact.seams.turns import NOW, GateTurn, rejoin_cancelled
 
 if TYPE_CHECKING:
     from reenact.seams.gate import Gate
+
+
+_make_value = maker(Value)
 
 
 class Replayer(Protocol):
@@ -60,7 +65,11 @@ class Never:
         return self.gate.never(is_async=False)
 
     def __await__(self) -> Any:
-        yield from self.gate.never(is_async=True)
+        try:
+            yield from self.gate.never(is_async=True)
+        except asyncio.CancelledError as error:
+            yield from rejoin_cancelled(error).__await__()
+            raise
         raise AssertionError("a turn that never comes came")
 
 
@@ -79,6 +88,54 @@ class Sudden:
     def __await__(self) -> Any:
         return self.act()
         yield
+
+
+class Serving(GateTurn):
+    """A turn that hands over something recorded.
+
+    Args:
+        session: Told of what is handed over.
+        recorded: The call it belongs to.
+        owned: Whether the gate counts the calling unit.
+        part: Which part of the call (``facts.order.event_tag``).
+        data: What the digest of the replay takes in.
+        gives: What the agent's side gets.
+    """
+
+    __slots__ = ("data", "gives", "part", "recorded", "session")
+
+    def __init__(self, session: Replayer, recorded: Event, owned: bool, part: int, data: bytes, gives: Any) -> None:
+        self.session = session
+        self.recorded = recorded
+        self.part = part
+        self.data = data
+        self.gives = gives
+        self.gate = session.gate
+        self.tag = event_tag(recorded.number, part)
+        self.owned = owned
+
+    def then(self, number: int | None) -> Any:
+        """Hand it over."""
+        self.session.served(self.recorded, self.part, self.data)
+        return self.gives
+
+
+class Settling(GateTurn):
+    """The recorded turn of a body that ran again: when it has come, its outcome is compared."""
+
+    __slots__ = ("outcome", "recorded", "session")
+
+    def __init__(self, session: Replayer, recorded: Event, owned: bool, outcome: Value | Failure) -> None:
+        self.session = session
+        self.recorded = recorded
+        self.outcome = outcome
+        self.gate = session.gate
+        self.tag = event_tag(recorded.number, 0)
+        self.owned = owned
+
+    def then(self, number: int | None) -> None:
+        """Compare."""
+        self.session.settled(self.recorded, self.outcome)
 
 
 class FrozenCall:
@@ -110,16 +167,18 @@ class FrozenCall:
         """The value or exception, in its turn."""
         recorded = self.recorded.outcome
         if isinstance(recorded, Value):
-            return self._turn(0, self._value)
+            body = self._session.body_of(self.recorded)
+            return self._turn(0, body, _make_value(body, recorded.media, recorded.changes, recorded.head))
         if isinstance(recorded, Failure):
-            return self._turn(0, self._failure)
+            return self._turn(0, recorded.error.type.encode(), recorded)
         return Never(self._session.gate, self._lane.owned)
 
     def head(self) -> Any:
         """The head of the stream, in its turn."""
-        if self.form != "stream":
+        recorded = self.recorded.outcome
+        if not isinstance(recorded, Stream) or not recorded.head:
             return Never(self._session.gate, self._lane.owned)
-        return self._turn(0, self._head)
+        return self._turn(0, repr(recorded.head.get("status")).encode(), recorded)
 
     def part(self) -> Any:
         """The next segment or the end, in its turn."""
@@ -128,7 +187,7 @@ class FrozenCall:
         segment = next(self._parts, None)
         if segment is not None:
             self._next += 1
-            return self._turn(self._next, partial(self._segment, self._next, segment[2]))
+            return self._turn(self._next, segment[2], segment[2])
         outcome = self.recorded.outcome
         end = outcome.end if isinstance(outcome, Stream) else None
         if end is None or end.kind is EndKind.CANCELLED:
@@ -136,7 +195,7 @@ class FrozenCall:
         if end.kind is EndKind.CLOSED:
             return Sudden(lambda: self._session.read_past(self.recorded))
         self._spent = True
-        return self._turn(-1, partial(self._end, end))
+        return self._turn(-1, end.kind.value.encode(), end)
 
     def dropped(self) -> None:
         """The agent reads no further."""
@@ -148,37 +207,9 @@ class FrozenCall:
         if end is not None and end.kind in (EndKind.EOF, EndKind.ERROR):
             self._session.read_less(self.recorded)
 
-    def _turn(self, part: int, then: Callable[[int | None], Any]) -> GateTurn | Sudden:
-        if self.recorded.delivery is None:
-            return Sudden(lambda: then(None))
-        return GateTurn(self._session.gate, event_tag(self.event, part), self._lane.owned, then)
-
-    def _value(self, number: int | None) -> Value:
-        recorded = self.recorded.outcome
-        assert isinstance(recorded, Value)
-        body = self._session.body_of(self.recorded)
-        self._session.served(self.recorded, 0, body)
-        return Value(body, recorded.media, recorded.changes, recorded.head)
-
-    def _failure(self, number: int | None) -> Failure:
-        recorded = self.recorded.outcome
-        assert isinstance(recorded, Failure)
-        self._session.served(self.recorded, 0, recorded.error.type.encode())
-        return recorded
-
-    def _head(self, number: int | None) -> Stream:
-        recorded = self.recorded.outcome
-        assert isinstance(recorded, Stream)
-        self._session.served(self.recorded, 0, repr(recorded.head.get("status")).encode())
-        return recorded
-
-    def _segment(self, index: int, data: bytes, _: int | None) -> bytes:
-        self._session.served(self.recorded, index, data)
-        return data
-
-    def _end(self, end: End, _: int | None) -> End:
-        self._session.served(self.recorded, -1, end.kind.value.encode())
-        return end
+    def _turn(self, part: int, data: bytes, gives: Any) -> Serving | Sudden:
+        turn = Serving(self._session, self.recorded, self._lane.owned, part, data, gives)
+        return turn if self.recorded.delivery is not None else Sudden(partial(turn.then, None))
 
 
 class Unanswered:
@@ -227,9 +258,4 @@ class RerunCall:
         if not self._numbered:
             self._session.settled(self.recorded, outcome)
             return NOW
-        return GateTurn(
-            self._session.gate,
-            event_tag(self.event, 0),
-            self._lane.owned,
-            lambda _: self._session.settled(self.recorded, outcome),
-        )
+        return Settling(self._session, self.recorded, self._lane.owned, outcome)

@@ -116,9 +116,11 @@ def result_differs(
     was = _result(before, body)
     now = _result(after, after.body if isinstance(after, Value) else b"")
     path = first_difference(was, now)
+    # Where one of them raised, the difference is all of it: a path into it says nothing.
+    shown = path if isinstance(before, Value) and isinstance(after, Value) else ""
     return Divergence(
-        f"diverged at event {event.number}: {event.kind} {event.name} ended otherwise, first at {path or 'the value'}"
-        + _sides(_at(was, path), _at(now, path)),
+        f"diverged at event {event.number}: {event.kind} {event.name} ended otherwise, first at {shown or 'the value'}"
+        + _sides(_at(was, shown), _at(now, shown)),
         event=event.number,
         source=event.call.source,
         recorded=was,

@@ -20,6 +20,7 @@ from reenact.replaying.report import Report
 from reenact.replaying.results import exit_statuses
 from reenact.replaying.verdict import first_line, last_line
 from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
+from reenact.seams.zone import zone_for
 from reenact.store import open_store
 
 PLACEHOLDER = "reenact-placeholder"
@@ -78,8 +79,8 @@ def _run(argv: tuple[str, ...], boot: Boot, cwd: str, options: Options) -> int:
     if option:
         raise UnreplayableRun(
             f"the command starts Python with {option}, which keeps it from loading reenact: it would run live",
-            cause="the option was given when the run was recorded, or with --cmd",
-            next_command="reenact replay --cmd 'the same command without it'",
+            cause="the option was given when the run was recorded, or with --cmd: give the command without it",
+            next_command="reenact replay @ --cmd 'python agent.py'",
             missing=("entry",),
         )
     program = find_program(argv, boot.environment.get("PATH"))
@@ -100,7 +101,7 @@ def _concluded(run: Run, boot: Boot, status: int) -> Report:
             f"the replay of {tail(run.id)} ended without a report (exit status {status})"
             + (f": {failure.strip()}" if failure else ""),
             cause="the interpreter did not import reenact, or the process was killed",
-            next_command="reenact replay --cmd 'python agent.py'",
+            next_command="reenact replay @ --cmd 'python agent.py'",
         )
     report = Report.from_json(json.loads(text))
     difference = exit_statuses(run.exit_status, status) if report.divergence is None else None
@@ -144,4 +145,9 @@ def environment_of(run: Run, now: Mapping[str, str]) -> dict[str, str]:
             environment[name] = str(value)
     for name in secrets:
         environment.setdefault(name, PLACEHOLDER)
+    for name, value in zone_for(run.environment.get("time_zone") or {}, now).items():
+        if value is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = value
     return environment

@@ -16,6 +16,7 @@ from typing import Literal
 from reenact.facts.call import Call, Effect, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules, plain
+from reenact.facts.making import maker
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import UNOWNED
 
@@ -42,6 +43,9 @@ class Miss:
     reason: Literal["changed", "added", "ambiguous"]
 
 
+_make_match = maker(Match)
+
+
 class Matcher:
     """Finds recorded calls.
 
@@ -66,7 +70,7 @@ class Matcher:
         recorded = head.call.head
         if recorded != call.head and plain(call.rule, recorded) != plain(call.rule, call.head):
             return None
-        return Match(head, "exact") if self._tape.holds(head, call.body) else None
+        return _make_match(head, "exact") if self._tape.holds(head, call.body) else None
 
     def find(self, path: str, call: Call) -> Match | Miss:
         """The recorded call that ``call``, issued by lane ``path`` and cleaned as the recording was, is."""

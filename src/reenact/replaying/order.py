@@ -17,6 +17,8 @@ UNPROVEN_US = 20_000
 """How long an awaited delivery that was let go without proof waits for quiescence."""
 SPIN_US = 2_000_000
 """How long any awaited delivery waits while others never stop running (a spinning wait)."""
+WORK_RATE = 4
+"""So much longer it waits while they compute: a replay has no answer to wait for, but a slow machine."""
 GIVE_UP_US = 30_000_000
 """How much longer than four times the recorded run others may run, while nothing that is awaited can come."""
 STUCK_US = 500_000
@@ -181,12 +183,13 @@ class ReplayGate(Gate):
             self._now_us = max(self._now_us, first.deadline_us)
         return first
 
-    def overdue(self, waited_us: int) -> bool:
+    def overdue(self, waited_us: int, worked_us: int) -> bool:
         """Whether an awaited delivery may go although something never stops running."""
+        charged_us = waited_us - worked_us + worked_us // WORK_RATE
         if self._next is None or self._next.tag not in self.waiting:
             self._given_up = waited_us > self.give_up_us
-            return waited_us > SPIN_US
-        return waited_us > (SPIN_US if self._next.proven else UNPROVEN_US)
+            return charged_us > SPIN_US
+        return charged_us > SPIN_US if self._next.proven else waited_us > UNPROVEN_US
 
     def stalled(self, waited_us: int) -> None:
         """Nothing runs and nothing has come for a while: this is the end."""

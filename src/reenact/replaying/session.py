@@ -31,6 +31,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.tape import Tape
 from reenact.seams import lanes
+from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.strands import release
 from reenact.seams.turns import parent_path
@@ -129,7 +130,7 @@ class ReplaySession:
                 if self.options.save:
                     self.matches.append((found.event.number, lane.path, position))
         if isinstance(found, Miss):
-            halt = self._diverged(self._miss(found, cleaned, lane))
+            halt = self._diverged(self._miss(found, located(cleaned), lane))
             if not self._observing:
                 raise halt
             if found.reason == "changed" and found.nearest is not None:
@@ -137,13 +138,13 @@ class ReplaySession:
                 self._passed.add(found.nearest.number)
             return Unanswered(self, lane)
         event = found.event
-        runs_again = call.observed or call.name in self.options.through
         if call.kind is Kind.HTTP:
             return FrozenCall(self, lane, event)
-        scope = lane.scope(call.name, event.number, path=self._recorded_scope(found))
-        if runs_again:
-            return RerunCall(self, lane, event, scope)
-        self._frozen_scopes.add(scope.path)
+        recorded_scope = self._recorded_scope(found) if event.lane in self._disordered else ""
+        if call.observed or call.name in self.options.through:
+            return RerunCall(self, lane, event, lane.scope(call.name, event.number, path=recorded_scope))
+        here = lane.skip_scope(call.name)  # counted, whatever it was called in the recording
+        self._frozen_scopes.add(recorded_scope or here)
         return FrozenCall(self, lane, event)
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
@@ -171,7 +172,7 @@ class ReplaySession:
             if before is None or after is None or not _equal(before, after):
                 step = self.recording.event(event)
                 was = Value(before) if before is not None else None
-                raise self._diverged(
+                self._noticed(
                     words.result_differs(step, was, before or b"", Value(after or b"null"), self._next(event))
                 )
 
@@ -237,7 +238,7 @@ class ReplaySession:
         self.served(event, 0, outcome.body if isinstance(outcome, Value) else outcome.error.type.encode())
         if same or recorded is None or isinstance(recorded, Stream):
             return
-        raise self._diverged(words.result_differs(event, recorded, body, outcome, self._next(event.number)))
+        self._noticed(words.result_differs(event, recorded, body, outcome, self._next(event.number)))
 
     # --- divergence --------------------------------------------------------------------------------------------
 
@@ -252,6 +253,12 @@ class ReplaySession:
             if self._observing or not self.divergences:
                 self.divergences.append(divergence)
         return halt if self._observing else self._stop(halt)
+
+    def _noticed(self, divergence: Divergence) -> None:
+        """The agent's own code came to something else: stop it; when observing, let it go on with that."""
+        halt = self._diverged(divergence)
+        if not self._observing:
+            raise halt
 
     def _stop(self, halt: Halt) -> Halt:
         first = self.gate.halted is None
@@ -321,10 +328,8 @@ class ReplaySession:
                 tally.fidelity = event.fidelity
 
     def _recorded_scope(self, found: Match) -> str:
-        """The recorded path of a call's scope; empty where the live one is the same."""
+        """The recorded path of a call's scope, in a lane whose calls were not all made in their order."""
         event = found.event
-        if event.lane not in self._disordered:
-            return ""
         ordinal = 0
         for other in self.recording.events(lane=event.lane, name=event.name):
             ordinal += other.call.kind is not Kind.HTTP

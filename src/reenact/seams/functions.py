@@ -11,24 +11,29 @@ import sys
 import types
 import typing
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import islice
 from typing import Any
 
 from reenact.errors import ReplayError, UsageError
 from reenact.facts import shapes
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
+from reenact.facts.making import maker
 from reenact.facts.scalars import WRITE
 from reenact.facts.values import decode, describe_error, encode, restore_error
-from reenact.seams.http.source import calling_line
 from reenact.seams.lanes import Lane
 from reenact.seams.mutation import Changes, Look, compare
 from reenact.seams.reapplying import reapply
 from reenact.seams.surroundings import Surroundings
 
 MEDIA = "application/json"
+_make_call = maker(Call)
+_make_value = maker(Value)
 RECEIVERS = ("self", "cls")
 """First parameters of methods: part of a call's surroundings, never of its arguments."""
 
 _UNCHANGING = frozenset((str, int, float, bool, bytes, type(None), *WRITE)) - {bytearray}
+_UNCHANGING_IDS = frozenset(map(id, _UNCHANGING))
+"""The same by identity: asks no metaclass for its hash."""
 _NO_IDENTITY = _UNCHANGING | {tuple, frozenset}
 _EMPTY = inspect.Parameter.empty
 
@@ -65,8 +70,8 @@ class Seam:
         if not callable(function) or isinstance(function, type):
             raise UsageError(
                 f"{kind.value} takes a function, not {type(function).__name__}",
-                cause="it stands below a framework's own decorator, next to the function",
-                next_command="put it on the line above def",
+                cause="it stands on the line above def, below a framework's own decorator",
+                next_command="python -m pydoc reenact",
             )
         self.function = function
         self.kind = kind
@@ -76,7 +81,9 @@ class Seam:
         self.key = key
         self.view = view
         self.facts = dict(facts or {})
+        self.head: Mapping[str, Json] = {"tool": self.name, "effect": effect.value, **self.facts}
         self._parameters: tuple[inspect.Parameter, ...] | None = None
+        self._plain: tuple[tuple[str, ...], dict[str, Any]] | None = None
         self._hints: dict[str, Any] | None = None
         # Types that a function inside a function names live in the frame that is decorating it now, and only there.
         local = "<locals>" in getattr(function, "__qualname__", "")
@@ -85,8 +92,8 @@ class Seam:
         if isinstance(key, str) and key not in inspect.signature(function).parameters:
             raise UsageError(
                 f"key {key!r} is no parameter of {self.name}",
-                cause="key is the name of a parameter, or a function of the same arguments",
-                next_command=f"use one of: {', '.join(inspect.signature(function).parameters)}",
+                cause=f"a key is one of {', '.join(inspect.signature(function).parameters)}, or a function of them",
+                next_command="python -m pydoc reenact.tool",
             )
 
     @property
@@ -121,6 +128,22 @@ class Seam:
 
         Never raises: a call that does not fit keeps what fits, and the function itself raises.
         """
+        plain = self._plain
+        if plain is None:
+            plain = self._plain = _plain_parameters(self.parameters)
+        names, defaults = plain
+        if names:
+            bound = dict(zip(names, args, strict=False))
+            for name in names[len(args) :]:
+                if name in kwargs:
+                    bound[name] = kwargs[name]
+                elif name in defaults:
+                    bound[name] = defaults[name]
+            return bound
+        return self._bind_any(args, kwargs)
+
+    def _bind_any(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """``bind`` for parameters of every sort."""
         given = dict(kwargs)
         left = list(args)
         bound: dict[str, Any] = {}
@@ -137,6 +160,14 @@ class Seam:
             elif parameter.default is not _EMPTY:
                 bound[parameter.name] = parameter.default
         return bound
+
+
+def _plain_parameters(parameters: tuple[inspect.Parameter, ...]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Names and defaults of parameters that may all be given by position or by name; no names where one may not."""
+    if any(parameter.kind is not parameter.POSITIONAL_OR_KEYWORD for parameter in parameters):
+        return (), {}
+    defaults = {each.name: each.default for each in parameters if each.default is not _EMPTY}
+    return tuple(each.name for each in parameters), defaults
 
 
 def _decorating_frame(function: Callable[..., Any]) -> Mapping[str, Any]:
@@ -213,34 +244,29 @@ class SeamCall:
         """The call as a fact."""
         seam = self._seam
         bound = self._bound = seam.bind(self._args, self._kwargs)
-        parts = []
-        opaque = {}
-        for place, (name, value) in enumerate(bound.items()):
-            if place == 0 and name in RECEIVERS:
-                continue
-            encoded = encode(value, sort_sets=True)
-            if encoded.opaque:
-                opaque[name] = list(encoded.opaque)
-            parts.append(json.dumps(name).encode() + b":" + encoded.body)
-        head: dict[str, Json] = {"tool": seam.name, "effect": seam.effect.value, **seam.facts}
-        if opaque:
-            head["opaque"] = opaque
+        asked = bound
+        if bound and next(iter(bound)) in RECEIVERS:
+            asked = dict(islice(bound.items(), 1, None))
+        encoded = encode(asked, sort_sets=True)
+        body, head = encoded.body, seam.head
+        if encoded.opaque:
+            body, opaque = _encoded_singly(asked)
+            head = {**head, "opaque": opaque}
         if seam.key is not None:
-            head["key"] = self._effect_key(bound)
-        if not self.observed:
+            head = {**head, "key": self._effect_key(bound)}
+        if seam.effect is not Effect.NONE:
             self._before = self._look(None)
         ordinal = bound.get("tool_call_id")
-        return Call(
+        return _make_call(
             kind=seam.kind,
             name=seam.name,
             effect=seam.effect,
             rule=seam.rule,
             head=head,
-            body=b"{" + b",".join(parts) + b"}",
+            body=body,
             media=MEDIA,
             ordinal=ordinal if type(ordinal) is str else None,
-            source=calling_line(2),
-            observed=self.observed,
+            observed=seam.effect is Effect.NONE,
         )
 
     def _effect_key(self, bound: dict[str, Any]) -> str:
@@ -251,8 +277,10 @@ class SeamCall:
     def _look(self, before: Look | None) -> Look | None:
         """Look at what the call may change; None when nothing of it can change."""
         held = self._bound.items()
-        roots = [("args." + name, value) for name, value in held if not shapes.is_one_of(type(value), _UNCHANGING)]
-        roots += self._seam.surroundings.variables()
+        roots = [("args." + name, value) for name, value in held if id(type(value)) not in _UNCHANGING_IDS]
+        surroundings = self._seam.surroundings
+        if not surroundings.empty:
+            roots += surroundings.variables()
         return Look(before).take(roots) if roots or before is not None else None
 
     def perform(self) -> Any:
@@ -288,7 +316,7 @@ class SeamCall:
                 head["undeclared"] = list(encoded.shapes)
         if self._seam.view is not None:
             head.update(self._seam.view(result))
-        return Value(encoded.body, MEDIA, changes.body, head)
+        return _make_value(encoded.body, MEDIA, changes.body, head)
 
     def _given(self, result: Any) -> str | None:
         """Name of the argument that was handed back itself, if one was and its identity can matter."""
@@ -324,6 +352,18 @@ class SeamCall:
             declared = {"args." + name: hint for name, hint in seam.hints.items()}
             reapply(outcome.changes, look, declared, seam.surroundings.assign, seam.name)
         return made, error
+
+
+def _encoded_singly(values: Mapping[str, Any]) -> tuple[bytes, dict[str, Json]]:
+    """Arguments encoded one by one, and which of them hold what that cannot be stored."""
+    parts = []
+    opaque: dict[str, Json] = {}
+    for name, value in values.items():
+        encoded = encode(value, sort_sets=True)
+        if encoded.opaque:
+            opaque[name] = list(encoded.opaque)
+        parts.append(json.dumps(name).encode() + b":" + encoded.body)
+    return b"{" + b",".join(parts) + b"}", opaque
 
 
 def _evidence(changes: Changes) -> dict[str, Json]:

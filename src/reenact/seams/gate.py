@@ -26,6 +26,10 @@ from reenact.facts.order import Tag
 _get_running_loop = asyncio._get_running_loop
 
 
+SPARED_US = 2_000_000
+"""The most that one delivery waits without its being counted."""
+
+
 class Waiter:
     """One delivery that has arrived, or may arrive, and waits for its turn.
 
@@ -86,6 +90,8 @@ class Gate(ABC):
         self.loops: dict[Any, bool] = {}
         self.nested = 0
         self._seen = (-1, 0)
+        self._worked_us = 0
+        self._spared_us = 0
         self.halted: Halt | None = None
         self.closed = False
         self._sleepers: dict[int, Callable[[], None]] = {}
@@ -126,8 +132,10 @@ class Gate(ABC):
         """Whether a delivery may go at once although others run, because holding has not helped. Locked."""
         return False
 
-    def overdue(self, waited_us: int) -> bool:
-        """Whether a delivery that has waited so long may go although others run (see ``seams.watch``)."""
+    def overdue(self, waited_us: int, worked_us: int) -> bool:
+        """Whether a delivery that has waited so long may go although others run (see ``seams.watch``).
+
+        ``worked_us`` of it the program used the processor."""
         return False
 
     def stalled(self, waited_us: int) -> None:  # noqa: B027 - only a replay has an end to find
@@ -135,7 +143,7 @@ class Gate(ABC):
 
     # --- bounds ------------------------------------------------------------------------------------------------
 
-    def look(self, now_us: int, *, still: bool = False) -> bool:
+    def look(self, now_us: int, *, still: bool = False, worked_us: int = 0, spared_us: int = 0) -> bool:
         """Let one delivery go where something runs that never rests: after the bound, or when all stand still.
 
         The watch looks every millisecond, where it is given the processor; a loop that never rests looks by itself.
@@ -143,6 +151,8 @@ class Gate(ABC):
         Args:
             now_us: Our own monotonic clock.
             still: Nothing has run since the last look: a strand blocks where no hook sees it.
+            worked_us: How much of the time since the last look the program has used the processor.
+            spared_us: How much of it is not to be counted at all.
 
         Returns:
             Whether nothing has passed since the last look, so that the next one may find it still.
@@ -151,10 +161,14 @@ class Gate(ABC):
             passes, since_us = self._seen
             if passes != self.passes:
                 self._seen = (self.passes, now_us)
+                self._worked_us = self._spared_us = 0
                 return False
+            self._spared_us = min(SPARED_US, self._spared_us + spared_us)
+            waited_us = now_us - since_us - self._spared_us
+            self._worked_us = min(waited_us, self._worked_us + worked_us)
             if self.running <= 0:
-                self.stalled(now_us - since_us)
-            elif still or self.overdue(now_us - since_us):
+                self.stalled(waited_us)
+            elif still or self.overdue(waited_us, self._worked_us):
                 running, self.running = self.running, 0
                 self.pump(settled=still, once=True)
                 self.running += running

@@ -25,7 +25,7 @@ from reenact.facts.values import describe_error, encode, restore_error
 from reenact.seams import lanes
 from reenact.seams.functions import MEDIA, SeamCall, throw
 from reenact.seams.lanes import Lane
-from reenact.seams.turns import NOW
+from reenact.seams.turns import NOW, rejoin, rejoin_cancelled
 
 T = TypeVar("T")
 HEAD = {"generator": True}
@@ -263,8 +263,9 @@ async def taped_async(tape: Taping, body: AsyncGenerator[Any, Any]) -> AsyncGene
             for turn in tape.failed(error):
                 await turn
             raise
-        except BaseException:
+        except BaseException as error:
             tape.dropped(EndKind.CANCELLED)
+            await rejoin_cancelled(error)
             raise
         await tape.begin()
         await tape.part("yield", item)
@@ -274,6 +275,7 @@ async def taped_async(tape: Taping, body: AsyncGenerator[Any, Any]) -> AsyncGene
             with tape.scope.resumed():
                 await body.aclose()
             tape.dropped(EndKind.CLOSED)
+            await rejoin()
             raise
         except BaseException as error:
             await tape.part("thrown", thrown(error))
@@ -309,6 +311,7 @@ async def played_async(play: Playing) -> AsyncGenerator[Any, Any]:
             sent = yield value
         except GeneratorExit:
             crossing.dropped()
+            await rejoin()
             raise
         except BaseException as error:
             play.agree(play.read(await crossing.part()), "thrown", thrown(error))

@@ -9,11 +9,10 @@ first call of ``fetch``. Paths are the same in a recording and its replay.
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +104,10 @@ class Lane:
         ordinal = self._ordinal(">" + _plain(name))
         return Lane(path or self.scope_path(name, ordinal), self.session, self.gate, parent=event, origin=self)
 
+    def skip_scope(self, name: str) -> str:
+        """The path of the inside of a call of this lane that nothing will run in (its answer is frozen)."""
+        return self.scope_path(name, self._ordinal(">" + _plain(name)))
+
     def scope_path(self, name: str, ordinal: int) -> str:
         """The path of the scope of this lane's ``ordinal``-th call of ``name``."""
         return f"{self.path}>{_plain(name)}#{ordinal}"
@@ -135,6 +138,7 @@ class Lane:
 _SEPARATORS = str.maketrans("/>#", "___")
 
 
+@functools.lru_cache(4096)
 def _plain(name: str) -> str:
     """A name without the characters that separate the parts of a path."""
     return name.translate(_SEPARATORS)
@@ -179,7 +183,12 @@ def listening() -> Lane | None:
     """The current lane if its crossings are to be answered; None when idle or below a transport."""
     if not _sessions:
         return None
-    lane = current()
+    lane: Lane | None
+    if _get_running_loop() is None:  # what ``current`` does, without the call: it is asked at every read of a clock
+        cell = _thread.cell
+        lane = cell.lane if cell is not None else _fallback
+    else:
+        lane = current()
     return None if lane is None or lane.below else lane
 
 
@@ -237,41 +246,58 @@ def restore_thread(before: Cell | None) -> None:
     _thread.cell = before
 
 
-def _cell() -> Cell | None:
-    loop = _get_running_loop()
-    if loop is not None:
-        task = _current_task(loop)
-        if task is None:
-            return None
-        cell: Cell | None = getattr(task, "_reenact_cell", None)
-        if cell is None:
-            cell = task._reenact_cell = Cell(None)  # type: ignore[attr-defined]
-        return cell
-    if _thread.cell is None:
-        _thread.cell = Cell(None)
-    return _thread.cell
+class Inside:
+    """Runs a block in a lane: the unit's cell and the context both say so, and are put back afterwards.
 
+    A class and no generator, because a recorded stream enters one for each of its segments.
 
-@contextmanager
-def inside(lane: Lane | None) -> Iterator[None]:
-    """Run the block in ``lane``: the unit's cell and the context both say so, and are put back afterwards."""
-    unseen_thread = _thread.cell is None and _get_running_loop() is None
-    cell = _cell()
-    before = cell.lane if cell is not None else None
-    if cell is not None:
-        cell.lane = lane
-    token = _context.set(lane)
-    try:
-        yield
-    finally:
-        if unseen_thread:  # it had no cell of its own, and must find the fallback lane again
+    Args:
+        lane: The lane; None for a block to which nobody listens.
+    """
+
+    __slots__ = ("_before", "_cell", "_lane", "_token", "_unseen_thread")
+
+    def __init__(self, lane: Lane | None) -> None:
+        self._lane = lane
+
+    def __enter__(self) -> None:
+        cell: Cell | None
+        loop = _get_running_loop()
+        if loop is None:
+            cell = _thread.cell
+            self._unseen_thread = cell is None
+            if cell is None:
+                cell = _thread.cell = Cell(None)
+        else:
+            self._unseen_thread = False
+            task = _current_task(loop)
+            cell = None if task is None else getattr(task, "_reenact_cell", None)
+            if cell is None and task is not None:
+                cell = task._reenact_cell = Cell(None)  # type: ignore[attr-defined]
+        self._cell = cell
+        self._before: Lane | None = None
+        if cell is not None:
+            self._before = cell.lane
+            cell.lane = self._lane
+        self._token = _context.set(self._lane)
+
+    def __exit__(self, *exc: object) -> None:
+        if self._unseen_thread:  # it had no cell of its own, and must find the fallback lane again
             _thread.cell = None
-        elif cell is not None:
-            cell.lane = before
+        elif self._cell is not None:
+            self._cell.lane = self._before
         try:
-            _context.reset(token)
+            _context.reset(self._token)
         except ValueError:  # the block was left in another context (a generator finalised elsewhere)
-            _context.set(before)
+            _context.set(self._before)
+
+
+inside = Inside
+
+
+def whole_process() -> bool:
+    """Whether what this process does is done for one run: a recorded program, or the only recorded block."""
+    return _sessions == 1 or _fallback is not None
 
 
 def anybody() -> bool:

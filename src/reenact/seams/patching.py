@@ -12,6 +12,7 @@ from typing import Any
 
 _done: set[tuple[int, str]] = set()
 _waiting: set[tuple[str, int]] = set()
+_owners: set[str] = set()
 
 
 def when_imported(name: str, install: Callable[[ModuleType], None]) -> None:
@@ -44,6 +45,7 @@ def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     if key in _done:
         return
     _done.add(key)
+    _owners.add(str(owner.__module__ if isinstance(owner, type) else getattr(owner, "__name__", "")))
     original = owner.__dict__[name] if isinstance(owner, type) and name in owner.__dict__ else getattr(owner, name)
     replacement: Any = make(original)
     target = replacement.__func__ if isinstance(replacement, (classmethod, staticmethod)) else replacement
@@ -58,3 +60,8 @@ def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     except (AttributeError, TypeError):
         pass
     setattr(owner, name, replacement)
+
+
+def hooked() -> frozenset[str]:
+    """Names of the modules that have a seam: those waited for, and those in which something has been replaced."""
+    return frozenset({name for name, _ in _waiting} | _owners)

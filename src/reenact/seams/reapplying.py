@@ -115,8 +115,8 @@ class _Patch:
             return type(self._made[number]), {}
         raise UnreplayableRun(
             f"a recorded call made a new {name}, and the code does not declare that type where it put it",
-            cause="records come back only through declared types",
-            next_command=f"annotate the field with {name.rsplit('.', 1)[-1]}, then: reenact replay @",
+            cause=f"records come back only through declared types: annotate the field with {name.rsplit('.', 1)[-1]}",
+            next_command="reenact replay @",
             missing=name,
         )
 

@@ -17,7 +17,6 @@ from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
 from reenact.facts.values import describe_error, encode, jsonable
 from reenact.seams import lanes
 from reenact.seams.functions import MEDIA, Seam, is_state
-from reenact.seams.http.source import calling_line
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.switchboard import begin
 from reenact.seams.turns import NOW
@@ -88,7 +87,6 @@ class Passage:
                 body=encode(state, sort_sets=True).body,
                 media=MEDIA,
                 channel=f"step/{name}",
-                source=calling_line(2),
                 observed=True,
             )
 

@@ -28,9 +28,12 @@ class Surroundings:
 
     Args:
         function: The function; anything without code of its own has no surroundings.
+
+    Attributes:
+        empty: Whether there are none.
     """
 
-    __slots__ = ("_cells", "_function", "_globals", "_names")
+    __slots__ = ("_cells", "_function", "_globals", "_names", "empty")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         code = getattr(function, "__code__", None)
@@ -41,6 +44,7 @@ class Surroundings:
         if isinstance(code, types.CodeType):
             self._cells = tuple(zip(code.co_freevars, getattr(function, "__closure__", None) or (), strict=False))
             self._names = tuple(dict.fromkeys(_global_names(code)))
+        self.empty = not (self._cells or self._names)
 
     def variables(self) -> Iterator[tuple[str, Any]]:
         """Closure cells (``cell.NAME``) and globals (``global.NAME``) that hold something a call may change."""

@@ -13,6 +13,7 @@ from typing import TypeVar
 from reenact.abc.session import Crossing
 from reenact.facts.call import Call, End, EndKind, Failure, Value
 from reenact.seams.lanes import Lane, listening
+from reenact.seams.turns import rejoin_cancelled
 
 T = TypeVar("T")
 
@@ -100,18 +101,19 @@ async def across(
     try:
         with crossing.enter():
             result = await perform()
-    except (asyncio.CancelledError, GeneratorExit):
+    except (asyncio.CancelledError, GeneratorExit) as end:
         if crossing.mode == "live":
             crossing.dropped(End(EndKind.CANCELLED))
+            await rejoin_cancelled(end)
         raise
     except BaseException as error:
-        outcome = _sealed(lane, seal, None, error)
-        if outcome is not None:
-            await crossing.settle(outcome)
+        sealed = _sealed(lane, seal, None, error)
+        if sealed is not None:
+            await crossing.settle(sealed)
         raise
-    outcome = _sealed(lane, seal, result, None)
-    if outcome is not None:
-        await crossing.settle(outcome)
+    sealed = _sealed(lane, seal, result, None)
+    if sealed is not None:
+        await crossing.settle(sealed)
     return result
 
 

@@ -49,8 +49,8 @@ def tool(
     except ValueError:
         raise UsageError(
             f"a tool has no effect {effect!r}",
-            cause="an effect is what calling it may do to the world",
-            next_command='use effect="none", effect="read" or effect="write"',
+            cause='an effect is what calling it may do to the world: "none", "read" or "write"',
+            next_command="python -m pydoc reenact.tool",
         ) from None
 
     def make(function: Callable[..., Any]) -> Seam:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from contextlib import nullcontext
 from typing import Any
 
 from reenact.facts.order import Tag
+from reenact.seams import lanes
 from reenact.seams.gate import Gate
 
 _get_running_loop = asyncio._get_running_loop
@@ -28,23 +32,25 @@ class Now:
 NOW = Now()
 
 
-class GateTurn:
+class GateTurn(ABC):
     """A turn at the gate; when it has come, ``then(number)`` gives what the turn hands over.
 
     Args:
         gate: Where to wait.
         tag: Whose turn it is.
         owned: Whether the gate counts the calling unit (a thread that nobody saw start is counted only here).
-        then: Called with the number of the delivery.
     """
 
-    __slots__ = ("gate", "owned", "tag", "then")
+    __slots__ = ("gate", "owned", "tag")
 
-    def __init__(self, gate: Gate, tag: Tag, owned: bool, then: Callable[[int | None], Any]) -> None:
+    def __init__(self, gate: Gate, tag: Tag, owned: bool) -> None:
         self.gate = gate
         self.tag = tag
         self.owned = owned
-        self.then = then
+
+    @abstractmethod
+    def then(self, number: int | None) -> Any:
+        """What the turn hands over; ``number`` is that of the delivery."""
 
     def wait(self) -> Any:
         """Wait in a thread."""
@@ -57,8 +63,55 @@ class GateTurn:
             self.gate.blocked()
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        number = yield from self.gate.take_async(self.tag)
+        try:
+            number = yield from self.gate.take_async(self.tag)
+        except asyncio.CancelledError as error:
+            yield from rejoin_cancelled(error).__await__()
+            raise
         return self.then(number)
+
+
+async def rejoin() -> None:
+    """Take a turn for a coroutine that comes back from the world with nothing in hand: it has closed a connection.
+
+    How many turns of the loop a live transport takes for that is nobody's business, and a recorded one takes none: the
+    agent's code goes on at a place in the order that both can have."""
+    lane = lanes.counted()
+    if lane is None or _get_running_loop() is None:
+        return
+    with _shielded():
+        await _Taking(lane.gate, lane.tag("j"))
+
+
+async def rejoin_cancelled(error: BaseException) -> None:
+    """``rejoin`` for a coroutine that was cancelled, whether it waited for the world or for its turn.
+
+    Whoever cancels it again meanwhile has been heard already. Does nothing for any other ``error``."""
+    if not isinstance(error, asyncio.CancelledError):
+        return
+    try:
+        await rejoin()
+    except asyncio.CancelledError:
+        pass
+
+
+class _Taking:
+    """A bare turn, which may be cancelled without more ado."""
+
+    __slots__ = ("gate", "tag")
+
+    def __init__(self, gate: Gate, tag: Tag) -> None:
+        self.gate = gate
+        self.tag = tag
+
+    def __await__(self) -> Generator[Any, Any, int]:
+        return self.gate.take_async(self.tag)
+
+
+def _shielded() -> Any:
+    """A cancelled scope of anyio cancels whatever is awaited in it, again and again."""
+    anyio = sys.modules.get("anyio")
+    return anyio.CancelScope(shield=True) if anyio is not None else nullcontext()
 
 
 def parent_path(path: str) -> tuple[str, bool]:

@@ -8,6 +8,7 @@ gate's own bound has passed (a busy strand, a spinning wait).
 from __future__ import annotations
 
 import _thread
+import importlib._bootstrap
 import os
 import threading
 import time
@@ -23,6 +24,10 @@ _own_ns = time.thread_time_ns
 LOOK_US = 1_000
 QUIET_NS = 200_000
 """Processor time the other threads may have used between two looks for a closer look to be worth its price."""
+_imports_under_way = getattr(importlib._bootstrap, "_module_locks", {})
+"""CPython's own list: an SDK that a thread imports can take a second of the processor, and nobody spins there."""
+WORKING = 5
+"""One part in so many of the time between two looks spent on the processor counts as computing."""
 STILL_US = 50_000
 """Without ``/proc``, a gate that makes no progress for this long counts as still."""
 
@@ -67,7 +72,7 @@ class Watch:
     def _run(self) -> None:
         lanes.adopt_thread(None)
         me = threading.get_native_id()
-        others_ns = 0
+        others_ns, now_ns = 0, _mono_ns()
         while True:
             with self._lock:
                 gates = list(self._gates.items())
@@ -78,14 +83,20 @@ class Watch:
                 continue
             self._bell.acquire(timeout=LOOK_US / 1e6)
             before_ns, others_ns = others_ns, _process_ns() - _own_ns()
-            quiet = others_ns - before_ns < QUIET_NS  # reading /proc against a busy interpreter takes 0.1 s and more
+            then_ns, now_ns = now_ns, _mono_ns()
+            used_ns = others_ns - before_ns
+            quiet = used_ns < QUIET_NS  # reading /proc against a busy interpreter takes 0.1 s and more
             picture = self._picture(me) if self._picture is not None and quiet else None
+            runs = used_ns * WORKING > now_ns - then_ns or (quiet and self._picture is not None and picture is None)
+            worked_us = (now_ns - then_ns) // 1000 if runs else 0
             for gate, state in gates:
-                self._look(gate, state, picture)
+                self._look(gate, state, picture, worked_us)
             del gates, gate, state  # while asleep, nothing of a run that has ended is kept
 
-    def _look(self, gate: Gate, state: _State, picture: object) -> None:
-        """One look at one gate; it is forgotten here when it needs no more looks."""
+    def _look(self, gate: Gate, state: _State, picture: object, worked_us: int) -> None:
+        """One look at one gate; it is forgotten here when it needs no more looks.
+
+        What the processor did is put down to a gate's own program only where no other run shares it."""
         now_us = _mono_ns() // 1000
         with gate.lock:
             if gate.closed or not (gate.waiting or (gate.virtual and gate.running <= 0)):
@@ -96,7 +107,10 @@ class Watch:
             still = picture is not None and picture == before
             if self._picture is None:
                 still = now_us - state.since_us > STILL_US
-            if not gate.look(now_us, still=still):
+            if not lanes.whole_process():
+                worked_us = 0
+            spared_us = worked_us if _imports_under_way else 0
+            if not gate.look(now_us, still=still, worked_us=worked_us - spared_us, spared_us=spared_us):
                 state.since_us = now_us
 
 

@@ -6,7 +6,7 @@ import _thread
 
 from reenact.facts.dialects import stateless_model_request
 from reenact.facts.policy import Policy
-from reenact.seams import clock, entropy, http, strands
+from reenact.seams import clock, entropy, http, machine, strands
 from reenact.seams.http.exchange import stateless_tests
 
 _lock = _thread.allocate_lock()
@@ -27,13 +27,15 @@ def install() -> None:
 
 
 def begin() -> None:
-    """A session begins: the clocks and the entropy follow it."""
+    """A session begins: the clocks, the entropy and the machine's name follow it."""
     clock.install()
     entropy.install()
+    machine.install()
 
 
 def end() -> None:
     """A session ends; after the last one the clocks are the system's again."""
+    machine.remove()
     entropy.remove()
     clock.remove()
 

@@ -11,9 +11,12 @@ from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
+from zlib import crc32
 
 from reenact.store.connection import Reading
 from reenact.store.payloads import KeyedHash
+from reenact.store.rows import damaged
+from reenact.store.schema import LOW
 from reenact.store.streams import FIRST_LINK, Chunk, parts_of
 
 Segment = tuple[int | None, int, bytes]
@@ -95,16 +98,22 @@ class AmbientRows:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._pages: dict[int, tuple[int, int, dict[int, list[tuple[str, bytes, int]]]]] = {}
+        self._pages: dict[int, AmbientPage] = {}
 
-    def rows(self, strand: int, position: int) -> list[tuple[str, bytes, int]]:
-        """(source, pack, check sum) of one lane since one position, in order."""
+    def packs(self, strand: int, position: int) -> dict[str, bytes]:
+        """The packs of one lane since one position, by source.
+
+        Raises:
+            StoreError: One of them is not what was written.
+        """
         page = self._pages.get(strand)
-        if page is None or not page[0] <= position < page[1]:
+        if page is None or not page.first <= position < page.end:
             page = self._read(strand, position)
-        return page[2].get(position, [])
+        if position in page.damaged:
+            raise damaged(f"an ambient read ({page.damaged[position]}) at {position} of a lane")
+        return page.packs.get(position) or {}
 
-    def _read(self, strand: int, position: int) -> tuple[int, int, dict[int, list[tuple[str, bytes, int]]]]:
+    def _read(self, strand: int, position: int) -> AmbientPage:
         rows = self._reading.rows(
             "SELECT position, source, data, crc FROM ambient WHERE strand = ? AND position >= ? "
             "ORDER BY position, n LIMIT ?",
@@ -119,11 +128,29 @@ class AmbientRows:
                     (strand, position),
                 )
                 end = position + 1
-        found: dict[int, list[tuple[str, bytes, int]]] = {}
-        for at, source, data, crc in rows:
-            if at < end:
-                found.setdefault(at, []).append((source, data, crc))
         if len(self._pages) >= _STRANDS:
             self._pages.clear()
-        page = self._pages[strand] = (position, end, found)
+        page = self._pages[strand] = AmbientPage(position, end)
+        low = strand & LOW
+        for at, source, data, crc in rows:
+            if at >= end:
+                break
+            packs = page.packs.get(at)
+            if packs is None:
+                packs = page.packs[at] = {}
+            packs[source] = packs[source] + data if source in packs else data
+            if crc32(data, low) != crc:
+                page.damaged[at] = source
         return page
+
+
+class AmbientPage:
+    """The ambient reads of one lane from one position to another: packs by position and source."""
+
+    __slots__ = ("damaged", "end", "first", "packs")
+
+    def __init__(self, first: int, end: int) -> None:
+        self.first = first
+        self.end = end
+        self.packs: dict[int, dict[str, bytes]] = {}
+        self.damaged: dict[int, str] = {}

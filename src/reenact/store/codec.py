@@ -14,6 +14,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Fidelity, Json, Kind, Outcome, Value
+from reenact.facts.making import maker
 from reenact.facts.run import Entry, Run, Status, Totals
 
 dump = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
@@ -24,6 +25,9 @@ load = json.loads
 KINDS = {str(each): each for each in Kind}
 EFFECTS = {str(each): each for each in Effect}
 FIDELITIES = {str(each): each for each in Fidelity}
+_make_call = maker(Call)
+_make_value = maker(Value)
+_EOF = End(EndKind.EOF)
 _STRENGTH = {each: rank for rank, each in enumerate(Fidelity)}
 _RUN_FIELDS = {each.name for each in fields(Run)}
 _ENTRY_FIELDS = {each.name for each in fields(Entry)}
@@ -102,7 +106,7 @@ def pack_end(end: End) -> Json:
 
 def unpack_end(data: Json) -> End:
     """The end of ``pack_end``."""
-    return End(EndKind(data[0]), unpack_error(data[1]))
+    return _EOF if data == ["eof", None] else End(EndKind(data[0]), unpack_error(data[1]))
 
 
 def pack_call(call: Call) -> list[Json]:
@@ -124,7 +128,7 @@ def pack_call(call: Call) -> list[Json]:
 def unpack_call(data: list[Json]) -> Call:
     """The call of ``pack_call``; its body is empty."""
     kind, name, effect, rule, head, media, channel, ordinal, source, observed = data
-    return Call(KINDS[kind], name, EFFECTS[effect], rule, head, b"", media, channel, ordinal, source, observed)
+    return _make_call(KINDS[kind], name, EFFECTS[effect], rule, head, b"", media, channel, ordinal, source, observed)
 
 
 def pack_settled(outcome: Outcome) -> list[Json]:
@@ -141,7 +145,7 @@ def unpack_settled(data: list[Json]) -> Value | Failure:
     form, what, changes, head = data
     altered = changes.encode() if type(changes) is str else b64decode(changes[0])
     if form == "v":
-        return Value(b"", what, altered, head)
+        return _make_value(b"", what, altered, head)
     return Failure(_error(what), altered, head)
 
 

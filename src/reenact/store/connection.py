@@ -45,7 +45,7 @@ def explain(error: sqlite3.Error, place: str) -> StoreError:
         )
     if code in _FULL:
         return StoreError(
-            f"{place} cannot be written: {text}", cause="the disk is full, or fails", next_command="reenact stats"
+            f"{place} cannot be written: {text}", cause="the disk is full, or fails", next_command="df -h"
         )
     if isinstance(error, sqlite3.OperationalError) and "unable to open" in text:
         return StoreError(
@@ -59,7 +59,7 @@ def explain(error: sqlite3.Error, place: str) -> StoreError:
             cause="this user may only read it, or its directory",
             next_command="reenact config",
         )
-    return StoreError(f"{place} is damaged: {text}", cause="the file was changed or cut", next_command="reenact fsck")
+    return StoreError(f"{place} is damaged: {text}", cause="the file was changed or cut", next_command="reenact config")
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from reenact.errors import BlobCorrupt
+from reenact.facts.ids import tail
 
 DIGEST_SIZE = 16
 RAW, ZLIB = range(2)
@@ -123,7 +124,7 @@ def corrupt(digest: str, found: str, *, run: str = "", event: int | None = None)
     return BlobCorrupt(
         f"payload {digest[:12]}{place(run, event)} is corrupt",
         cause="the store's file was changed or cut after it was written",
-        next_command="reenact fsck",
+        next_command=f"reenact show {tail(run)}" if run else "reenact ls",
         digest=digest,
         found=found,
         run=run,

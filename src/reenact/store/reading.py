@@ -11,6 +11,7 @@ from zlib import crc32
 from reenact.errors import BlobMissing, StoreError
 from reenact.facts.call import Json, Stream
 from reenact.facts.event import Event, LaneFact, Payload
+from reenact.facts.ids import tail
 from reenact.facts.order import Delivery, unpack
 from reenact.facts.run import Run
 from reenact.store.ahead import AmbientRows, ShortStreams
@@ -23,18 +24,19 @@ from reenact.store.rows import damaged, event_of, parsed, sum_of
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT
 from reenact.store.streams import FIRST_LINK, Chunk, Part, parts_of, said_of
 
-PAGE = 256
+PAGE = 128
 """Most rows fetched at a time; the first page of a walk is smaller, for those who want one row."""
 
 _FIRST_PAGE = 16
+_MADE_AT_ONCE = 16
 _CHUNK_PAGE = 8
 _SMALL = 4096
 _CACHED = 1024
 
 _EVENT = f"""
 SELECT e.id, l.path, e.asked, e.asked_crc, e.came, e.came_crc, s.ended, s.crc, s.digest,
-  q.digest, q.codec, CASE WHEN length(q.data) <= {_SMALL} THEN q.data END,
-  a.digest, a.codec, CASE WHEN length(a.data) <= {_SMALL} THEN a.data END
+  q.codec, CASE WHEN length(q.data) <= {_SMALL} THEN q.data END,
+  a.codec, CASE WHEN length(a.data) <= {_SMALL} THEN a.data END
 FROM event e LEFT JOIN lane l ON l.id = e.strand LEFT JOIN stream s ON s.id = e.id
   LEFT JOIN payload q ON q.id = e.request LEFT JOIN payload a ON a.id = e.answer
 """
@@ -67,6 +69,7 @@ class SqliteRecording:
         self._bodies: dict[str, tuple[int, bytes]] = {}
         self._strands: dict[str, int] = {}
         self._ended: dict[int, tuple[bytes, int]] = {}
+        self._fetch_notes = self._notes
         self._ambient = AmbientRows(reading)
         self._short = ShortStreams(reading, hasher)
         self._lane_sql, self._lane_values = _below(run.lane)
@@ -145,16 +148,20 @@ class SqliteRecording:
         return None if row[0] is None else row[0] & LOW
 
     def _page(self, rows: list[Any]) -> Iterator[Event]:
-        """The events of some rows, made in one go: in the small steps of a replay each would find cold caches."""
-        self._forget(len(rows))
-        found: list[Event] = []
-        try:
-            for row in rows:
-                found.append(self._event(row))
-        except StoreError:  # of the row that is damaged, and only when it is reached
+        """The events of some rows, a few in one go: one by one each would find cold caches between the small steps of a
+        replay, and a whole page of them would live long enough for the collector of garbage to go through them again
+        and again."""
+        for at in range(0, len(rows), _MADE_AT_ONCE):
+            some = rows[at : at + _MADE_AT_ONCE]
+            self._forget(len(some))
+            found: list[Event] = []
+            try:
+                for row in some:
+                    found.append(self._event(row))
+            except StoreError:  # of the row that is damaged, and only when it is reached
+                yield from found
+                raise
             yield from found
-            raise
-        yield from found
 
     def _forget(self, coming: int) -> None:
         """Make room for what comes with so many events, before them: what they bring is wanted next."""
@@ -164,25 +171,18 @@ class SqliteRecording:
             self._ended.clear()
 
     def _event(self, row: tuple[Any, ...]) -> Event:
-        (
-            address, path, asked_text, asked_crc, came_text, came_crc, ended_text, ended_crc, stream_digest,
-            q_digest, q_codec, q_data, a_digest, a_codec, a_data,
-        ) = row  # fmt: skip
-        asked = parsed(address, asked_text, asked_crc)
-        came = None if came_text is None else parsed(address, came_text, came_crc)
-        ended = None
-        if ended_text is not None:
-            ended = (parsed(address, ended_text, ended_crc), stream_digest.hex())
-            self._ended[address] = (stream_digest, ended[0][4])
-        if q_data is not None:
-            self._bodies[q_digest.hex()] = (q_codec, q_data)
-        if a_data is not None:
-            self._bodies[a_digest.hex()] = (a_codec, a_data)
-        attributes = Attributes(self._notes, address)
-        event = event_of(self._run.id, address, path or f"?{address & LOW}", asked, came, ended, attributes)
-        outcome = event.outcome
-        if type(outcome) is Stream and outcome.end is None:
-            return self._open_stream(event)
+        address = row[0]
+        event = event_of(self._run.id, row[:9], Attributes(self._fetch_notes, address))
+        q_codec, q_data, a_codec, a_data = row[9:]
+        if q_data is not None and event.request is not None:
+            self._bodies[event.request.digest] = (q_codec, q_data)
+        answer, outcome = event.answer, event.outcome
+        if type(outcome) is Stream:
+            if outcome.end is None:
+                return self._open_stream(event)
+            self._ended[address] = (row[8], outcome.size)
+        elif a_data is not None and answer is not None:
+            self._bodies[answer.digest] = (a_codec, a_data)
         return event
 
     def _open_stream(self, event: Event) -> Event:
@@ -366,12 +366,7 @@ class SqliteRecording:
         strand = self._strand(lane)
         if strand is None:
             return {}
-        found: dict[str, bytes] = {}
-        for source, data, crc in self._ambient.rows(strand, position):
-            if crc32(data, strand & LOW) != crc:
-                raise damaged(f"an ambient read ({source}) of run {self._run.id}, lane {lane}")
-            found[source] = found[source] + data if source in found else data
-        return found
+        return self._ambient.packs(strand, position)
 
     # --- the rest ----------------------------------------------------------------------------------------------
 
@@ -458,7 +453,7 @@ def missing(digest: str, run: str = "", event: int | None = None) -> BlobMissing
     return BlobMissing(
         f"payload {digest[:12]}{place(run, event)} is missing",
         cause="a row of the store's file was removed",
-        next_command="reenact fsck",
+        next_command=f"reenact show {tail(run)}" if run else "reenact ls",
         digest=digest,
         run=run,
         event=event,

@@ -14,17 +14,19 @@ from typing import Any
 from zlib import crc32
 
 from reenact.errors import StoreError
-from reenact.facts.call import End, Fidelity, Json, Outcome, Stream
+from reenact.facts.call import Call, End, Fidelity, Json, Outcome, Stream
 from reenact.facts.event import Event, Payload
+from reenact.facts.making import maker
 from reenact.facts.record import CallIssued, CallSettled, HeadArrived
 from reenact.store.codec import (
+    EFFECTS,
     FIDELITIES,
+    KINDS,
     dump,
     joined,
     pack_call,
     pack_end,
     pack_settled,
-    unpack_call,
     unpack_end,
     unpack_settled,
     weaker,
@@ -34,7 +36,11 @@ from reenact.store.schema import LOW
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # missing in the stubs
 """``json.loads`` without what it does for other kinds of input: 0.5 µs less."""
 
-_CALL_AT = 7
+_make_call = maker(Call)
+_make_event = maker(Event)
+_make_payload = maker(Payload)
+_make_stream = maker(Stream)
+
 _FORM_AT = 6
 
 
@@ -86,7 +92,7 @@ def sum_of(address: int, text: str) -> int:
     return crc32(text.encode(), address & LOW)
 
 
-def parsed(address: int, text: str, crc: int) -> list[Json]:
+def parsed(address: int, text: str, crc: int | None) -> list[Json]:
     """A column's list, checked.
 
     Raises:
@@ -103,54 +109,58 @@ def damaged(what: str) -> StoreError:
     return StoreError(
         f"{what} is damaged: its row does not agree with its check sum",
         cause="the store's file was changed or cut after it was written",
-        next_command="reenact fsck",
+        next_command="reenact ls",
     )
 
 
-def event_of(
-    run: str,
-    address: int,
-    lane: str,
-    asked: list[Json],
-    came: list[Json] | None,
-    ended: tuple[list[Json], str] | None,
-    attributes: Mapping[str, Any],
-) -> Event:
+Columns = tuple[int, str | None, str, int, str | None, int | None, str | None, int | None, bytes | None]
+"""Address and lane of an event; its three columns, each with its check sum; the digest of its stream."""
+
+
+def event_of(run: str, columns: Columns, attributes: Mapping[str, Any]) -> Event:
     """The event of its columns; a stream that is still open has the size 0 here.
+
+    One function for all of it: a replay makes each of its events here.
 
     Args:
         run: Id of the run.
-        address: Of the row.
-        lane: Path of its lane.
-        asked, came: The parsed columns.
-        ended: The parsed column of its stream, and the stream's digest.
+        columns: Its columns.
         attributes: Its evidence.
+
+    Raises:
+        StoreError: A column is not what was written.
     """
-    position, parent, issued_us, fidelity_word, remark, digest, size = asked[:_CALL_AT]
-    call = unpack_call(asked[_CALL_AT:])
+    address, path, asked, asked_crc, came, came_crc, ended, ended_crc, stream_digest = columns
+    (
+        position, parent, issued_us, fidelity_word, remark, digest, size,
+        kind, name, effect, rule, head, media, channel, ordinal, source, observed,
+    ) = parsed(address, asked, asked_crc)  # fmt: skip
+    call = _make_call(KINDS[kind], name, EFFECTS[effect], rule, head, b"", media, channel, ordinal, source, observed)
     fidelity = FIDELITIES[fidelity_word]
-    request = Payload(digest, size, call.media) if size else None
+    request = _make_payload(digest, size, media) if size else None
     outcome: Outcome | None = None
     answer = first_us = ended_us = delivery = None
     if came is not None:
-        at_us, delivery, word, said, digest, size, form = came[:7]
+        settled = parsed(address, came, came_crc)
+        at_us, delivery, word, said, digest, size, form, what = settled[:8]
         if word != fidelity_word or said:
             fidelity, remark = weaker(fidelity, FIDELITIES[word]), joined(remark, said)
         if form == "s":
             first_us = at_us
-            outcome = Stream(came[7], None)
+            outcome = _make_stream(what, None)
         else:
             ended_us = at_us
-            outcome = unpack_settled(came[_FORM_AT:])
+            outcome = unpack_settled(settled[_FORM_AT:])
             if size:
-                answer = Payload(digest, size, came[7] if form == "v" else "")
-    if ended is not None and (outcome is None or isinstance(outcome, Stream)):
-        ended_us, _, word, said, size, segments, end = ended[0]
-        fidelity, remark = weaker(fidelity, FIDELITIES[word]), joined(remark, said)
-        outcome = Stream(outcome.head if outcome is not None else {}, unpack_end(end), size, segments)
+                answer = _make_payload(digest, size, what if form == "v" else "")
+    if ended is not None and stream_digest is not None and (outcome is None or type(outcome) is Stream):
+        ended_us, _, word, said, size, segments, end = parsed(address, ended, ended_crc)
+        if word != fidelity_word or said:
+            fidelity, remark = weaker(fidelity, FIDELITIES[word]), joined(remark, said)
+        outcome = _make_stream(outcome.head if outcome is not None else {}, unpack_end(end), size, segments)
         if size:
-            answer = Payload(ended[1], size)
-    return Event(
-        run, address & LOW, lane, position, parent, call, request, outcome, answer, issued_us, first_us, ended_us,
-        delivery, "", fidelity, remark, attributes,
+            answer = _make_payload(stream_digest.hex(), size)
+    return _make_event(
+        run, address & LOW, path or f"?{address & LOW}", position, parent, call, request, outcome, answer, issued_us,
+        first_us, ended_us, delivery, "", fidelity, remark, attributes,
     )  # fmt: skip

@@ -330,7 +330,7 @@ class SqliteStore(Views):
             raise StoreError(
                 f"{self.path.name} does not say what it is",
                 cause="it is damaged, or another program made the file",
-                next_command="reenact fsck",
+                next_command="reenact config",
             ) from None
         self._indexed = False
         if "words_index" in names:

@@ -58,7 +58,7 @@ def check_writable(found: Format, place: str, *, ours: int = WRITTEN) -> None:
         raise StoreError(
             f"{place} is written in store format {found.written} and is open for reading only",
             cause=f"this version of reenact writes format {ours}",
-            next_command="reenact migrate",
+            next_command="reenact --store sqlite:///runs.db record -- python agent.py",
             written=found.written,
         )
     if found.written > ours:
@@ -121,7 +121,7 @@ def read_format(connection: sqlite3.Connection) -> Format:
         raise StoreError(
             "the store does not say which format it is written in",
             cause="it is damaged, or another program made the file",
-            next_command="reenact fsck",
+            next_command="reenact config",
         ) from None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 from zlib import crc32
 
@@ -138,6 +139,7 @@ class _Batch:
         self._ambient: list[tuple[int, int, int, str, bytes, int]] = []
         self._deliveries: list[Delivery] = []
         self._printed: list[Printed] = []
+        self._notes: list[tuple[int, str, int, str, str | None, bytes | None, int]] = []
         self._connection: sqlite3.Connection = None  # type: ignore[assignment]  # given by write()
 
     def write(self, connection: sqlite3.Connection, records: Sequence[Record]) -> None:
@@ -153,6 +155,13 @@ class _Batch:
         self._write_printed()
         if self._ambient:
             connection.executemany("INSERT INTO ambient VALUES (?, ?, ?, ?, ?, ?)", self._ambient)
+        if self._notes:
+            connection.executemany(
+                "INSERT INTO note(owner, name, n, fidelity, value, digest, crc) VALUES (?, ?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT(owner, name) DO UPDATE SET fidelity = excluded.fidelity, value = excluded.value, "
+                "digest = excluded.digest, crc = excluded.crc",
+                self._notes,
+            )
         if self._lanes:
             connection.executemany("INSERT INTO lane(id, path, parent, kind) VALUES (?, ?, ?, ?)", self._lanes)
 
@@ -257,12 +266,7 @@ class _Batch:
             _, digest = self._state.payloads.keep(self._connection, text.encode(), f"note:{name}")
             text = None
         self._serial += 1
-        self._connection.execute(
-            "INSERT INTO note(owner, name, n, fidelity, value, digest, crc) VALUES (?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT(owner, name) DO UPDATE SET fidelity = excluded.fidelity, value = excluded.value, "
-            "digest = excluded.digest, crc = excluded.crc",
-            (owner, name, self._serial, fidelity.value, text, digest, crc),
-        )
+        self._notes.append((owner, name, self._serial, fidelity.value, text, digest, crc))
 
     def _ambient_read(self, record: AmbientRead) -> None:
         self._serial += 1
@@ -315,15 +319,16 @@ class _Batch:
             )
 
     def _write_streams(self) -> None:
-        connection = self._connection
+        """Write what arrived of streams, and the ends of those that ended: one statement for all of them each."""
         hasher = self._state.hasher
-        for stream in self._streams.values():
-            if stream is not None and stream.pending:
-                connection.executemany(
-                    "INSERT INTO chunk(event, n, codec, size, said, segments, data, digest) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    stream.cut(hasher),
-                )
+        open_ones = [stream for stream in self._streams.values() if stream is not None and stream.pending]
+        if open_ones:
+            self._connection.executemany(
+                "INSERT INTO chunk(event, n, codec, size, said, segments, data, digest) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                chain.from_iterable([stream.cut(hasher) for stream in open_ones]),
+            )
+        rows = []
         for record in self._ended:
             ended = self._streams[record.event]
             if ended is None:
@@ -332,11 +337,12 @@ class _Batch:
             text = ended_row(
                 record.at_us, record.delivery, ended.fidelity, ended.remark, ended.size, ended.segments, record.end
             )
-            connection.execute(
-                "INSERT OR IGNORE INTO stream(id, digest, ended, crc) VALUES (?, ?, ?, ?)",
-                (address, ended.whole.digest(), text, sum_of(address, text)),
-            )
+            rows.append((address, ended.whole.digest(), text, sum_of(address, text)))
             self._streams[record.event] = None
+        if rows:
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO stream(id, digest, ended, crc) VALUES (?, ?, ?, ?)", rows
+            )
 
     def _write_order(self) -> None:
         deliveries = self._deliveries

@@ -76,7 +76,7 @@ def reference(text: str) -> Reference:
     if found.run.startswith("@golden/"):
         raise UsageError(
             f"{found.run}: references to a golden are not available yet in this version",
-            cause="goldens come with `reenact golden`",
+            cause="goldens come with a later version",
             next_command="reenact ls",
         )
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import traceback
 
@@ -46,8 +47,11 @@ def report(error: BaseException) -> int:
         return error.exit_code
     click.echo(f"reenact: unexpected {type(error).__name__}: {error}", err=True)
     if not debug:
-        click.echo("  likely cause: a fault in reenact itself", err=True)
-        click.echo("  next: run the same with REENACT_DEBUG=1 and report what it prints", err=True)
+        click.echo(
+            "  likely cause: a fault in reenact itself; report what the same command prints with its traceback",
+            err=True,
+        )
+        click.echo(f"  next: REENACT_DEBUG=1 reenact {shlex.join(sys.argv[1:])}", err=True)
     return INTERNAL
 
 

@@ -104,12 +104,7 @@ COMMANDS: tuple[Entry, ...] = (
         "experiment DATASET --candidate NAME:k=v,… [--repeat N] [--threshold EXPR] [--on ray://…]: every row on every "
         "candidate, row by row; DATASET is goldens, or --where EXPR, or --session S.",
     ),
-    Entry(
-        "kit",
-        _TEST,
-        "what a replay needs, present and missing",
-        "kit REF [--json]: the replay kit in three buckets, present, missing and how to capture, with a verdict.",
-    ),
+    Entry("kit", _TEST, "what a replay needs, present and missing"),
     Entry(
         "triage",
         _TEST,
@@ -167,12 +162,7 @@ COMMANDS: tuple[Entry, ...] = (
         "migrate: an old store to this version's format, with a backup.",
     ),
     Entry("stats", _STORE, "sizes and counts of the store", "stats: sizes and counts of the store."),
-    Entry(
-        "doctor",
-        _PROJECT,
-        "what would be captured here, and what not",
-        "doctor: what would be captured here, what not, and how to fix it.",
-    ),
+    Entry("doctor", _PROJECT, "what would be captured here, and what not"),
     Entry("config", _PROJECT, "each setting, its value and its origin"),
     Entry("init", _PROJECT, "set a project up"),
     Entry("demo", _PROJECT, "the guided tour"),

@@ -59,6 +59,15 @@ class Boot:
         self._write("mode", str(instructions.get("mode", "")))
         self._write("instructions.json", json.dumps({**instructions, "place": str(self.place), "restore": restore}))
 
+    def leave(self, name: str, text: str) -> None:
+        """Leave something for the child in the private directory; it sees all of it or nothing. Any thread may."""
+        partial = self.place / f"{name}.partial"
+        try:
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(self.place / name)
+        except OSError:  # the directory is gone: the program has ended
+            return
+
     def _write(self, name: str, text: str) -> None:
         (self.place / name).write_text(text, encoding="utf-8")
 

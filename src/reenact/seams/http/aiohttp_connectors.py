@@ -20,6 +20,7 @@ from reenact.seams.http.aiohttp_exchanges import FrozenExchange, Held, LiveExcha
 from reenact.seams.http.errors import Roles
 from reenact.seams.http.exchange import CANCELLED
 from reenact.seams.lanes import Lane, listening
+from reenact.seams.turns import rejoin_cancelled
 
 TRIGGERS: tuple[str, ...] = ("aiohttp.connector",)
 
@@ -120,8 +121,9 @@ async def _perform(lane: Lane, crossing: Live, roles: Roles, connect: Any) -> An
         if outcome is not None:
             await crossing.settle(outcome)
         raise
-    except BaseException:
+    except BaseException as error:
         crossing.dropped(CANCELLED)
+        await rejoin_cancelled(error)
         raise
 
 

@@ -21,6 +21,7 @@ from reenact.seams.http.errors import Roles
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
 from reenact.seams.http.wire import Player, Recorder
 from reenact.seams.lanes import Lane, inside
+from reenact.seams.turns import rejoin_cancelled
 
 _AHEAD = 1 << 18  # bytes that may wait for the agent before the peer is told to pause
 _UPGRADED = 101
@@ -158,13 +159,17 @@ class LiveExchange:
             if wanting.exception() is not None:
                 return
             self._waiter = self._protocol._loop.create_future()
-            with self._crossing.enter():
-                self._own.arm_timeout(self._protocol)
-                try:
-                    await self._waiter
-                finally:
-                    self._waiter = None
-                    self._protocol._drop_timeout()
+            try:
+                with self._crossing.enter():
+                    self._own.arm_timeout(self._protocol)
+                    try:
+                        await self._waiter
+                    finally:
+                        self._waiter = None
+                        self._protocol._drop_timeout()
+            except asyncio.CancelledError as error:
+                await rejoin_cancelled(error)
+                raise
         item = self._inbox.popleft()
         if isinstance(item, Lost):
             end = EOF if item.error is None else exchange.broken(self._lane, item.error, self._roles)
@@ -261,7 +266,7 @@ class FrozenExchange:
                 fault = UnreplayableRun(
                     "an HTTP connection that became something else cannot be replayed",
                     cause="a websocket or another upgrade, which is recorded up to its handshake only",
-                    next_command="reenact doctor",
+                    next_command="reenact replay @ --events",
                     missing="upgraded connection",
                 )
                 self._lane.session.fault(fault)

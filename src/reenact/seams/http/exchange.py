@@ -8,9 +8,9 @@ from typing import Any, Final, TypeVar
 from reenact.abc.session import Frozen, Live
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Kind
+from reenact.facts.making import maker
 from reenact.seams import switchboard
 from reenact.seams.http import errors
-from reenact.seams.http.source import calling_line
 from reenact.seams.lanes import Lane
 
 T = TypeVar("T")
@@ -22,6 +22,7 @@ EOF = End(EndKind.EOF)
 CLOSED = End(EndKind.CLOSED)
 CANCELLED = End(EndKind.CANCELLED)
 
+_make_call = maker(Call)
 _READING = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 StatelessRule = Callable[[str, str, bytes], bool]
@@ -76,7 +77,7 @@ def describe(method: str, url: str, headers: list[list[str]], body: bytes, trans
         if len(header) == 12 and header.lower() == "content-type":
             media = value
             break
-    return Call(
+    return _make_call(
         Kind.HTTP,
         name,
         effect_of(method, url, body),
@@ -86,7 +87,6 @@ def describe(method: str, url: str, headers: list[list[str]], body: bytes, trans
         media,
         name,
         None,
-        calling_line(3),
     )
 
 
@@ -143,7 +143,7 @@ def revive(lane: Lane, outcome: Any, roles: errors.Roles | None = None) -> BaseE
             raise UnreplayableRun(
                 "an HTTP exchange has no recorded answer that a client could be given",
                 cause="its exception could not be described when it was recorded",
-                next_command="reenact fsck",
+                next_command="reenact replay @ --events",
                 missing="outcome",
             )
         return errors.rebuild(fact, roles)

@@ -8,6 +8,7 @@ authentication, decoding and elapsed time stay the client's own work.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -19,6 +20,7 @@ from reenact.seams import patching
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
 from reenact.seams.lanes import Lane, listening
+from reenact.seams.turns import rejoin, rejoin_cancelled
 
 TRIGGERS: tuple[str, ...] = ("httpx", "httpx2")
 
@@ -226,8 +228,9 @@ class _AsyncCrossed(_Crossing):
             if outcome is not None:
                 await crossing.settle(outcome)
             raise
-        except BaseException:
+        except BaseException as error:
             crossing.dropped(CANCELLED)
+            await rejoin_cancelled(error)
             raise
         noted = self._noted(response)
         if noted is None:
@@ -244,7 +247,7 @@ class _AsyncCrossed(_Crossing):
                 await crossing.end(EOF)
         except BaseException:
             crossing.dropped(CANCELLED)
-            await response.aclose()
+            await response.aclose()  # takes its turn
             raise
         return response
 
@@ -334,6 +337,11 @@ class _RecordedAsync:
                         part = await source.__anext__()
                 except StopAsyncIteration:
                     break
+                except asyncio.CancelledError as error:
+                    crossing.dropped(CANCELLED)
+                    await self._leave(source)
+                    await rejoin_cancelled(error)
+                    raise
                 except Exception as error:
                     await crossing.end(exchange.broken(self._lane, error))
                     raise
@@ -343,20 +351,24 @@ class _RecordedAsync:
             await crossing.end(EOF)
         except GeneratorExit:
             crossing.dropped(CLOSED)
+            await self._leave(source)
             raise
         except BaseException:
             crossing.dropped(CANCELLED)
             raise
-        finally:
-            aclose = getattr(source, "aclose", None)
-            if aclose is not None:
-                with enter():
-                    await aclose()
+        await self._leave(source)
+
+    async def _leave(self, source: Any) -> None:
+        aclose = getattr(source, "aclose", None)
+        if aclose is not None:
+            with self._crossing.enter():
+                await aclose()
 
     async def aclose(self) -> None:
         self._crossing.dropped(CLOSED)
         with self._crossing.enter():
             await self._inner.aclose()
+        await rejoin()
 
     def __del__(self) -> None:
         self._crossing.dropped(CLOSED)
@@ -407,6 +419,7 @@ class _PlayedAsync:
 
     async def aclose(self) -> None:
         self._crossing.dropped()
+        await rejoin()
 
     def __del__(self) -> None:
         self._crossing.dropped()

@@ -6,6 +6,9 @@ import os
 import sys
 import sysconfig
 
+from reenact.facts.call import Call
+from reenact.facts.making import maker
+
 _paths = sysconfig.get_paths()
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _LIBRARIES = tuple(
@@ -17,6 +20,7 @@ _TYPED = ("<string>", "<stdin>", "<ipython")
 
 _ours = os.path.join(_OURS, "")
 _known: dict[str, bool] = {}
+_make_call = maker(Call)
 
 
 def is_agents(filename: str) -> bool:
@@ -47,3 +51,17 @@ def calling_line(skip: int = 1) -> str | None:
             return f"{filename}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return None
+
+
+def located(call: Call) -> Call:
+    """The call with the line of the agent's code that is making it; for the ``decide`` of a session, at once.
+
+    A seam leaves it out: looking for it costs as much as all the rest of describing a call, and a replay asks for it
+    only at a divergence.
+    """
+    if call.source is not None:
+        return call
+    return _make_call(
+        call.kind, call.name, call.effect, call.rule, call.head, call.body, call.media, call.channel, call.ordinal,
+        calling_line(3), call.observed,
+    )  # fmt: skip

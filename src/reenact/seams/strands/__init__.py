@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from reenact.seams.gate import Gate
 from reenact.seams.patching import when_imported
-from reenact.seams.strands import anyio_hooks, identity, loops, pools, threads, uvloop_hooks
+from reenact.seams.strands import anyio_hooks, identity, locks, loops, pools, threads, trio_hooks, uvloop_hooks
 
 
 def install() -> None:
@@ -16,9 +16,11 @@ def install() -> None:
     identity.install()
     loops.install()
     threads.install()
+    locks.install()
     pools.install()
     when_imported("anyio._backends._asyncio", anyio_hooks.patch)
     when_imported("uvloop", uvloop_hooks.patch)
+    when_imported("trio", trio_hooks.patch)
 
 
 def release(gate: Gate) -> None:

@@ -152,6 +152,10 @@ def _waiting_for(original: Callable[..., Any]) -> Callable[..., Any]:
 # --- the selector --------------------------------------------------------------------------------------------------
 
 
+WORK_US = 5_000
+"""A turn of a loop that takes so long computes (it imports an SDK, it reads certificates); a shorter one may spin."""
+
+
 class SelectorHook:
     """Stands before a loop's selector and tells the gates when the loop has nothing to run."""
 
@@ -159,6 +163,7 @@ class SelectorHook:
         self.selector = selector
         self.loop = loop
         self.gates: list[Gate] = []
+        self._woke_us = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.selector, name)
@@ -169,10 +174,7 @@ class SelectorHook:
             return self.selector.select(timeout)
         gates_now = self.gates[:]
         if timeout is not None and timeout <= 0:
-            for gate in gates_now:
-                if gate.waiting:  # a loop that never rests keeps the bound by itself: nobody else may get to run
-                    gate.look(_mono_ns() // 1000)
-            return self.selector.select(timeout)
+            return self._busy(gates_now, timeout)
         if any(gate.waiting and not gate.virtual for gate in gates_now):
             events = self.selector.select(0)
             if events:
@@ -185,6 +187,19 @@ class SelectorHook:
         finally:
             for gate in gates_now:
                 gate.leave_idle(self.loop)
+            self._woke_us = 0
+
+    def _busy(self, gates_now: list[Gate], timeout: float) -> Any:
+        """A loop that never rests keeps the bound by itself: nobody else may get to run."""
+        now_us = _mono_ns() // 1000
+        worked_us = now_us - self._woke_us if self._woke_us else 0
+        if worked_us < WORK_US or not lanes.whole_process():
+            worked_us = 0
+        for gate in gates_now:
+            if gate.waiting:
+                gate.look(now_us, worked_us=worked_us)
+        self._woke_us = now_us
+        return self.selector.select(timeout)
 
 
 def hook(loop: Any) -> SelectorHook | None:

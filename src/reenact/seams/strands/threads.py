@@ -8,7 +8,6 @@ two of three runs of threaded programs could be had again, because one ``Event.s
 from __future__ import annotations
 
 import _thread
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
+from reenact.seams.strands.bells import Bell, await_bell
 from reenact.seams.strands.loops import name_of
 
 
@@ -115,50 +115,6 @@ def _joining(original: Callable[..., Any]) -> Callable[..., Any]:
 # --- waiting -------------------------------------------------------------------------------------------------------
 
 
-class Bell:
-    """Stands in a condition's list of waiters where the standard library keeps a lock.
-
-    ``notify`` releases it; the waiter then becomes runnable only in its turn at the gate.
-    """
-
-    __slots__ = ("door", "gate", "noticed", "timed_out", "timer", "wake")
-
-    def __init__(self, gate: Gate, wake: Tag, timer: Tag | None) -> None:
-        self.gate = gate
-        self.wake = wake
-        self.timer = timer
-        self.noticed = False
-        self.timed_out = False
-        self.door = _thread.allocate_lock()
-        self.door.acquire()
-
-    def release(self) -> None:
-        """What ``notify`` calls."""
-        with self.gate.lock:
-            if self.noticed or self.timed_out:
-                return
-            self.noticed = True
-            if self.timer is not None:
-                self.gate.withdraw(self.timer)
-            self.gate.offer(self.wake, self.open)
-
-    def open(self) -> None:
-        """Let the waiter go on (gate locked). A halt may find it twice: as a timer, and as a sleeper."""
-        if self.door.locked():
-            self.door.release()
-
-    def expire(self) -> None:
-        """The timer's turn has come (gate locked, we are counted)."""
-        self.timed_out = True
-        self.open()
-
-    def expired(self) -> None:
-        """The world's time is up: queue for our turn, unless notified meanwhile."""
-        with self.gate.lock:
-            if not self.noticed and self.timer is not None:
-                self.gate.offer(self.timer, self.expire, alive=lambda: not self.noticed)
-
-
 def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
     def wait(self: Any, timeout: float | None = None) -> bool:
         lane = lanes.counted()
@@ -173,7 +129,7 @@ def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
         saved = self._release_save()
         notified = False
         try:
-            notified = _await_bell(gate, bell, timeout)
+            notified = await_bell(gate, bell, timeout)
             return notified
         finally:
             self._acquire_restore(saved)
@@ -184,35 +140,6 @@ def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
                     pass
 
     return wait
-
-
-def _await_bell(gate: Gate, bell: Bell, timeout: float | None) -> bool:
-    """Block until notified in turn (True) or timed out in turn (False)."""
-    if timeout is not None and gate.virtual and bell.timer is not None:
-        deadline_us = gate.now_us() + math.ceil(min(timeout, 1e9) * 1e6) + 1  # whoever reckons what is left finds none
-        gate.offer(bell.timer, bell.expire, deadline_us=deadline_us, alive=lambda: not bell.noticed)
-    if gate.virtual:
-        gate.sleeping(id(bell), bell.open)
-    gate.blocked()
-    try:
-        if timeout is None or gate.virtual:
-            bell.door.acquire()
-        elif not bell.door.acquire(True, min(timeout, threading.TIMEOUT_MAX)):
-            bell.expired()
-            bell.door.acquire()
-    except BaseException:  # an interrupt: we run again, counted once, whether or not a turn had come
-        with gate.lock:
-            taken_back = gate.withdraw(bell.wake) or (bell.timer is not None and gate.withdraw(bell.timer))
-            if taken_back or not (bell.noticed or bell.timed_out):
-                gate.running += 1
-            bell.noticed = True
-        raise
-    finally:
-        if gate.virtual:
-            gate.sleeping(id(bell), None)
-    if gate.halted is not None:
-        raise gate.halted
-    return not bell.timed_out
 
 
 # --- sleeping ------------------------------------------------------------------------------------------------------

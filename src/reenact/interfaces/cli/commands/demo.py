@@ -26,8 +26,8 @@ def command(ctx: click.Context) -> None:
     if script is None:
         raise UsageError(
             "the demo is not part of the installed package",
-            cause=f"it is {SCRIPT.as_posix()} in a checkout of the project",
-            next_command="make demo, in a checkout",
+            cause=f"it is {SCRIPT.as_posix()} in a checkout of the project: run it there",
+            next_command="make demo",
         )
     ctx.exit(subprocess.run([sys.executable, str(script)], check=False).returncode)
 

@@ -60,7 +60,7 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
         raise UsageError(
             "`ls --tree` is not available yet in this version",
             cause="lineages of runs are shown one run at a time so far",
-            next_command="reenact show REF --tree",
+            next_command="reenact show @ --tree",
         )
     shell = current(ctx)
     filters = _filters(wanted)

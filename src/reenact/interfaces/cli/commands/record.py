@@ -10,21 +10,26 @@ from typing import Any
 import click
 
 from reenact.abc.settings import load_settings
-from reenact.errors import UsageError
+from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
+from reenact.facts.kit import Standing
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.settings import ORDERS, Settings, policy_of
 from reenact.interfaces.cli.arguments import pairs
 from reenact.interfaces.cli.commands.ls import outcome
-from reenact.interfaces.cli.opening import store_url
+from reenact.interfaces.cli.opening import opened, store_url
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.recording.command import run_command
 from reenact.seams.boot.parent import end_like
 from reenact.timetravel import preview
 from reenact.timetravel.plain import run_data
+from reenact.triage.kit import kit_of
 
 _SIGNAL = 128
+_QUICK = 200
+"""Events of a run whose kit is told at once."""
+_FEW = 3
 
 
 @click.command(
@@ -102,7 +107,22 @@ def _tell(shell: Shell, run: Run) -> None:
     totals = run.totals
     shell.talk(
         f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {totals.events} events ({totals.models} model, "
-        f"{totals.tools} tool)  {preview.duration(spent)}  kit not available yet  -> reenact show {tail(run.id)}"
+        f"{totals.tools} tool)  {preview.duration(spent)}{_kit(shell, run)}  -> reenact show {tail(run.id)}"
     )
     for reason in run.degraded[:1]:
         shell.talk(f"reenact: the recording is incomplete: {preview.safe(reason)}")
+
+
+def _kit(shell: Shell, run: Run) -> str:
+    """How complete the kit is, where that is quickly told; the program has ended, and its user waits."""
+    if run.totals.events > _QUICK:
+        return ""
+    try:
+        with opened(shell) as store:
+            kit = kit_of(store, run)
+    except ReenactError:  # the run is kept; what became of it since, `reenact kit` says
+        return ""
+    there, counted = kit.score
+    missing = [preview.safe(item.name) for item in kit.lacking if item.standing is Standing.MISSING]
+    more = " …" if len(missing) > _FEW else ""
+    return f"  kit {there}/{counted}" + (f" ({', '.join(missing[:_FEW])}{more} missing)" if missing else "")

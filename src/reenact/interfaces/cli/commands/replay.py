@@ -55,8 +55,8 @@ def command(ctx: click.Context, /, ref: str, events: bool, rev: str | None, cmd:
     if rev is not None:
         raise UsageError(
             "`replay --rev` is not available yet in this version",
-            cause="the working tree's code is what can be replayed so far",
-            next_command=f"git worktree add ../at-{rev} {rev}, and replay there",
+            cause="only the working tree's code can be replayed so far: make a tree of that revision, and replay there",
+            next_command=f"git worktree add ../at-{rev} {rev}",
         )
     shell = current(ctx)
     options = _options(shell, events, cmd, how)

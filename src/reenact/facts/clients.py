@@ -1,0 +1,135 @@
+"""Clients of the world that Python programs import, and by which way each reaches it.
+
+A client is captured when one of the modules it goes through has a seam; which ones have is asked of the seams, never
+written down here. The table only knows the ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """How one library reaches the world.
+
+    Attributes:
+        through: Modules it may go through; it is captured where one of them has a seam.
+        native: Whether a C library of its own opens the sockets, or a program of its own does the work: no Python
+            hook sees them.
+        fix: What to do where it is not captured, cheapest first; empty takes the usual advice.
+        distribution: Name it is installed by, where that is another than the imported one.
+    """
+
+    through: tuple[str, ...] = ()
+    native: bool = False
+    fix: tuple[str, ...] = ()
+    distribution: str = ""
+
+
+TOOL = "@reenact.tool on the functions that use it"
+"""The usual advice: what stands behind a tool need not be seen."""
+_RETRIEVER = "@reenact.retriever on the functions that search with it"
+_MODEL = "@reenact.model on the function that asks it"
+_HTTPX = ("httpx", "httpx2")
+_URLLIB3 = ("urllib3",)
+_STDLIB = ("http.client",)
+
+
+def _over(through: tuple[str, ...], *names: str) -> dict[str, Client]:
+    return {name: Client(through) for name in names}
+
+
+def _native(*names: str, fix: tuple[str, ...] = (TOOL,)) -> dict[str, Client]:
+    return {name: Client((name,), native=True, fix=fix) for name in names}
+
+
+def _alone(*names: str, fix: tuple[str, ...] = (TOOL,)) -> dict[str, Client]:
+    """Libraries that are captured only where they have a seam of their own."""
+    return {name: Client((name,), fix=fix) for name in names}
+
+
+CLIENTS: Mapping[str, Client] = {
+    # model providers and frameworks over HTTP
+    **_over(_HTTPX, "openai", "anthropic", "mistralai", "groq", "ollama", "cohere", "together", "fireworks", "xai_sdk"),
+    **_over(
+        _HTTPX, "langchain_openai", "langchain_anthropic", "pydantic_ai", "agents", "instructor", "dspy", "litellm"
+    ),
+    **_over((*_HTTPX, *_URLLIB3), "huggingface_hub", "smolagents", "llama_index", "replicate", "voyageai"),
+    "google.genai": Client(_HTTPX, distribution="google-genai"),
+    # HTTP
+    **_over(("httpx",), "httpx"),
+    **_over(("httpx2",), "httpx2"),
+    **_over(_URLLIB3, "urllib3", "requests", "boto3", "botocore", "pinecone", "elasticsearch", "opensearchpy"),
+    **_over(_URLLIB3, "twilio", "stripe", "tavily", "github", "jira", "sendgrid", "selenium", "snowflake", "ldclient"),
+    **_over(("aiohttp",), "aiohttp", "aiobotocore", "aioboto3", "discord", "azure.core.pipeline.transport"),
+    **_over(_STDLIB, "http.client", "urllib.request", "xmlrpc.client", "slack_sdk", "httplib2"),
+    **_over(_HTTPX, "qdrant_client", "chromadb", "supabase", "notion_client", "telegram", "firecrawl"),
+    # protocols
+    **_alone("mcp", "fastmcp", fix=("@reenact.tool on the functions that call the server's tools",)),
+    **_alone("websockets", "websocket", "socketio"),
+    **_native("grpc", "google.cloud", "vertexai", "google.generativeai", "weaviate", "pymilvus", "tritonclient"),
+    # processes, people, sockets
+    **_alone("subprocess", "pexpect", "sh", "plumbum", "fabric", "invoke"),
+    **_alone("multiprocessing", fix=("record the worker's own command line", TOOL)),
+    **_alone("socket", "socketserver", "paramiko", "asyncssh", "telnetlib", "ftplib", "smtplib", "imaplib", "poplib"),
+    **_native("playwright", "pyppeteer", "docker", "ray", "celery"),
+    # databases and queues
+    **_alone(
+        "sqlite3", "aiosqlite", "psycopg", "asyncpg", "pymysql", "aiomysql", "pg8000", "pymongo", "motor", "redis"
+    ),
+    **_alone("kafka", "aiokafka", "pika", "aio_pika", "nats", "ldap3", "cassandra", "neo4j", "clickhouse_driver"),
+    **_native("psycopg2", "duckdb", "pyodbc", "cx_Oracle", "oracledb", "MySQLdb", "confluent_kafka", "zmq", "lancedb"),
+    # C libraries with sockets of their own
+    **_native("pycurl", "curl_cffi", "primp", "tls_client", "pywebpush", "ibm_db"),
+    "ctypes": Client(("ctypes",), native=True, fix=(TOOL,)),
+    "cffi": Client(("cffi",), native=True, fix=(TOOL,)),
+    # models in the process: nothing leaves it, but nothing says what it was asked either
+    **_native("llama_cpp", "vllm", "onnxruntime", "ctransformers", "mlx_lm", fix=(_MODEL,)),
+    **_alone("transformers", "sentence_transformers", fix=(_MODEL,)),
+    **_native("faiss", "hnswlib", "annoy", fix=(_RETRIEVER,)),
+    # flags
+    **_alone("openfeature", fix=('reenact.note("flag.NAME", value)',)),
+    **_over(_URLLIB3, "UnleashClient"),
+}
+"""Import name to client. The longest name that an import begins with counts."""
+
+LEAST: Mapping[str, tuple[int, ...]] = {
+    "httpx": (0, 23),
+    "urllib3": (1, 26),
+    "aiohttp": (3, 8),
+    "requests": (2, 26),
+    "openai": (1,),
+    "anthropic": (0, 18),
+}
+"""Lowest versions whose insides the seams know, by distribution."""
+
+
+def client_of(module: str) -> tuple[str, Client] | None:
+    """The client that an imported module belongs to: its import name, and what is known of it."""
+    name = module
+    while name:
+        found = CLIENTS.get(name)
+        if found is not None:
+            return name, found
+        name = name.rpartition(".")[0]
+    return None
+
+
+def way_in(client: Client, hooked: Iterable[str]) -> str:
+    """The module with a seam that a client goes through; empty where none has one."""
+    names = tuple(hooked)
+    for way in client.through:
+        if any(name == way or name.startswith(f"{way}.") for name in names):
+            return way
+    return ""
+
+
+def too_old(distribution: str, version: str) -> str:
+    """The lowest version known of a distribution, if this one is below it; empty otherwise."""
+    least = LEAST.get(distribution)
+    if least is None or not version:
+        return ""
+    numbers = tuple(int(part) for part in version.split(".") if part.isdigit())
+    return ".".join(map(str, least)) if numbers and numbers < least else ""

@@ -1,0 +1,200 @@
+"""The replay kit: what a replay of one run needs, item by item, and what follows from it.
+
+Only values and the verdict over them; ``triage`` makes them from a run's own events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reenact.facts.call import Json
+
+
+class Bucket(StrEnum):
+    """Where an item of the kit belongs."""
+
+    INPUT = "input"
+    ENVIRONMENT = "environment"
+    EFFECTS = "side effects"
+
+
+class Standing(StrEnum):
+    """How an item stands.
+
+    ``CAPTURED``: it is in the recording. ``PINNED``: it is fixed by a name or value that is in the recording (a dated
+    model, a run that holds it). ``PARTIAL``: a part of it is in the recording. ``MISSING``: it is not.
+    """
+
+    CAPTURED = "captured"
+    PINNED = "pinned"
+    PARTIAL = "partial"
+    MISSING = "missing"
+
+
+class Verdict(StrEnum):
+    """What can be done with a run."""
+
+    CODE = "replays as code"
+    EVENTS = "replays as events"
+    COLD = "cold case"
+
+
+class Stops(StrEnum):
+    """What an item that is not there makes impossible."""
+
+    NOTHING = ""
+    CODE = "code"
+    EVENTS = "events"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that a replay needs, or that explains the run.
+
+    Attributes:
+        bucket: Where it belongs.
+        name: What it is, unique in the kit.
+        standing: How it stands.
+        about: The evidence in words.
+        events: Numbers of the events it was seen in, or is missing from.
+        value: The evidence itself, JSON-able; None where words say it all.
+        capture: How to capture it, cheapest first; empty where nothing is to be done.
+        expected: False where it is missing because nobody offers it, or nobody asked for it: it does not count.
+        stops: What its absence makes impossible.
+    """
+
+    bucket: Bucket
+    name: str
+    standing: Standing
+    about: str
+    events: tuple[int, ...] = ()
+    value: Json = None
+    capture: tuple[str, ...] = ()
+    expected: bool = True
+    stops: Stops = Stops.NOTHING
+
+    @property
+    def there(self) -> bool:
+        """Whether nothing of it is lacking."""
+        return self.standing in (Standing.CAPTURED, Standing.PINNED)
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """The kit of one run.
+
+    Attributes:
+        run: Id of the run.
+        items: Everything, bucket by bucket.
+    """
+
+    run: str
+    items: tuple[Item, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """What can be done with the run."""
+        return verdict(self.items)
+
+    @property
+    def counted(self) -> tuple[Item, ...]:
+        """The items that count: all but those that nobody offers or asked for."""
+        return tuple(item for item in self.items if item.expected)
+
+    @property
+    def lacking(self) -> tuple[Item, ...]:
+        """The items that count and are missing or partial."""
+        return tuple(item for item in self.counted if not item.there)
+
+    @property
+    def score(self) -> tuple[int, int]:
+        """How many items are there, of how many that count."""
+        return sum(item.there for item in self.counted), len(self.counted)
+
+    def item(self, name: str) -> Item | None:
+        """The item of a name; None where the kit has none."""
+        return next((item for item in self.items if item.name == name), None)
+
+
+def verdict(items: Iterable[Item]) -> Verdict:
+    """What some items leave possible: what stops the walk over the events stops the code too."""
+    stopped = {item.stops for item in items if not item.there}
+    if Stops.EVENTS in stopped:
+        return Verdict.COLD
+    return Verdict.EVENTS if Stops.CODE in stopped else Verdict.CODE
+
+
+class Hold(StrEnum):
+    """What holds a source of chance.
+
+    ``FROZEN``: a replay answers it from the recording. ``PINNED``: the run fixed it by a value that a live run would
+    use again. ``ACCEPTED``: nothing holds it.
+    """
+
+    FROZEN = "frozen"
+    PINNED = "pinned"
+    ACCEPTED = "accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """One line of the non-determinism budget.
+
+    Attributes:
+        name: The source of chance.
+        replay: What holds it in a replay: ``FROZEN``, or ``ACCEPTED`` where something of it escaped the recording.
+        live: What holds it when the run is made again live: ``PINNED`` or ``ACCEPTED``; None where the run has none
+            of it.
+        about: The evidence in words.
+        events: Numbers of the events that show it.
+    """
+
+    name: str
+    replay: Hold
+    live: Hold | None
+    about: str
+    events: tuple[int, ...] = ()
+
+
+def kit_data(kit: Kit) -> dict[str, Json]:
+    """The kit without its items as JSON-able data: verdict, score, names of what is lacking."""
+    there, counted = kit.score
+    return {
+        "run": kit.run,
+        "verdict": kit.verdict.value,
+        "there": there,
+        "counted": counted,
+        "missing": [item.name for item in kit.lacking if item.standing is Standing.MISSING],
+        "partial": [item.name for item in kit.lacking if item.standing is Standing.PARTIAL],
+        "not_offered": [item.name for item in kit.items if not item.expected and not item.there],
+    }
+
+
+def item_data(item: Item, run: str) -> dict[str, Json]:
+    """One item as JSON-able data; events as references."""
+    return {
+        "run": run,
+        "bucket": item.bucket.value,
+        "item": item.name,
+        "standing": item.standing.value,
+        "expected": item.expected,
+        "about": item.about,
+        "events": [f"{run}:{number}" for number in item.events],
+        "value": dict(item.value) if isinstance(item.value, Mapping) else item.value,
+        "capture": list(item.capture),
+        "stops": item.stops.value,
+    }
+
+
+def allowance_data(allowance: Allowance, run: str) -> dict[str, Json]:
+    """One line of the budget as JSON-able data; events as references."""
+    return {
+        "run": run,
+        "source": allowance.name,
+        "replay": allowance.replay.value,
+        "live": None if allowance.live is None else allowance.live.value,
+        "about": allowance.about,
+        "events": [f"{run}:{number}" for number in allowance.events],
+    }

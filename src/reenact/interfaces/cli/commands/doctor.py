@@ -1,0 +1,150 @@
+"""``reenact doctor``: what would be captured here, what not, and how to mend it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from reenact.abc.settings import project_directory
+from reenact.errors import ReenactError
+from reenact.facts.settings import strangers
+from reenact.interfaces.cli.opening import store_url
+from reenact.interfaces.cli.shell import Command, Shell, current, paint
+from reenact.recording.packages import packages
+from reenact.recording.revision import read_commit
+from reenact.seams import patching, wiring
+from reenact.store import open_store
+from reenact.timetravel.preview import clip, safe
+from reenact.triage.doctor import Finding, Premises, State, examine
+from reenact.triage.imports import imports_of
+
+_WIDTH = 150
+_NOT_CAPTURED = 3
+_TITLES = {
+    State.FINE: "",
+    State.CAPTURED: "captured",
+    State.NOTE: "worth knowing",
+    State.GAP: "not captured",
+}
+
+
+@click.command(
+    cls=Command,
+    name="doctor",
+    short_help="what would be captured here, and what not",
+    example="""
+    reenact doctor
+    reenact --json doctor
+    """,
+)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Say what a recording of this project would capture, what not, and how to mend it.
+
+    The sources below this directory are read, never imported or run; tests and environments are left out. Ends with 0
+    where everything that they import is captured, with 3 where something is not.
+    """
+    shell = current(ctx)
+    here = Path.cwd()
+    found = examine(premises(shell, here))
+    gaps = [each for each in found if each.state is State.GAP]
+    if shell.json:
+        for each in found:
+            shell.line({"type": "finding"} | each.to_json())
+        shell.line({"type": "doctor", "gaps": len(gaps), "captured": _count(found, State.CAPTURED)})
+    else:
+        shell.lines(_text(found))
+    for name, near in strangers(os.environ):
+        shell.talk(f"note: {name} in the environment sets nothing" + (f"; did you mean {near}?" if near else ""))
+    shell.next("reenact doctor" if gaps else "reenact record -- python agent.py")
+    ctx.exit(_NOT_CAPTURED if gaps else 0)
+
+
+def premises(shell: Shell, here: Path) -> Premises:
+    """Gather what the doctor looks at."""
+    wiring.install()  # hooks only: no client library is imported by it
+    store, fault = _store(shell)
+    environment = _environment(here)
+    path = None if environment is None else [str(each) for each in environment.glob("[Ll]ib*/**/site-packages")]
+    return Premises(
+        python=sys.version_info[:3],
+        store=store,
+        store_fault=fault,
+        commit=str(read_commit(str(here)).get("commit") or ""),
+        git=shutil.which("git") is not None,
+        hash_seed=os.environ.get("PYTHONHASHSEED", ""),
+        disabled=os.environ.get("REENACT_DISABLE", "") not in ("", "0"),
+        packages={each[0]: each[1] for each in packages(path)},
+        environment="" if environment is None else os.path.relpath(environment, here),
+        hooked=patching.hooked(),
+        imported=imports_of(str(here)),
+    )
+
+
+def _environment(here: Path) -> Path | None:
+    """The project's own environment, where it is another one than ours."""
+    project = project_directory(here) or here
+    for folder in (here, project):
+        for name in (".venv", "venv"):
+            path = folder / name
+            if (path / "pyvenv.cfg").is_file():
+                return None if path.resolve() == Path(sys.prefix).resolve() else path
+    return None
+
+
+def _store(shell: Shell) -> tuple[str, str]:
+    """Where runs would be kept, and why they could not be; nothing is made."""
+    url = store_url(shell)
+    if url is not None and "://" not in url and not url.startswith("memory:"):
+        url = os.path.abspath(url)
+    try:
+        with open_store(url) as store:
+            shown = store.url
+            place = shown.removeprefix("sqlite:///")
+            if shown.startswith("memory:"):
+                return shown, "runs are gone when the process ends"
+            if os.path.exists(place):
+                next(iter(store.runs(limit=1)), None)
+    except ReenactError as error:
+        return url or ".reenact", error.message
+    return _shown(place), "" if _writable(place) else "it cannot be written"
+
+
+def _shown(place: str) -> str:
+    relative = os.path.relpath(place)
+    return place if relative.startswith("..") else relative
+
+
+def _writable(place: str) -> bool:
+    """Whether a path, or the nearest folder above it that exists, may be written."""
+    nearest = place
+    while not os.path.exists(nearest):
+        above = os.path.dirname(nearest)
+        if above == nearest:
+            return False
+        nearest = above
+    return os.access(nearest, os.W_OK) and (nearest == place or os.path.isdir(nearest))
+
+
+def _count(found: tuple[Finding, ...], state: State) -> int:
+    return sum(each.state is state for each in found)
+
+
+def _text(found: tuple[Finding, ...]) -> Iterator[str]:
+    width = max(len(safe(each.name)) for each in found)
+    for state in State:
+        group = [each for each in found if each.state is state]
+        if group and _TITLES[state]:
+            yield paint(_TITLES[state], bold=True)
+        for each in group:
+            indent = "  " if _TITLES[state] else ""
+            where = f"  ({', '.join(map(safe, each.places))})" if each.places else ""
+            text = clip(f"{indent}{safe(each.name):<{width}}  {safe(each.about)}{where}", _WIDTH)
+            yield paint(text, fg="red") if state is State.GAP else text
+            for number, fix in enumerate(each.fix):
+                yield f"{indent}{'':<{width}}  {'fix:' if number == 0 else ' or:'} {safe(fix)}"

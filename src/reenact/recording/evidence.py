@@ -1,0 +1,136 @@
+"""Evidence that a run gathers of its surroundings when nobody waits: packages, revision, sources.
+
+It is made in the writer's idle time and once more at the run's end, kept as notes on the run, and passes the write
+gate like every other record. What is the same in each run of a process is written in full by the first of them, and by
+those that fail; the others name the run that holds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+
+from reenact.facts.call import Json
+from reenact.facts.record import Noted, Record
+from reenact.facts.run import Run, Status
+from reenact.recording.packages import packages
+from reenact.recording.revision import read_commit
+from reenact.recording.sources import Sources, loaded_sources
+
+PROCESS = "kit.process"
+"""Name of the note with ``digest``, ``packages``, ``sources`` (path to digest) and ``texts`` (path to content), or with
+``digest`` and ``held_by`` alone."""
+REVISION = "kit.revision"
+"""Name of the note with ``commit``, ``branch``, ``root``, and where git itself was asked ``dirty``, ``changed``,
+``untracked``, ``diff`` and ``whole`` (whether all of it is there)."""
+ANSWERED = "revision.json"
+"""File of a boot's private directory in which the parent leaves what git said."""
+
+_listed: dict[tuple[str, ...], list[list[str]]] = {}
+_looked: dict[tuple[int, tuple[str, ...], str], Sources] = {}
+_commits: dict[str, dict[str, Json]] = {}
+_holders: dict[tuple[str, str], str] = {}
+
+
+class Evidence:
+    """What one run gathers.
+
+    Args:
+        run: The run.
+        store: URL of its store.
+        place: Private directory of the boot, in which the parent leaves what git said; empty without one.
+    """
+
+    def __init__(self, run: Run, store: str, place: str = "") -> None:
+        self._run = run
+        self._store = store
+        self._place = place
+        self._early = False
+        self._late = False
+        self._digest = ""
+
+    def idle(self) -> list[Record]:
+        """What may be had while the run goes on; once. 2 ms in the first run of a process, 20 µs later."""
+        if self._early:
+            return []
+        self._early = True
+        return list(self._process(full=False))
+
+    def last(self, status: Status) -> list[Record]:
+        """What is only known at the end; once. A few milliseconds in the first run of a process."""
+        if self._late:
+            return []
+        self._late = self._early = True
+        revision = self._revision()
+        records: list[Record] = [Noted(None, REVISION, revision)] if revision else []
+        return [*records, *self._process(full=status is not Status.OK)]
+
+    def _process(self, *, full: bool) -> Iterator[Record]:
+        installed = _installed()
+        script = self._script()
+        sources = _sources(self._folders(script), script)
+        digest = sources.digest
+        if digest == self._digest and not full:
+            return
+        self._digest = digest
+        holder = _holders.setdefault((self._store, digest), self._run.id)
+        if holder != self._run.id and not full:
+            yield Noted(None, PROCESS, {"digest": digest, "held_by": holder})
+            return
+        value = {
+            "digest": digest,
+            "packages": installed,
+            "sources": dict(sources.digests),
+            "texts": dict(sources.texts),
+        }
+        yield Noted(None, PROCESS, value)
+
+    def _folders(self, script: str) -> tuple[str, ...]:
+        """The program's own folders: its repository, where it was started, and where its first file lies."""
+        cwd = self._run.entry.cwd
+        root = str(_commit(cwd).get("root") or cwd)
+        return tuple(dict.fromkeys(filter(None, (root, cwd, os.path.dirname(script)))))
+
+    def _script(self) -> str:
+        """The file that was run; empty where there is none. At its end a program has forgotten it."""
+        entry = self._run.entry
+        if os.path.isfile(entry.file):
+            return entry.file
+        named = (os.path.join(entry.cwd, word) for word in sys.orig_argv[1:] if word.endswith((".py", ".pyw")))
+        return next((path for path in named if os.path.isfile(path)), "")
+
+    def _revision(self) -> dict[str, Json]:
+        if self._place:
+            try:
+                with open(os.path.join(self._place, ANSWERED), encoding="utf-8") as file:
+                    found: dict[str, Json] = json.load(file)
+                    return found
+            except (OSError, ValueError):  # git was slower than the program, or there is none
+                pass
+        return _commit(self._run.entry.cwd)
+
+
+def _installed() -> list[list[str]]:
+    key = tuple(sys.path)
+    if key not in _listed:
+        _listed.clear()
+        _listed[key] = packages()
+    return _listed[key]
+
+
+def _sources(folders: tuple[str, ...], script: str) -> Sources:
+    """The program's sources, looked at again only when a module has been loaded since."""
+    key = (len(sys.modules), folders, script)
+    if key not in _looked:
+        _looked.clear()
+        _looked[key] = loaded_sources(folders, script)
+    return _looked[key]
+
+
+def _commit(folder: str) -> dict[str, Json]:
+    """The commit around a folder as it was when this process first asked: that is the code it has loaded."""
+    if folder not in _commits:
+        _commits[folder] = read_commit(folder)
+    return _commits[folder]

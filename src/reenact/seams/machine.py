@@ -1,0 +1,108 @@
+"""Process id, parent's id and host name: what a program says of itself is what it said when it was recorded.
+
+These are constants of a run, kept with its environment. The standard library asks for the process id to find out
+whether it has been forked, and is told the truth; a log record, which shows it, is not. A signal that the program sends
+to itself under its recorded id reaches it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from reenact.facts.call import Json
+from reenact.seams.lanes import listening
+from reenact.seams.rebinding import Rebinding
+
+__all__ = ["facts", "install", "remove"]
+
+_SHOWN: Final = frozenset({"logging", "__main__"})
+"""Modules of the standard library whose reading of the process id a person sees."""
+
+_getpid = os.getpid
+_getppid = os.getppid
+_gethostname = socket.gethostname
+_kill: Callable[..., None] = os.kill
+_uname: Callable[..., Any] | None = getattr(os, "uname", None)
+
+
+def facts() -> dict[str, Json]:
+    """What is kept with a run: about 2 µs."""
+    return {"pid": _getpid(), "ppid": _getppid(), "host": _gethostname()}
+
+
+def _kept(key: str) -> Any:
+    """The recorded constant; None where nobody listens, or where it was not kept."""
+    lane = listening()
+    if lane is None:
+        return None
+    environment: Mapping[str, Any] = lane.session.run.environment
+    return environment.get(key)
+
+
+def _told(frame: Any) -> bool:
+    """Whether the caller is to be told the recorded id."""
+    top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return top in _SHOWN or (top != "reenact" and top not in sys.stdlib_module_names)
+
+
+def getpid() -> int:
+    """``os.getpid``."""
+    kept = _kept("pid")
+    return kept if isinstance(kept, int) and _told(sys._getframe(1)) else _getpid()
+
+
+def getppid() -> int:
+    """``os.getppid``."""
+    kept = _kept("ppid")
+    return kept if isinstance(kept, int) and _told(sys._getframe(1)) else _getppid()
+
+
+def gethostname() -> str:
+    """``socket.gethostname``."""
+    kept = _kept("host")
+    return kept if isinstance(kept, str) else _gethostname()
+
+
+def uname() -> Any:
+    """``os.uname``: the machine's own, under the recorded name."""
+    assert _uname is not None
+    real, kept = _uname(), _kept("host")
+    return type(real)((real[0], kept, *real[2:])) if isinstance(kept, str) else real
+
+
+def kill(pid: int, signal: int, /) -> None:
+    """``os.kill``."""
+    _kill(_getpid() if pid == _kept("pid") else pid, signal)
+
+
+_lock = threading.Lock()
+_listeners = 0
+_rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
+_rebinding.add(os, "getpid", _getpid, getpid)
+_rebinding.add(os, "getppid", _getppid, getppid)
+_rebinding.add(os, "kill", _kill, kill)
+_rebinding.add(socket, "gethostname", _gethostname, gethostname)
+if _uname is not None:
+    _rebinding.add(os, "uname", _uname, uname)
+
+
+def install() -> None:
+    """One more session listens."""
+    global _listeners
+    with _lock:
+        _listeners += 1
+        _rebinding.apply()
+
+
+def remove() -> None:
+    """One session less: after the last, the machine speaks for itself."""
+    global _listeners
+    with _lock:
+        _listeners -= 1
+        if _listeners == 0:
+            _rebinding.undo()

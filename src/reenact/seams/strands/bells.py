@@ -1,0 +1,102 @@
+"""Bells: how a strand that waits for another strand is woken in its turn, or times out in its turn."""
+
+from __future__ import annotations
+
+import _thread
+import math
+import threading
+
+from reenact.facts.order import Tag
+from reenact.seams.gate import Gate
+
+
+class Bell:
+    """What one waiting strand is woken by: whoever rings it makes the strand runnable in its turn at the gate.
+
+    It stands in a condition's list of waiters where the standard library keeps a lock, so ringing it is ``release``.
+
+    Args:
+        gate: Who gives the turn.
+        wake: Identity of the wake-up.
+        timer: Identity of the time-out; None for a wait without one.
+    """
+
+    __slots__ = ("door", "gate", "noticed", "rung", "timed_out", "timer", "wake")
+
+    def __init__(self, gate: Gate, wake: Tag, timer: Tag | None) -> None:
+        self.gate = gate
+        self.wake = wake
+        self.timer = timer
+        self.noticed = False
+        self.rung = False
+        self.timed_out = False
+        self.door = _thread.allocate_lock()
+        self.door.acquire()
+
+    def release(self) -> bool:
+        """Ring it; False when nobody waits any more (timed out, or interrupted)."""
+        with self.gate.lock:
+            if self.noticed or self.timed_out:
+                return False
+            self.noticed = self.rung = True
+            if self.timer is not None:
+                self.gate.withdraw(self.timer)
+            self.gate.offer(self.wake, self.open)
+            return True
+
+    def open(self) -> None:
+        """Let the waiter go on (gate locked). A halt may find it twice: as a timer, and as a sleeper."""
+        if self.door.locked():
+            self.door.release()
+
+    def expire(self) -> None:
+        """The timer's turn has come (gate locked, we are counted)."""
+        self.timed_out = True
+        self.open()
+
+    def expired(self) -> None:
+        """The world's time is up: queue for our turn, unless notified meanwhile."""
+        with self.gate.lock:
+            if not self.noticed and self.timer is not None:
+                self.gate.offer(self.timer, self.expire, alive=lambda: not self.noticed)
+
+
+def await_bell(gate: Gate, bell: Bell, timeout: float | None) -> bool:
+    """Block the calling, counted strand until the bell is rung, or its time is up, and its turn has come.
+
+    Args:
+        gate: The strand's gate.
+        bell: Known already to whoever will ring it.
+        timeout: Seconds; None waits for ever.
+
+    Returns:
+        True when it was rung, False when the time was up.
+
+    Raises:
+        Halt: The replay stopped while waiting.
+    """
+    if timeout is not None and gate.virtual and bell.timer is not None:
+        deadline_us = gate.now_us() + math.ceil(min(timeout, 1e9) * 1e6) + 1  # whoever reckons what is left finds none
+        gate.offer(bell.timer, bell.expire, deadline_us=deadline_us, alive=lambda: not bell.noticed)
+    if gate.virtual:
+        gate.sleeping(id(bell), bell.open)
+    gate.blocked()
+    try:
+        if timeout is None or gate.virtual:
+            bell.door.acquire()
+        elif not bell.door.acquire(True, min(timeout, threading.TIMEOUT_MAX)):
+            bell.expired()
+            bell.door.acquire()
+    except BaseException:  # an interrupt: we run again, counted once, whether or not a turn had come
+        with gate.lock:
+            taken_back = gate.withdraw(bell.wake) or (bell.timer is not None and gate.withdraw(bell.timer))
+            if taken_back or not (bell.noticed or bell.timed_out):
+                gate.running += 1
+            bell.noticed = True
+        raise
+    finally:
+        if gate.virtual:
+            gate.sleeping(id(bell), None)
+    if gate.halted is not None:
+        raise gate.halted
+    return not bell.timed_out

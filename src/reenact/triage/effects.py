@@ -1,0 +1,204 @@
+"""The third bucket of a kit: what the run asked of the world, and what came back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from reenact.facts.call import Effect, Failure, Fidelity, Json, Kind, Stream, Value
+from reenact.facts.event import Event
+from reenact.facts.kit import Bucket, Item, Standing, Stops
+from reenact.triage import identity
+from reenact.triage.gaps import gap_items
+from reenact.triage.scene import ModelCall, Scene
+
+_WORLD = (
+    *(Kind.TOOL, Kind.RETRIEVAL, Kind.MCP, Kind.PROCESS, Kind.HUMAN, Kind.FILE, Kind.DB, Kind.FLAG, Kind.ENV),
+    Kind.HTTP,
+)
+_NAMES: Mapping[Kind, str] = {
+    Kind.TOOL: "tool_calls",
+    Kind.RETRIEVAL: "retrievals",
+    Kind.MCP: "mcp",
+    Kind.PROCESS: "processes",
+    Kind.HUMAN: "answers_of_people",
+    Kind.FILE: "files",
+    Kind.DB: "databases",
+    Kind.FLAG: "flag_evaluations",
+    Kind.ENV: "environment_reads",
+    Kind.HTTP: "exchanges",
+}
+_FEW = 4
+
+
+def effects(scene: Scene) -> Iterator[Item]:
+    """Every call with its outcome, identities carried, retrieval, order, timestamps, and what escaped."""
+    if scene.models:
+        yield _calls("model_calls", [each.event for each in scene.models])
+    spoken = {each.event.number for each in scene.models}
+    for kind in _WORLD:
+        events = [event for event in scene.of_kind(kind) if event.number not in spoken]
+        if events:
+            yield _calls(_NAMES[kind], events)
+    yield from identity.carried(scene)
+    yield from _chunks(scene.of_kind(Kind.RETRIEVAL))
+    yield from _timestamps(scene)
+    yield _order(scene)
+    yield from _recording(scene)
+    yield from gap_items(scene.gaps)
+
+
+def _item(name: str, standing: Standing, about: str, events: Iterable[Event] = (), **more: object) -> Item:
+    numbers = tuple(event.number for event in events)
+    return Item(Bucket.EFFECTS, name, standing, about, numbers, **more)  # type: ignore[arg-type]
+
+
+def _calls(name: str, events: list[Event]) -> Item:
+    """Calls of one sort: each with what it asked and what came back."""
+    counted = Counter(event.name for event in events)
+    names = ", ".join(f"{each} x{count}" if count > 1 else each for each, count in counted.most_common(_FEW))
+    if len(counted) > _FEW:
+        names += " …"
+    withheld = [event for event in events if event.fidelity is Fidelity.WITHHELD]
+    if withheld:
+        return _item(
+            name,
+            Standing.PARTIAL,
+            f"{len(withheld)} of {len(events)} are withheld: {withheld[0].fidelity_note or 'could not be cleaned'}",
+            withheld,
+            capture=("reenact show REF:EVENT",),
+            stops=Stops.CODE,
+        )
+    blind = [event for event in events if _without_input(event)]
+    if blind:
+        about = f"{len(blind)} of {len(events)} are outputs without inputs: {blind[0].name}"
+        capture = ("record the run with reenact, rather than import what was traced",)
+        return _item(name, Standing.PARTIAL, about, blind, capture=capture, stops=Stops.CODE)
+    opaque = [event for event in events if _opaque_outcome(event)]
+    if opaque:
+        first = opaque[0]
+        return _item(
+            name,
+            Standing.PARTIAL,
+            f"{len(opaque)} of {len(events)} returned what cannot be stored: {first.name} at #{first.number}",
+            opaque,
+            capture=(
+                f"reenact replay REF --through {first.name}, which runs its own code",
+                f"let {first.name} return data: JSON, dataclasses, pydantic models",
+            ),
+            stops=Stops.CODE,
+        )
+    never = [event for event in events if event.outcome is None and not event.call.observed]
+    if never:
+        about = f"{len(never)} of {len(events)} were never answered: {never[0].name} at #{never[0].number}"
+        return _item(name, Standing.PARTIAL, about, never)
+    return _item(name, Standing.CAPTURED, f"{len(events)}, asked and answered: {names}", events)
+
+
+def _without_input(event: Event) -> bool:
+    """Whether an answer is there to a question that is not."""
+    if event.outcome is None or event.request is not None:
+        return False
+    if event.call.kind in (Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL):
+        return True
+    return event.call.kind is Kind.HTTP and not event.call.head.get("url")
+
+
+def _opaque_outcome(event: Event) -> bool:
+    """Whether a frozen answer cannot be given as it was."""
+    outcome = event.outcome
+    if event.call.observed or event.call.effect is Effect.NONE or not isinstance(outcome, (Value, Failure)):
+        return False
+    return bool(outcome.head.get("opaque") or outcome.head.get("mutates_opaque"))
+
+
+def _chunks(events: tuple[Event, ...]) -> Iterator[Item]:
+    """Ids, scores and contents of what retrievers found."""
+    if not events:
+        return
+    found = [(event, _of(event)) for event in events]
+    unread = [event for event, chunks in found if chunks is None and isinstance(event.outcome, Value)]
+    capture = ("return dictionaries with id, score and content (or pairs of a document and its score)",)
+    if unread:
+        about = f"{len(unread)} of {len(events)} results have a shape that is not known; the results are kept whole"
+        yield _item("chunks", Standing.PARTIAL, about, unread, capture=capture)
+        return
+    every = [chunk for _, chunks in found for chunk in chunks or () if isinstance(chunk, Mapping)]
+    lacking = [name for name in ("id", "score", "content") if any(chunk.get(name) is None for chunk in every)]
+    value: list[Json] = [{"event": event.number, "chunks": chunks} for event, chunks in found]
+    if lacking:
+        about = f"{len(every)} chunks, some without {' and '.join(lacking)}"
+        yield _item("chunks", Standing.PARTIAL, about, events, value=value, capture=capture)
+    else:
+        about = f"{len(every)} chunks with ids, scores and contents"
+        yield _item("chunks", Standing.CAPTURED, about, events, value=value)
+
+
+def _of(event: Event) -> list[Json] | None:
+    chunks = event.outcome.head.get("chunks") if isinstance(event.outcome, Value) else None
+    return list(chunks) if isinstance(chunks, (list, tuple)) else None
+
+
+def _timestamps(scene: Scene) -> Iterator[Item]:
+    """When each call began, spoke first, said its first word, and ended."""
+    events = [event for event in scene.events if event.call.kind in (*_WORLD, Kind.MODEL)]
+    if not events:
+        return
+    value = [_times(event, scene) for event in events]
+    open_ = [event for event in events if event.ended_us is None and not event.call.observed]
+    headless = [event for event in events if isinstance(event.outcome, Stream) and event.first_us is None]
+    words = [each for each in scene.models if each.full and each.reading.streamed and not _said_nothing(each)]
+    silent = [each.event for each in words if each.first_token_us is None]
+    lacking = list({event.number: event for event in (*open_, *headless, *silent)}.values())
+    if lacking:
+        about = f"{len(lacking)} of {len(events)} calls have no end, first byte or first token"
+        yield _item("timestamps", Standing.PARTIAL, about, lacking, value=value)
+    else:
+        tokens = f", first token of {len(words)} streams" if words else ""
+        about = f"start, first byte and end of {len(events)} calls{tokens}"
+        yield _item("timestamps", Standing.CAPTURED, about, events, value=value)
+
+
+def _said_nothing(call: ModelCall) -> bool:
+    reading = call.reading
+    return reading.error is not None or not (reading.text or reading.thinking or reading.tool_calls)
+
+
+def _times(event: Event, scene: Scene) -> dict[str, Json]:
+    token = next((each.first_token_us for each in scene.models if each.event.number == event.number), None)
+    return {
+        "event": event.number,
+        "start_us": event.issued_us,
+        "first_byte_us": event.first_us,
+        "first_token_us": token,
+        "end_us": event.ended_us,
+    }
+
+
+def _order(scene: Scene) -> Item:
+    """In which order the answers came."""
+    kept = scene.run.capture.get("order") or "exact"
+    unproven = scene.run.totals.unproven
+    if kept == "off":
+        about = "not numbered: order = off"
+        return _item("order", Standing.MISSING, about, capture=("reenact record --order exact",))
+    if unproven:
+        about = f"{unproven} of {scene.run.totals.deliveries} deliveries came in an order that could not be proven"
+        return _item("order", Standing.PARTIAL, about, capture=("a larger hold_ms in the settings",))
+    if kept == "arrival":
+        about = "numbered as they came, never held: races may not be reproduced"
+        return _item("order", Standing.PARTIAL, about, capture=("reenact record --order exact",))
+    return _item("order", Standing.CAPTURED, f"{scene.run.totals.deliveries} deliveries, proven")
+
+
+def _recording(scene: Scene) -> Iterator[Item]:
+    """What went wrong with the recording itself."""
+    run = scene.run
+    if run.degraded:
+        about = f"the recorder failed at times: {'; '.join(run.degraded[:_FEW])}"
+        yield _item("recording", Standing.PARTIAL, about, capture=("record it again",))
+    if run.interrupted_at is not None or run.status.value == "interrupted":
+        yield _item("end", Standing.PARTIAL, "the process died: the run has no end of its own")
+    if scene.lost:
+        about = f"{len(scene.lost)} payloads cannot be read: {scene.lost[0]}"
+        yield _item("payloads", Standing.MISSING, about, capture=("reenact show",), stops=Stops.EVENTS)

@@ -1,0 +1,54 @@
+"""The replay kit of a run: three buckets of items with their evidence, judged from the run's own events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reenact.abc.store import Store
+from reenact.facts.kit import Bucket, Item, Kit, Standing
+from reenact.facts.run import Run
+from reenact.triage import identity
+from reenact.triage.effects import effects
+from reenact.triage.environment import surroundings
+from reenact.triage.inputs import inputs
+from reenact.triage.models import models
+from reenact.triage.scene import Scene, scene_of
+
+_FIELDS = ("agent", "version")
+
+
+def kit_of(store: Store, run: Run) -> Kit:
+    """The kit of a run.
+
+    Args:
+        store: Where the run is.
+        run: The run.
+
+    Returns:
+        The kit. Costs one pass over the run's events and the bodies of its model and tool calls.
+    """
+    return judge(scene_of(store, run))
+
+
+def judge(scene: Scene) -> Kit:
+    """The kit of a scene: pure."""
+    items = [*inputs(scene), *surroundings(scene), *models(scene), *effects(scene)]
+    items += _required(scene, {item.name for item in items})
+    return Kit(scene.run.id, tuple(items))
+
+
+def _required(scene: Scene, known: set[str]) -> Iterator[Item]:
+    """Whatever else the policy requires: a field of the run, a tag, a note."""
+    for name in identity.policy_fields(scene.run):
+        if name in known or name in identity.IDENTITIES:
+            continue
+        value = getattr(scene.run, name) if name in _FIELDS else ""
+        said, where = (str(value), "the run") if value else scene.said(name)
+        yield Item(
+            Bucket.INPUT,
+            name,
+            Standing.CAPTURED if said else Standing.MISSING,
+            f"{said}, from {where}" if said else "required by the policy, and nobody says it",
+            value=said or None,
+            capture=() if said else (f"reenact record --tag {name}=…", f'reenact.note("{name}", …)'),
+        )

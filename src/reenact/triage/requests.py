@@ -1,0 +1,152 @@
+"""What a tool was asked with, as data: its arguments, or the parts of the exchange that it made."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Json, Kind, Stream
+from reenact.facts.compression import undo
+from reenact.facts.event import Event
+from reenact.facts.framing import header, unframed
+from reenact.facts.reading import Reading
+from reenact.facts.values import jsonable
+
+LARGEST = 1 << 20
+"""A request above this many bytes is judged by its head alone."""
+_LARGEST_ANSWER = 16 << 20
+_FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked.
+
+    Attributes:
+        arguments: Decoded arguments of a function, or the decoded body of an exchange.
+        query: Parameters of an address.
+        headers: Headers of an exchange, lower case.
+        method, path: Of an exchange; empty for a function.
+        opaque: Types of arguments that could not be stored.
+    """
+
+    arguments: Json = None
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    method: str = ""
+    path: str = ""
+    opaque: tuple[str, ...] = ()
+
+    def pairs(self) -> Iterator[tuple[str, Json]]:
+        """Every name with its value, however deep; a value of a list stands under the name of the list, a segment of
+        a path under no name."""
+        yield from self.query.items()
+        yield from self.headers.items()
+        for segment in self.path.split("/"):
+            yield "", unquote(segment)
+        yield from _walked("", self.arguments)
+
+    def embedding(self, recording: Recording, event: Event) -> dict[str, Json]:
+        """Model and dimensions of a request for embeddings."""
+        asked = self.arguments if isinstance(self.arguments, Mapping) else {}
+        found: dict[str, Json] = {"model": asked.get("model") or "", "dimensions": asked.get("dimensions")}
+        if found["dimensions"] is None:
+            found["dimensions"] = _dimensions(recording, event)
+        return found
+
+
+_DEPTH = 40
+
+
+def _walked(name: str, value: Json, depth: int = 0) -> Iterator[tuple[str, Json]]:
+    if depth > _DEPTH:
+        return
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _walked(str(key), part, depth + 1)
+    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        for part in value:
+            yield from _walked(name, part, depth + 1)
+    else:
+        yield name, value
+
+
+def request_of(recording: Recording, event: Event) -> Request:
+    """What an event asked. Reads its body, if that is not too long."""
+    call = event.call
+    body = recording.body(event.request) if event.request is not None and event.request.size <= LARGEST else b""
+    if call.kind is not Kind.HTTP:
+        return Request(arguments=_data(body), opaque=_opaque(call.head))
+    parts = urlsplit(str(call.head.get("url", "")))
+    pairs = call.head.get("headers") or ()
+    return Request(
+        arguments=_content(call.head, body),
+        query=dict(parse_qsl(parts.query, keep_blank_values=True)),
+        headers={str(pair[0]).lower(): str(pair[1]) for pair in pairs},
+        method=str(call.head.get("method", "")),
+        path=parts.path,
+    )
+
+
+def _opaque(head: Mapping[str, Json]) -> tuple[str, ...]:
+    opaque = head.get("opaque")
+    if isinstance(opaque, Mapping):
+        return tuple(f"{name}: {', '.join(map(str, types))}" for name, types in opaque.items())
+    return tuple(map(str, opaque)) if isinstance(opaque, (list, tuple)) else ()
+
+
+def _data(body: bytes) -> Json:
+    if not body:
+        return None
+    try:
+        return jsonable(body)
+    except ValueError:
+        return None
+
+
+def _content(head: Mapping[str, Json], body: bytes, largest: int = LARGEST) -> Json:
+    """The body of an exchange, its encoding undone: JSON, or a form."""
+    encoding = header(head, "content-encoding")
+    undone = undo(encoding, body, largest) if encoding and body else None
+    plain = body if undone is None else undone.data
+    if header(head, "content-type").lower().startswith("application/x-www-form-urlencoded"):
+        return dict(parse_qsl(plain.decode("utf-8", "replace"), keep_blank_values=True))
+    try:
+        return json.loads(plain) if plain else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_embedding(request: Request) -> bool:
+    """Whether an exchange asks for embeddings."""
+    return request.method == "POST" and request.path.rstrip("/").endswith(("/embeddings", "/embed"))
+
+
+def _dimensions(recording: Recording, event: Event) -> int | None:
+    """The length of the first vector of an answer."""
+    outcome = event.outcome
+    if not isinstance(outcome, Stream) or event.answer is None or event.answer.size > _LARGEST_ANSWER:
+        return None
+    raw = unframed(outcome.head, recording.body(event.answer))
+    answer = _content({"headers": outcome.head.get("headers") or ()}, raw, _LARGEST_ANSWER)
+    vectors = (answer.get("data") or answer.get("embeddings")) if isinstance(answer, Mapping) else None
+    first = vectors[0] if isinstance(vectors, list) and vectors else None
+    vector = first.get("embedding") if isinstance(first, Mapping) else first
+    if isinstance(vector, list):
+        return len(vector)
+    if isinstance(vector, str):
+        try:
+            return len(base64.b64decode(vector, validate=True)) // _FLOAT_BYTES
+        except (binascii.Error, ValueError):
+            return None
+    return None
+
+
+def model_tools(reading: Reading) -> list[str]:
+    """Names of the tools that a model wanted called, in order."""
+    return [str(call.get("name", "")) for call in reading.tool_calls if isinstance(call, Mapping) and call.get("name")]

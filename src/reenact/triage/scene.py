@@ -1,0 +1,291 @@
+"""The scene: everything that a kit is judged from, read once from a run's own log. The only module here that reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from reenact.abc.store import Recording, Store
+from reenact.errors import StoreError
+from reenact.facts.call import Effect, Json, Kind, Stream
+from reenact.facts.dialects import read, recognise
+from reenact.facts.event import Event
+from reenact.facts.reading import Reading
+from reenact.facts.run import Run
+from reenact.triage.requests import Request, is_embedding, model_tools, request_of
+
+PROCESS = "kit.process"
+REVISION = "kit.revision"
+"""Names of the notes that a recording leaves on the run (``recording.evidence``)."""
+
+FULL_READINGS = 64
+"""Model calls of a run whose request is read in full; of the others the kept reading has to do."""
+ADDRESSES = 500
+"""Places of a run at which ambient reads are looked for."""
+_ACTS = frozenset((Kind.TOOL, Kind.DB, Kind.MCP))
+_CALLED = ("tools/call", "call_tool")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One model call.
+
+    Attributes:
+        event: Where.
+        reading: What it says; without the prompt where ``full`` is False.
+        full: Whether the request was read anew, prompt and all.
+        first_token_us: When the first word came, microseconds since the run began; None where it cannot be told.
+    """
+
+    event: Event
+    reading: Reading
+    full: bool = True
+    first_token_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One tool call as the world saw it.
+
+    Attributes:
+        event: The outermost event that it is.
+        label: What it is called, for people: the tool's name, and the exchange where it has no event of its own.
+        request: What it was asked with.
+    """
+
+    event: Event
+    label: str
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything a kit is judged from.
+
+    Attributes:
+        run: The run.
+        environment: Facts of its process; of the root run for a run inside a run.
+        notes: Notes on the run.
+        process: The note of packages and sources, as it is held; empty where there is none.
+        revision: The note of the revision; empty where there is none.
+        events: All its events, without their bytes.
+        models: Its model calls.
+        acts: Its tool calls, the outermost ones.
+        embeddings: Requests for embeddings: model and dimensions.
+        gaps: What escaped the recording: what, where, how often.
+        lost: Payloads that could not be read, in words.
+        ambient: Sources that were read without a call (``wall``, ``urandom/16`` …).
+    """
+
+    run: Run
+    environment: Mapping[str, Json]
+    notes: Mapping[str, Json]
+    process: Mapping[str, Json]
+    revision: Mapping[str, Json]
+    events: tuple[Event, ...]
+    models: tuple[ModelCall, ...]
+    acts: tuple[Act, ...]
+    embeddings: tuple[tuple[Event, Mapping[str, Json]], ...]
+    gaps: tuple[tuple[str, str, int], ...]
+    lost: tuple[str, ...] = ()
+    ambient: frozenset[str] = frozenset()
+
+    def of_kind(self, *kinds: Kind) -> tuple[Event, ...]:
+        """Events of some kinds."""
+        return tuple(event for event in self.events if event.call.kind in kinds)
+
+    def said(self, *names: str) -> tuple[str, str]:
+        """What somebody said of the run beside the recording, and where: a note, a tag, or by convention the
+        environment; empty where nobody did."""
+        for name in names:
+            for where, facts in (("note", self.notes), ("tag", self.run.tags)):
+                value = facts.get(name)
+                if value not in (None, ""):
+                    return str(value), f"the {where} {name}"
+            known = self.environment.get("conventional")
+            found = known.get(name) if isinstance(known, Mapping) else None
+            if isinstance(found, Mapping):
+                return str(found.get("value")), f"{found.get('variable')} of the environment"
+        return "", ""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What is gathered on the one pass over the events."""
+
+    events: list[Event] = field(default_factory=list)
+    models: list[ModelCall] = field(default_factory=list)
+    acts: list[Act] = field(default_factory=list)
+    embeddings: list[tuple[Event, Mapping[str, Json]]] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    inside: set[int] = field(default_factory=set)
+    """Events below a tool or model call: parts of it, no calls of their own."""
+
+
+def scene_of(store: Store, run: Run) -> Scene:
+    """Read what a kit is judged from.
+
+    Args:
+        store: Where the run is.
+        run: The run.
+
+    Returns:
+        The scene. Costs one pass over the events, the bodies of the model calls, and one body a tool call.
+    """
+    recording = store.open(run)
+    root = _root(store, run)
+    log = recording if root.id == run.id else store.open(root)
+    draft = _Draft()
+    for event in recording.events():
+        draft.events.append(event)
+        try:
+            _look(recording, event, draft)
+        except StoreError as error:
+            draft.lost.append(f"#{event.number}: {error.message}")
+    kept = log.notes(None)
+    return Scene(
+        run=run,
+        environment=root.environment,
+        notes={**kept, **recording.notes(None)},
+        process=_held(store, _mapping(kept.get(PROCESS))),
+        revision=_mapping(kept.get(REVISION)) or _mapping(root.environment.get("git")),
+        events=tuple(draft.events),
+        models=tuple(draft.models),
+        acts=tuple(draft.acts),
+        embeddings=tuple(draft.embeddings),
+        gaps=tuple(recording.gaps()),
+        lost=tuple(draft.lost),
+        ambient=_ambient(recording, draft.events),
+    )
+
+
+def _ambient(recording: Recording, events: list[Event]) -> frozenset[str]:
+    """What the run read without a call; of a long run, as far as a bounded look shows."""
+    calls: Counter[str] = Counter({lane.path: 0 for lane in recording.lanes()})
+    calls.update(event.lane for event in events)
+    addresses = ((lane, position) for lane, count in calls.items() for position in range(count + 1))
+    return frozenset(
+        source for lane, position in islice(addresses, ADDRESSES) for source in recording.ambient(lane, position)
+    )
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _root(store: Store, run: Run) -> Run:
+    """The run whose log holds this one."""
+    if not run.lane or not run.parent:
+        return run
+    try:
+        return _root(store, store.run(run.parent))
+    except LookupError:
+        return run
+
+
+def _held(store: Store, process: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The note of the process, fetched from the run that holds it where this one only names it."""
+    holder = process.get("held_by")
+    if not isinstance(holder, str):
+        return process
+    try:
+        found = _mapping(store.open(holder).notes(None).get(PROCESS))
+    except (LookupError, StoreError):
+        found = {}
+    return {**found, **process} if found.get("digest") == process.get("digest") else process
+
+
+def _look(recording: Recording, event: Event, draft: _Draft) -> None:
+    """Sort one event."""
+    nested = event.parent in draft.inside
+    kind = event.call.kind
+    model = None if nested else _model(recording, event, len(draft.models) < FULL_READINGS)
+    if model is not None:
+        draft.models.append(model)
+    acts = kind in _ACTS and event.call.effect is not Effect.NONE and _calls_a_tool(event)
+    if nested or model is not None or acts or kind is Kind.RETRIEVAL:
+        draft.inside.add(event.number)
+    if nested or model is not None:
+        return
+    request = request_of(recording, event) if acts or kind is Kind.HTTP else None
+    if request is None:
+        return
+    if is_embedding(request):
+        draft.embeddings.append((event, request.embedding(recording, event)))
+    elif acts:
+        draft.acts.append(Act(event, event.name, request))
+    elif tool := _asked_by_a_model(event, draft):
+        draft.acts.append(Act(event, f"{tool} ({request.method} {request.path})", request))
+
+
+def _calls_a_tool(event: Event) -> bool:
+    """Whether an event calls a tool, and does not only ask a server what it has."""
+    if event.call.kind is not Kind.MCP:
+        return True
+    said = (event.call.head.get("method"), event.name)
+    return any(isinstance(word, str) and each in word for word in said for each in _CALLED)
+
+
+def _asked_by_a_model(event: Event, draft: _Draft) -> str:
+    """The tool a plain exchange belongs to: the last model call before it wanted tools called. Empty where none did:
+    the exchange is the program's own plumbing."""
+    if not draft.models:
+        return ""
+    tools = model_tools(draft.models[-1].reading)
+    if len(tools) <= 1:
+        return next(iter(tools), "")
+    since = draft.models[-1].event.number
+    nth = sum(1 for act in draft.acts if act.event.number > since)
+    return tools[nth] if nth < len(tools) else tools[-1]
+
+
+def _model(recording: Recording, event: Event, in_full: bool) -> ModelCall | None:
+    """The model call that an event is; None where it is none."""
+    if event.call.kind is Kind.MODEL:
+        return ModelCall(event, Reading("function", model_asked=event.name))
+    if event.call.kind is not Kind.HTTP:
+        return None
+    kept = event.attributes.get("reading")
+    brief = Reading.from_json(kept) if isinstance(kept, Mapping) else None
+    if brief is not None and not in_full:
+        return ModelCall(event, brief, full=False)
+    return _read(recording, event) if brief is not None or event.call.head.get("method") == "POST" else None
+
+
+def _read(recording: Recording, event: Event) -> ModelCall | None:
+    """An exchange read anew from its bytes; None where it is no model call."""
+    body = recording.body(event.request)
+    if recognise(event.call.head, body) is None:
+        return None
+    outcome = event.outcome
+    head = outcome.head if isinstance(outcome, Stream) else {}
+    parts = list(recording.parts(event.number)) if isinstance(outcome, Stream) else []
+    reading = read(event.call.head, body, head, b"".join(data for _, _, data in parts))
+    if reading is None:
+        return None
+    first_us = _first_token(event, body, head, parts) if reading.streamed else None
+    return ModelCall(event, reading, first_token_us=first_us)
+
+
+_TRIED = 64
+
+
+def _first_token(
+    event: Event, body: bytes, head: Mapping[str, Json], parts: list[tuple[int | None, int, bytes]]
+) -> int | None:
+    """When the first word of a streamed answer came: the first segment after which the answer so far says anything."""
+    for at_us, beginning in _beginnings(parts):
+        reading = read(event.call.head, body, head, beginning)
+        if reading is not None and (reading.text or reading.thinking or reading.tool_calls):
+            return at_us
+    return None
+
+
+def _beginnings(parts: list[tuple[int | None, int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Beginnings of a stream, segment by segment, as far as a first word can be expected."""
+    data = b""
+    for _, at_us, segment in parts[:_TRIED]:
+        data += segment
+        yield at_us, data

@@ -1,0 +1,203 @@
+"""A run gathers packages, revision and sources cheaply, without a process of its own, and without a credential."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reenact
+from reenact.facts.conventions import conventional, is_traceparent
+from reenact.facts.kit import Standing
+from reenact.recording import evidence
+from reenact.recording.packages import packages
+from reenact.recording.sources import LARGEST, loaded_sources
+from reenact.triage.kit import kit_of
+from tests.kit.recorded import Desk
+
+SECRET = "sk-proj-Ki7tKi7tKi7tKi7tKi7tKi7tKi7tKi7tKi7t"
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def test_the_names_of_folders_say_what_the_metadata_say() -> None:
+    truth = {
+        (one.metadata["Name"].lower().replace("_", "-").replace(".", "-"), one.version)
+        for one in importlib.metadata.distributions()
+    }
+    assert truth and {tuple(pair) for pair in packages()} == truth
+
+
+def test_a_folder_that_is_no_metadata_is_no_package(tmp_path: Path) -> None:
+    for name in ("a_b-1.2.dist-info", "c.d-3-py3.11.egg-info", "e.egg-info", "f", "g.py", ".dist-info"):
+        (tmp_path / name).mkdir()
+    found = packages([str(tmp_path), str(tmp_path / "nowhere")])
+    assert [pair for pair in found if pair[0]] == [["a-b", "1.2"], ["c-d", "3"], ["e", ""]]
+
+
+def test_only_the_programs_own_sources_are_kept(tmp_path: Path) -> None:
+    class Module:
+        def __init__(self, path: Path, text: str) -> None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            self.__file__ = str(path)
+
+    class Lazy:
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError("a lazy module was woken up")
+
+    modules: Any = {
+        "own": Module(tmp_path / "own.py", "x = 1"),
+        "package": Module(tmp_path / "site-packages" / "p.py", "x"),
+        "large": Module(tmp_path / "large.py", "#" * (LARGEST + 1)),
+        "elsewhere": Module(tmp_path.parent / f"{tmp_path.name}-elsewhere" / "e.py", "x"),
+        "json": json,
+        "reenact": reenact,
+        "lazy": Lazy(),
+        "none": None,
+    }
+    (tmp_path / "main.py").write_text("import own")
+    found = loaded_sources([str(tmp_path)], str(tmp_path / "main.py"), modules)
+    assert set(found.digests) == {"own.py", "large.py", "main.py"}
+    assert dict(found.texts) == {"own.py": "x = 1", "main.py": "import own"}
+
+
+def test_a_dirty_diff_and_untracked_sources_are_kept_without_their_credentials(repository: Desk) -> None:
+    desk = repository
+    desk.script("import helper\nprint(helper.x)\n")
+    desk.commit()
+    desk.script(f"import helper\nprint(helper.x)  # changed\nKEY = '{SECRET}'\n")
+    desk.script(f"x = 1\npassword = '{SECRET}1'\n", "helper.py")
+    desk.record("agent.py", options="--tag a=b")
+    items = desk.kit().items
+    sources = items["sources"]
+    assert sources["standing"] == "captured" and sources["value"]["untracked"] == ["helper.py"]
+    assert "+print(helper.x)  # changed" in sources["value"]["diff"]
+    assert sources["value"]["files"] == ["agent.py", "helper.py"] and "with changes" in items["commit"]["about"]
+    kept = b"".join(path.read_bytes() for path in (desk.folder / ".reenact").rglob("*") if path.is_file())
+    assert SECRET.encode() not in kept
+    said = desk.run("--json", "kit", "@").stdout
+    assert SECRET not in said and "KEY = '" in said
+    with reenact.open_store(str(desk.folder / ".reenact")) as store:
+        process = store.open(store.run("@")).notes(None)[evidence.PROCESS]
+    assert process["texts"]["helper.py"].startswith("x = 1\npassword = '") and SECRET not in str(process)
+
+
+def test_without_git_the_sources_that_ran_are_kept_and_the_environment_names_the_commit(desk: Desk) -> None:
+    desk.script("print(1)\n")
+    desk.record("agent.py", environ={"GITHUB_SHA": "c0ffee" * 6, "TRACEPARENT": TRACE})
+    kit = desk.kit()
+    assert kit.standing("commit") == "pinned" and kit.items["commit"]["value"] == "c0ffee" * 6
+    assert kit.standing("sources") == "captured" and kit.items["sources"]["value"]["files"] == ["agent.py"]
+    assert kit.items["traceparent"]["value"] == TRACE
+
+
+def test_where_no_git_program_is_installed_the_commit_is_read_from_its_files(repository: Desk) -> None:
+    desk = repository
+    desk.script("print(1)\n")
+    desk.commit()
+    desk.record("agent.py", environ={"PATH": str(desk.folder)})
+    kit = desk.kit()
+    head = (desk.folder / ".git" / "refs" / "heads" / "trunk").read_text().strip()
+    assert kit.standing("commit") == "captured" and kit.items["commit"]["value"] == head
+    packed = ["git", "-C", str(desk.folder), "pack-refs", "--all"]
+    subprocess.run(packed, check=True, capture_output=True)
+    desk.record("agent.py", environ={"PATH": str(desk.folder)})
+    assert desk.kit().items["commit"]["value"] == head
+
+
+IN_PROCESS = """
+import os, sys
+import reenact
+started = []
+sys.addaudithook(lambda event, args: started.append(event) if event in ("subprocess.Popen", "os.fork") else None)
+
+def answer(n):
+    if n == 2:
+        raise ValueError("no")
+    return n
+
+for n in range(4):
+    try:
+        with reenact.record(agent=f"run{n}", store=os.environ["REENACT_STORE"]):
+            answer(n)
+    except ValueError:
+        pass
+print(started)
+"""
+
+
+def test_runs_of_one_process_share_what_is_the_same_and_start_no_process(repository: Desk) -> None:
+    desk = repository
+    desk.script(IN_PROCESS)
+    desk.commit()
+    url = str(desk.folder / ".reenact")
+    done = subprocess.run(
+        [sys.executable, "agent.py"],
+        cwd=desk.folder,
+        env={**os.environ, "REENACT_STORE": url},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "[]\n", done.stderr
+    with reenact.open_store(url) as store:
+        runs = {run.agent: run for run in store.runs()}
+        notes = {name: store.open(run).notes(None) for name, run in runs.items()}
+        held = {name: each[evidence.PROCESS].get("held_by") for name, each in notes.items()}
+        assert held == {"run0": None, "run1": runs["run0"].id, "run2": None, "run3": runs["run0"].id}
+        for run in runs.values():
+            kit = kit_of(store, run)
+            for name in ("commit", "sources", "packages"):
+                item = kit.item(name)
+                assert item is not None and item.standing is Standing.CAPTURED, (run.agent, name)
+        store.delete(runs["run0"])
+        orphan = kit_of(store, runs["run3"]).item("sources")
+        assert orphan is not None and orphan.standing is Standing.PARTIAL and runs["run0"].id in orphan.about
+        failed = kit_of(store, runs["run2"]).item("sources")
+        assert failed is not None and failed.standing is Standing.CAPTURED
+
+
+def test_a_fault_in_it_costs_the_evidence_and_never_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("the disk is odd")
+
+    monkeypatch.setattr(evidence, "_installed", broken)
+    with reenact.open_store("memory:broken-evidence") as store:
+        with reenact.record(store=store) as run:
+            pass
+        kept = store.run(run.id)
+        assert kept.status == "ok" and "the disk is odd" in str(kept.degraded)
+        item = kit_of(store, kept).item("packages")
+        assert item is not None and item.standing is Standing.MISSING
+
+
+def test_conventions_take_the_first_that_is_set_and_no_credential() -> None:
+    found = conventional(
+        {
+            "CI_COMMIT_SHA": "b",
+            "GITHUB_SHA": "a",
+            "AWS_REGION": "eu-1",
+            "GITHUB_TOKEN": "t",
+            "IMAGE_TAG": "x" * 9999,
+            "OTEL_RESOURCE_ATTRIBUTES": "service.version=1.2,cloud.region=us-9,x",
+        }
+    )
+    assert found == {
+        "commit": {"value": "a", "variable": "GITHUB_SHA"},
+        "region": {"value": "eu-1", "variable": "AWS_REGION"},
+        "version": {"value": "1.2", "variable": "OTEL_RESOURCE_ATTRIBUTES"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [(TRACE, True), (TRACE.upper(), False), ("00-" + "0" * 32 + TRACE[35:], False), ("", False), (None, False)],
+)
+def test_a_traceparent_names_a_trace(text: Any, holds: bool) -> None:
+    assert is_traceparent(text) is holds

@@ -1,0 +1,92 @@
+"""A replay through a tool runs the tool's own code against the frozen world: at any hour, in any zone, fixed or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reenact.testing import ProviderProcess
+from tests.kit.recorded import EXAMPLES, Desk
+
+ZONES = ("Pacific/Auckland", "America/Los_Angeles")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return Desk(folder)
+
+
+def quotes(desk: Desk, day: int) -> Any:
+    """The quoting agent, recorded on a day of its world."""
+    desk.copy("price_at_three")
+    with ProviderProcess(EXAMPLES / "price_at_three" / "world.py", day=day) as world:
+        environ = {**world.environment(), "PRICES_URL": world.url, "TZ": "Europe/Berlin"}
+        return desk.record("price_at_three/agent.py", environ=environ)
+
+
+def test_the_afternoons_half_json_is_parsed_again_and_the_fixed_parser_passes(desk: Desk) -> None:
+    then = quotes(desk, day=1)
+    assert then.stdout.startswith("A-100 costs 12.00 EUR (quoted at ") and "CE" in then.stdout
+
+    for zone in ZONES:  # the provider has ended: whoever answers now, it is the recording
+        again = desk.run("replay", "@", "--through", "price_of", environ={"TZ": zone})
+        assert again.stdout == then.stdout and "verdict: same (exact)" in again.stderr
+        assert "matched 3 of 3" in again.stderr and "through: price_of" in again.stderr
+
+    fixed = {"PRICE_AGENT_VERSION": "v2_checked"}
+    stopped = desk.run("replay", "@", "--through", "price_of", status=1, environ=fixed)
+    assert "tool price_of ended otherwise" in stopped.stderr and 'recorded  {"value": 12.0}' in stopped.stderr
+    assert "PriceUnavailable" in stopped.stderr and "the pricing service answered 429" in stopped.stderr
+    assert stopped.stdout == ""
+
+    observed = desk.run("replay", "@", "--through", "price_of", "--on-divergence", "observe", status=1, environ=fixed)
+    assert observed.stdout.startswith("I cannot tell the price of A-100 right now")
+    assert "matched 3 of 3" in observed.stderr and "live calls made: 0" in observed.stderr
+
+    outside = desk.run("replay", "@", environ=fixed)  # the tool's answer is frozen whole: its code does not run
+    assert outside.stdout == then.stdout and "matched 2 of 3" in outside.stderr
+
+
+def test_the_mornings_answer_passes_both_parsers(desk: Desk) -> None:
+    then = quotes(desk, day=2)
+    assert then.stdout.startswith("A-100 costs 1249.00 EUR")
+    for version in ("v1", "v2_checked"):
+        again = desk.run("replay", "@", "--through", "price_of", environ={"PRICE_AGENT_VERSION": version})
+        assert again.stdout == then.stdout and "verdict: same (exact)" in again.stderr
+
+
+def test_due_today_is_judged_again_at_the_recorded_moment(desk: Desk) -> None:
+    desk.copy("due_today")
+    with ProviderProcess(EXAMPLES / "due_today" / "world.py") as world:
+        then = desk.record("due_today/at_midnight.py", environ={"TASKS_URL": world.url})
+    assert then.stdout == "Tasks on Friday, 20 November 2026:\n- invoice: 1 days overdue\n"
+    for zone in ZONES:
+        again = desk.run("replay", "@", "--through", "when_due", environ={"TZ": zone})
+        assert again.stdout == then.stdout and "verdict: same (exact)" in again.stderr
+    observed = desk.run(
+        *("replay", "@", "--through", "when_due", "--on-divergence", "observe"),
+        status=1,
+        environ={"DUE_AGENT_VERSION": "v2_one_clock"},
+    )
+    assert observed.stdout == "Tasks on Friday, 20 November 2026:\n- invoice: due today\n"
+    assert "recorded  1 days overdue" in observed.stderr and "now       due today" in observed.stderr
+
+
+LOCAL = "import time\nprint(time.strftime('%H %Z', time.localtime(0)))\n"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now"), [("Europe/Berlin", "Asia/Tokyo"), ("Asia/Tokyo", None), (None, "Asia/Tokyo")]
+)
+def test_a_replay_lives_in_the_recorded_time_zone(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, recorded: str | None, now: str | None
+) -> None:
+    desk.script(LOCAL)
+    monkeypatch.delenv("TZ", raising=False)
+    then = desk.record("agent.py", environ={"TZ": recorded} if recorded else {})
+    again = desk.run("replay", "@", environ={"TZ": now} if now else {})
+    assert again.stdout == then.stdout and "verdict: same (exact)" in again.stderr
