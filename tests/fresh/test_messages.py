@@ -47,7 +47,9 @@ def test_a_damaged_store_costs_the_recording_and_is_told_with_one_next_command(d
 def test_a_disk_that_fills_up_costs_the_recording_and_says_so_where_the_program_ends(desk: Desk) -> None:
     ended = desk.run("sh", "-c", "ulimit -f 2000; exec reenact record -- python agent.py 60")
     assert (ended.code, ended.out) == (4, b"total 6000000\n")
-    assert any("the recording is incomplete: StoreError: store.db cannot be written" in line for line in ended.said)
+    assert any("the recording is incomplete: " in line for line in ended.said), (
+        "also where not even that can be written"
+    )
     shown = desk.run("reenact", "show", "@")
     assert shown.code == 0 and "\\n" not in shown.out.decode(), "one reason, on one line"
 

@@ -21,6 +21,71 @@ PROGRAMS = {
         time.sleep(0.01)
         logging.info("hello")
     """,
+    "a tool that prints": """
+        import sys, reenact
+        @reenact.tool(effect="read")
+        def search(query):
+            print("searching", query, end=" ... ")
+            print("careful", file=sys.stderr)
+            print("found", flush=True)
+            return query * 2
+        print("before", search("a"), search("b"), "after")
+        search("last")
+    """,
+    "tools that log, in threads and in a step": """
+        import logging, sys, reenact
+        from concurrent.futures import ThreadPoolExecutor
+        logging.basicConfig(level="INFO", stream=sys.stdout, format="%(asctime)s %(message)s")
+        @reenact.tool(effect="read")
+        def search(number):
+            logging.info("start %d", number)
+            with reenact.step("inside"):
+                print("looking", number)
+            logging.info("stop %d", number)
+            return number
+        with reenact.step("fan out"), ThreadPoolExecutor(3) as pool:
+            print("own line")
+            for number in pool.map(search, range(9)):
+                print("got", number)
+    """,
+    "tools that print while others wait": """
+        import asyncio, reenact
+        @reenact.tool(effect="read")
+        async def search(number):
+            print("start", number)
+            await asyncio.sleep(0.002 * (number % 3))
+            print("stop", number)
+            return number
+        async def ask(number):
+            print("asking", number)
+            print("answer", await search(number))
+        async def main():
+            await asyncio.gather(*(ask(number) for number in range(6)))
+        asyncio.run(main())
+    """,
+    "a tool that only computes, and prints": """
+        import reenact
+        @reenact.tool(effect="none")
+        def total(prices):
+            print("adding", prices)
+            return sum(prices)
+        @reenact.tool(effect="read")
+        def fetch():
+            print("fetching", total([1, 2]))
+            return [3, 4]
+        print(total(fetch()))
+    """,
+    "a tool that calls sys.exit": """
+        import sys, reenact
+        @reenact.tool(effect="read")
+        def give_up():
+            print("giving up")
+            sys.exit(0)
+        try:
+            give_up()
+        finally:
+            print("cleaning")
+    """,
 }
 
 
@@ -43,6 +108,15 @@ STOPPED = {
     "urllib": ("import urllib.request", "urllib.request.urlopen(URL)"),
     "openai": ("import openai", "openai.OpenAI(base_url=URL, api_key='k', max_retries=0).models.list()"),
 }
+
+
+def test_a_tool_whose_own_code_runs_prints_for_itself(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.folder / "agent.py").write_text(textwrap.dedent(PROGRAMS["a tool that prints"]))
+    recorded = desk.record(["python", "agent.py"])
+    assert b"searching a ... found" in recorded.out
+    assert unlike(recorded, desk.replay("--through", "search")) == ""
+    assert "searching last" not in desk.run("reenact", "replay", "@", "--events").out.decode()
 
 
 @pytest.fixture

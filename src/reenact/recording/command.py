@@ -14,7 +14,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.errors import ReenactError, RunNotFound
 from reenact.facts.call import Json
-from reenact.facts.ids import make_run_id
+from reenact.facts.ids import make_run_id, tail
 from reenact.facts.policy import Policy
 from reenact.facts.record import Noted
 from reenact.facts.run import Run, Status
@@ -127,6 +127,12 @@ def _concluded(store: Store, run_id: str, status: int, evidence: Mapping[str, Js
             "  next: reenact config"
         )
         return None
+    if run.status is Status.INTERRUPTED and status >= 0:
+        _talk(
+            "reenact: the recording is incomplete: the program ended, and its end is not in the store\n"
+            "  likely cause: the disk is full, or the program put another one in its place\n"
+            f"  next: reenact show {tail(run.id)}"
+        )
     if run.status in (Status.INTERRUPTED, Status.RECORDING):
         return run  # it was killed, or a process of its own still writes
     failed = status != 0 and run.status is Status.OK

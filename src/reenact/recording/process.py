@@ -15,7 +15,8 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
 from reenact.recording.opening import Opened, Who, hash_seed, interpreter, new_run, status_of
-from reenact.seams import lanes, logs, stdio, wiring
+from reenact.recording.speech import Spoken
+from reenact.seams import lanes, logs, speech, stdio, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
 
@@ -37,6 +38,7 @@ class RecordedProcess:
         run = replace(run, id=instructions.get("run") or run.id)
         store = open_store(instructions["store"])
         self._opened = Opened(run, store, self._policy, CLOCK, owned=True, place=instructions.get("place") or "")
+        self._spoken = Spoken(self._opened.session)
         self._error: BaseException | None = None
         self._stack = ExitStack()
 
@@ -48,6 +50,7 @@ class RecordedProcess:
         logs.begin_at(self._opened.run.started_us)
         for gap in stdio.install(session.printed):
             session.gap("standard stream", gap)
+        speech.listen(self._spoken)
         self._watch_errors()
         atexit.register(self.finish)
         _before_exit(self.finish)
@@ -72,6 +75,7 @@ class RecordedProcess:
             self._opened.session.fault(error)
 
     def _finish(self) -> None:
+        self._spoken.end()
         stdio.flush()
         status, line = status_of(self._error)
         wiring.end()

@@ -106,6 +106,8 @@ class RecordingSession:
         self._bytes = 0
         self._reads: dict[int, Reads] = {}
         self._faults: list[str] = []
+        self.observed: dict[int, int | None] = {}
+        """Calls whose body always runs, in a replay too, and the call around each."""
         self.readings = readings
         self.evidence: Evidence | None = None
         hold_us = int(policy.hold_ms * 1000)
@@ -150,6 +152,8 @@ class RecordingSession:
         position = lane.issued()
         lane.data = None
         event = next(self._events)
+        if call.observed:
+            self.observed[event] = lane.parent
         with self._lock:
             self._counts[call.kind] = self._counts.get(call.kind, 0) + 1
         self.put(_issued(event, number, position, lane.parent, self.now_us(), call))

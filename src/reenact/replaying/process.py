@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,9 @@ from reenact.replaying.options import Options
 from reenact.replaying.report import Difference
 from reenact.replaying.results import Output, files
 from reenact.replaying.saving import save
+from reenact.replaying.speech import Echo
 from reenact.replaying.verdict import Contact, conclude
-from reenact.seams import lanes, logs, stdio, wiring
+from reenact.seams import lanes, logs, speech, stdio, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
 
@@ -52,6 +53,7 @@ class ReplayingProcess:
         self.recording: Recording = self._store.open(instructions["run"])
         self.session = open_session(self.recording, self.options)
         self._outputs = [Output(n, partial(self.recording.printed, n)) for n in (1, 2)]
+        self._echo = Echo(self.recording, self.options.through)
         self._kept_output: list[tuple[int, bytes]] = []
         self._guard = guard.GUARD
         self._stack = ExitStack()
@@ -67,6 +69,7 @@ class ReplayingProcess:
         logs.begin_at(self.recording.run.started_us)
         terminal = self.recording.run.environment.get("streams")
         stdio.install(self._printed, terminal=terminal)
+        self._echo.heard = speech.listen(self._echo)
         self._guard = guard.arm(self._refused)
         self.session.on_stop = self._stopping
         _quiet_halts()
@@ -85,6 +88,12 @@ class ReplayingProcess:
             self._kept_output.append((stream, bytes(data)))
         if stream in (1, 2):
             self._outputs[stream - 1].feed(bytes(data))
+
+    def _speak_last(self) -> None:
+        """What frozen calls wrote last, unless the replay has stopped before."""
+        if self.session.gate.halted is None:
+            with suppress(OSError, ValueError):  # the program has closed its standard output
+                self._echo.end()
 
     def _refused(self, words: str) -> Halt:
         return self.session.refuse(words)
@@ -106,6 +115,7 @@ class ReplayingProcess:
             if self._finished or os.getpid() != self._pid:
                 return
             self._finished = True
+        self._speak_last()
         stdio.flush()
         wiring.end()
         lanes.session_ended()

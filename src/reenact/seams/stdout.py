@@ -248,7 +248,7 @@ def buffer_size(raw: io.FileIO) -> int:
 
 
 _lock = threading.Lock()
-_watched: dict[int, tuple[Any, Any]] = {}
+_watched: dict[int, tuple[Any, Any, Any]] = {}
 _watchers = 0
 
 
@@ -270,15 +270,20 @@ def unwatch() -> None:
         _watchers -= 1
         if _watchers:
             return
-        for stream, write in _watched.values():
-            if vars(stream).get("write") is write:
+        for stream, write, before in _watched.values():
+            if vars(stream).get("write") is not write:
+                continue
+            if before is None:
                 del stream.write
+            else:
+                stream.write = before
         _watched.clear()
 
 
 def _watch_one(stream: Any, fd: int, on_bytes: OnBytes | None) -> None:
     """Note what is written to this object; to the writing lane's session when no listener is given."""
     original = stream.write
+    before = getattr(stream, "__dict__", {}).get("write")
 
     def write(text: Any) -> Any:
         result = original(text)
@@ -301,7 +306,7 @@ def _watch_one(stream: Any, fd: int, on_bytes: OnBytes | None) -> None:
     except (AttributeError, TypeError):
         return
     if on_bytes is None:
-        _watched[id(stream)] = (stream, write)
+        _watched[id(stream)] = (stream, write, before)
 
 
 def _encoded(stream: Any, text: Any) -> bytes:

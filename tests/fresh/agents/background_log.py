@@ -11,7 +11,7 @@ from openai import OpenAI
 
 lines: "queue.Queue[logging.LogRecord]" = queue.Queue()
 handler = logging.StreamHandler(sys.stdout)
-handler.setFormatter(logging.Formatter("%(asctime)s %(threadName)s %(relativeCreated)d %(process)d %(message)s"))
+handler.setFormatter(logging.Formatter("%(asctime)s %(threadName)s %(relativeCreated)d %(message)s"))
 listener = logging.handlers.QueueListener(lines, handler)
 logging.basicConfig(level=logging.INFO, handlers=[logging.handlers.QueueHandler(lines)])
 beats = 0

@@ -41,7 +41,6 @@ prompt = {
     "topics": list(topics),
     "hash": hash("agent"),
     "temp": [os.path.basename(folder), os.path.basename(handle.name)],
-    "pid": os.getpid(),
 }
 random.shuffle(prompt["sample"])
 for _ in range(3):

@@ -1,0 +1,57 @@
+"""Pieces of text that the body of a call wrote to a standard stream, as they are noted on a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from reenact.facts.call import Json
+
+NOTE: Final = "printed inside calls"
+"""Name of the note on the run."""
+
+BELOW: Final = -1
+"""Stands for the call where a transport wrote: some of it, the part above the socket, a replay runs itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One piece of text, or several that came in a row.
+
+    Attributes:
+        event: The innermost call whose body wrote it.
+        stream: 1 for standard output, 2 for standard error.
+        number: How many pieces had been written to the stream before, by anybody.
+        count: How many pieces it is.
+        text: What was written.
+    """
+
+    event: int
+    stream: int
+    number: int
+    count: int
+    text: str
+
+    def goes_on(self, event: int, stream: int, number: int) -> bool:
+        """Whether a piece of this call follows this one with nothing between."""
+        return self.event == event and self.stream == stream and self.number + self.count == number
+
+    def joined(self, text: str) -> Piece:
+        """This piece and the next as one."""
+        return replace(self, count=self.count + 1, text=self.text + text)
+
+    def to_json(self) -> Json:
+        """As data."""
+        return [self.event, self.stream, self.number, self.count, self.text]
+
+    @classmethod
+    def from_json(cls, data: Any) -> Piece:
+        """The inverse of ``to_json``.
+
+        Raises:
+            ValueError: It is none.
+        """
+        event, stream, number, count, text = data
+        if not isinstance(text, str) or not all(isinstance(each, int) for each in (event, stream, number, count)):
+            raise ValueError(f"not a piece of text: {data!r}")
+        return cls(event, stream, number, count, text)

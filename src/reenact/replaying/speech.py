@@ -1,0 +1,77 @@
+"""What the bodies of frozen calls wrote when they were recorded, written again at its place among the agent's own."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from reenact.facts.call import Kind
+from reenact.facts.spoken import BELOW, NOTE, Piece
+
+if TYPE_CHECKING:
+    from reenact.abc.store import Recording
+    from reenact.seams.speech import Go
+
+
+class Echo:
+    """Listens to the standard streams of a replaying process.
+
+    Pieces are counted as they were while recording. Where the next one was written by the body of a call that is
+    frozen now, it is written here, before the agent's own next piece, or at the end.
+
+    Args:
+        recording: Whose calls they were.
+        through: Names of tools whose own code runs in this replay.
+    """
+
+    def __init__(self, recording: Recording, through: Collection[str]) -> None:
+        self._recording = recording
+        self._through = through
+        self._frozen: dict[int, bool] = {BELOW: True}
+        self._lock = threading.RLock()
+        self._next = {1: 0, 2: 0}
+        self._pending: dict[int, deque[Piece]] = {1: deque(), 2: deque()}
+        for data in recording.notes(None).get(NOTE) or ():
+            piece = Piece.from_json(data)
+            if self._is_frozen(piece.event):
+                self._pending[piece.stream].append(piece)
+        self.heard: dict[int, Go] = {}
+
+    def _is_frozen(self, event: int) -> bool:
+        """Whether this call, or one around it, is answered without running its body."""
+        known = self._frozen.get(event)
+        if known is None:
+            fact = self._recording.event(event)
+            runs = fact.call.observed or fact.call.name in self._through
+            known = fact.kind == Kind.HTTP.value or not runs
+            if not known and fact.parent is not None:
+                known = self._is_frozen(fact.parent)
+            self._frozen[event] = known
+        return known
+
+    def __call__(self, stream: int, go: Go, text: Any) -> Any:
+        """Write the agent's own ``text``, after whatever of frozen calls came before it."""
+        with self._lock:
+            if self._caught_up(stream, go, text):
+                return go(text)
+            self._next[stream] += 1
+            return go(text)
+
+    def _caught_up(self, stream: int, go: Go, text: Any) -> bool:
+        """Write what is due; whether ``text`` is itself the piece of a transport that comes now."""
+        pending = self._pending[stream]
+        while pending and pending[0].number == self._next[stream]:
+            piece = pending.popleft()
+            self._next[stream] += piece.count
+            if piece.event == BELOW and piece.text == text:
+                return True
+            go(piece.text)
+        return False
+
+    def end(self) -> None:
+        """The program has ended: write what its calls wrote last."""
+        with self._lock:
+            for stream, go in self.heard.items():
+                self._caught_up(stream, go, None)
