@@ -12,7 +12,17 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from reenact.facts.credentials import SHORTEST, STANDIN, Sort, constant, looks_random, named, protected, trivial
+from reenact.facts.credentials import (
+    SHORTEST,
+    STANDIN,
+    Sort,
+    bare,
+    constant,
+    looks_random,
+    named,
+    protected,
+    trivial,
+)
 
 
 class Span(NamedTuple):
@@ -104,7 +114,7 @@ def normalise(data: bytes) -> bytes:
     if spans:
         data = replaced(data, spans, lambda _, span: b"9999" if span.digits else constant(span.sort))
     if b"~rx" in data:
-        data = STANDIN.sub(lambda match: constant(match[1].decode()), data)
+        data = STANDIN.sub(bare, data)
     return data
 
 

@@ -15,6 +15,7 @@ from reenact.facts.call import Call, ErrorFact, Failure, Fidelity, Json, Kind, V
 from reenact.facts.compression import undo
 from reenact.facts.credentials import RULES
 from reenact.facts.framing import header
+from reenact.facts.known import NONE, RULE, Known
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     CallIssued,
@@ -41,15 +42,18 @@ _DECODED = 32 << 20
 _UNCLEAN = "could not be cleaned"
 
 
-def make_redactor(run: str = "", policy: Policy | None = None, secret: bytes | None = None) -> CredentialRedactor:
+def make_redactor(
+    run: str = "", policy: Policy | None = None, secret: bytes | None = None, known: Known = NONE
+) -> CredentialRedactor:
     """The redactor of one run.
 
     Args:
         run: Id of the run; stand-ins of two runs have nothing in common.
         policy: How it is recorded. Its extra redaction (``redact``) is of a later rule set.
         secret: Key of the stand-ins' digests; drawn from the system's entropy where none is given.
+        known: Credentials that are known by value.
     """
-    return CredentialRedactor(secret if secret is not None else ENTROPY.bytes(32))
+    return CredentialRedactor(secret if secret is not None else ENTROPY.bytes(32), known)
 
 
 class CredentialRedactor:
@@ -57,15 +61,16 @@ class CredentialRedactor:
 
     Args:
         secret: Key of the digests in stand-ins; one that is kept nowhere, because whoever has it can try candidates.
+        known: Credentials that are known by value.
 
     Attributes:
         fault: Told of whatever went wrong in here; what it cost is withheld, or gone.
     """
 
-    def __init__(self, secret: bytes) -> None:
+    def __init__(self, secret: bytes, known: Known = NONE) -> None:
         self.fault: Callable[[Exception], object] = repr
-        self._eraser = Eraser(secret)
-        self._comparing = Eraser(None)
+        self._eraser = Eraser(secret, known)
+        self._comparing = Eraser(None, known)
         self._streams: dict[int, Stream] = {}
         self._printed: dict[int, Tail[Printed]] = {}
         self._steps: dict[type, Callable[[Any], tuple[Record, ...]]] = {
@@ -85,7 +90,7 @@ class CredentialRedactor:
     @property
     def rules(self) -> tuple[str, ...]:
         """Named, versioned rules in force."""
-        return RULES
+        return (*RULES, RULE)
 
     def clean(self, record: Record) -> tuple[Record, ...]:
         """The records to store in place of this one, each labelled."""

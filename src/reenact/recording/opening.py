@@ -13,6 +13,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
 from reenact.facts.ids import make_run_id
+from reenact.facts.known import Known, same_values
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
 from reenact.facts.run import Entry, Run, Status
@@ -98,7 +99,9 @@ class Opened:
     """
 
     def __init__(self, run: Run, store: Store, policy: Policy, clock: Clock, *, owned: bool) -> None:
-        redactor = make_redactor(run.id, policy)
+        surroundings = chosen(os.environ, policy.env)
+        secrets = surroundings["env_secret"]
+        redactor = make_redactor(run.id, policy, known=Known(os.environ, secrets))
         self._store = store
         self._owned = owned
         self._clock = clock
@@ -108,11 +111,12 @@ class Opened:
                 "order": policy.order,
                 "rules": list(redactor.rules),
                 "ignore": dict(policy.ignore),
+                "same_values": same_values(os.environ, secrets),
                 "seal": trust.seal(run.id, run.entry, ENTROPY),
             },
             environment={
                 **process_facts(),
-                **chosen(os.environ, policy.env),
+                **surroundings,
                 "hash_seed_set": os.environ.get("PYTHONHASHSEED", ""),
                 **run.environment,
             },

@@ -18,7 +18,7 @@ from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
 from reenact.facts.ids import tail
 from reenact.replaying import guard
-from reenact.replaying.opening import open_session
+from reenact.replaying.opening import known_values, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference
 from reenact.replaying.results import Output, files
@@ -51,7 +51,8 @@ class ReplayingProcess:
         self._store: Store = open_store(instructions["store"])
         self.recording: Recording = self._store.open(instructions["run"])
         self.session = open_session(self.recording, self.options)
-        self._outputs = [Output(n, partial(self.recording.printed, n)) for n in (1, 2)]
+        known = known_values(self.recording.run, os.environ)
+        self._outputs = [Output(n, partial(self.recording.printed, n), known) for n in (1, 2)]
         self._kept_output: list[tuple[int, bytes]] = []
         self._guard = guard.GUARD
         self._stack = ExitStack()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from reenact.facts.known import NONE, Known
 from reenact.facts.spotting import normalise
 from reenact.replaying.normalising import normalised
 from reenact.replaying.report import Difference
@@ -22,14 +23,16 @@ class Output:
     Args:
         stream: 1 or 2.
         recorded: Gives the recorded bytes from the start, a piece at a time.
+        known: Credentials that are known by value, today's and placeholders.
 
     Attributes:
         difference: The first one; None while there is none.
         forgiven: What the rules took out for both sides to agree, in words.
     """
 
-    def __init__(self, stream: int, recorded: Callable[[], Iterator[bytes]]) -> None:
+    def __init__(self, stream: int, recorded: Callable[[], Iterator[bytes]], known: Known = NONE) -> None:
         self.stream = stream
+        self._known = known
         self._again = recorded
         self._recorded = recorded()
         self._rest = b""
@@ -52,7 +55,7 @@ class Output:
             if left:
                 self._differ(left, b"")
         if self.difference is not None and len(self._kept) <= _KEPT:
-            recorded, now = normalise(b"".join(self._again())), normalise(bytes(self._kept))
+            recorded, now = normalise(b"".join(self._again())), normalise(self._known.erased(bytes(self._kept)))
             if recorded == now:
                 self.difference = None
             elif (bare := normalised(recorded)).data == normalised(now).data:
