@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,19 +92,19 @@ class Opened:
 
     Args:
         run: The run as it begins.
-        store: Where it is kept; closed at the end if ``owned``.
+        store: Where it is kept.
         policy: What may be kept and how.
         clock: Our own clock.
-        owned: Whether the store was opened for this recording alone.
+        release: Lets go of the store when the recording has ended.
     """
 
-    def __init__(self, run: Run, store: Store, policy: Policy, clock: Clock, *, owned: bool) -> None:
+    def __init__(
+        self, run: Run, store: Store, policy: Policy, clock: Clock, release: Callable[[], object] = lambda: None
+    ) -> None:
         surroundings = chosen(os.environ, policy.env)
         secrets = surroundings["env_secret"]
         redactor = make_redactor(run.id, policy, known=Known(os.environ, secrets))
-        self._store = store
-        self._owned = owned
-        self._clock = clock
+        self._release = release
         run = replace(
             run,
             capture={
@@ -131,11 +131,10 @@ class Opened:
             raise
         redactor.fault = self.session.fault
 
-    def close(self, status: Status, **changes: Any) -> Run:
-        """End the run and release the store."""
-        run = self.session.close(replace(self.run, status=status, ended_us=self._clock.wall_us(), **changes))
-        if self._owned:
-            self._store.close()
+    def close(self, status: Status, ended_us: int, **changes: Any) -> Run:
+        """End the run and release the store. Waits until it is written."""
+        run = self.session.close(replace(self.run, status=status, ended_us=ended_us, **changes))
+        self._release()
         self.run = run
         return run
 
