@@ -8,7 +8,7 @@ import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import fields, replace
 from typing import Any
@@ -25,7 +25,8 @@ from reenact.facts.values import describe_error, encode
 from reenact.recording.active import active, current
 from reenact.recording.opening import Opened, Who, interpreter, new_run, status_of
 from reenact.recording.writer import Receipt
-from reenact.seams import lanes, wiring
+from reenact.seams import lanes, stdout, wiring
+from reenact.seams.files import file_digests
 from reenact.store import borrow_store, give_back
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -128,9 +129,10 @@ class Block:
 class _RootBlock(Block):
     """A run of its own."""
 
-    def __init__(self, opened: Opened, call: Call | None) -> None:
+    def __init__(self, opened: Opened, call: Call | None, files: Sequence[str] = ()) -> None:
         super().__init__()
         self._opened = opened
+        self._files = files
         self.run = opened.run
         self._begun = ExitStack()
         self._listening = False
@@ -151,6 +153,7 @@ class _RootBlock(Block):
         self._begun.callback(wiring.end)
         context = session.begin()
         self._begun.callback(lanes.session_ended)
+        self._begun.enter_context(stdout.watched())
         self._listening = True
         return context
 
@@ -171,7 +174,7 @@ class _RootBlock(Block):
 
         def close() -> Exception | None:
             try:
-                self._opened.close(status, ended_us, error=line)
+                self._opened.close(status, ended_us, error=line, files=file_digests(self.run.entry.cwd, self._files))
             except Exception as fault:  # the run has ended well or badly by itself; only its recording is cut short
                 if by_signal_handler(fault):
                     raise
@@ -303,14 +306,14 @@ def _root_block(
         call = Call(Kind.INPUT, "arguments", Effect.NONE, "value/1", head, encoded.body, observed=True)
     run = new_run(who, entry, policy, CLOCK, ENTROPY)
     if store is not None and not isinstance(store, str):
-        return _RootBlock(Opened(run, store, policy, CLOCK), call)
+        return _RootBlock(Opened(run, store, policy, CLOCK), call, policy.files)
     borrowed = borrow_store(store)
     try:
         opened = Opened(run, borrowed, policy, CLOCK, lambda: give_back(borrowed))
     except BaseException:
         give_back(borrowed)
         raise
-    return _RootBlock(opened, call)
+    return _RootBlock(opened, call, policy.files)
 
 
 def _address(function: Callable[..., Any]) -> tuple[str, str]:

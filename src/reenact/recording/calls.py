@@ -135,6 +135,7 @@ class LiveCall:
             return self.session.below(self._lane)
         if self._scope is None:  # the body of a generator is entered at each step, always in one scope
             self._scope = self._lane.scope(self._call.name, self.event)
+            self._scope.quiet = self._scope.quiet or not self._call.observed
         return lanes.inside(self._scope)
 
     @total

@@ -112,6 +112,8 @@ class Opened:
                 "rules": list(redactor.rules),
                 "ignore": dict(policy.ignore),
                 "same_values": same_values(os.environ, secrets),
+                "files": list(policy.files),
+                "output": "process" if run.entry.kind == "command" else "lanes",
                 "seal": trust.seal(run.id, run.entry, ENTROPY),
             },
             environment={

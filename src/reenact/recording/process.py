@@ -74,8 +74,7 @@ class RecordedProcess:
         lanes.session_ended()
         self._stack.close()
         files = file_digests(self._opened.run.entry.cwd, self._policy.files)
-        capture = {**self._opened.run.capture, "files": list(self._policy.files)}
-        self._opened.close(status, CLOCK.wall_us(), error=line, files=files, capture=capture)
+        self._opened.close(status, CLOCK.wall_us(), error=line, files=files)
 
 
 def _before_exit(finish: Any) -> None:

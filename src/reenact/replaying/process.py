@@ -7,7 +7,8 @@ import json
 import os
 import sys
 import threading
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,10 +22,10 @@ from reenact.replaying import guard
 from reenact.replaying.opening import known_values, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference
-from reenact.replaying.results import Output, files
+from reenact.replaying.results import Output, Printed, files
 from reenact.replaying.saving import save
 from reenact.replaying.verdict import Contact, conclude
-from reenact.seams import lanes, stdio, wiring
+from reenact.seams import lanes, stdio, stdout, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
 
@@ -53,6 +54,7 @@ class ReplayingProcess:
         self.session = open_session(self.recording, self.options)
         known = known_values(self.recording.run, os.environ)
         self._outputs = [Output(n, partial(self.recording.printed, n), known) for n in (1, 2)]
+        self._by_lanes = Printed(self.recording, known)
         self._kept_output: list[tuple[int, bytes]] = []
         self._guard = guard.GUARD
         self._stack = ExitStack()
@@ -86,6 +88,13 @@ class ReplayingProcess:
         if stream in (1, 2):
             self._outputs[stream - 1].feed(bytes(data))
 
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """The entry point is called: from now on what its lanes print is compared."""
+        self.session.on_printed = self._by_lanes.feed
+        with stdout.watched():
+            yield
+
     def _refused(self, words: str) -> Halt:
         return self.session.refuse(words)
 
@@ -113,16 +122,20 @@ class ReplayingProcess:
         guard.disarm()
         self.session.close()
         differences: list[Difference] = []
+        remarks: tuple[str, ...] = ()
         if not self.session.divergences or self.options.on_divergence == "observe":
             run = self.recording.run
-            if run.entry.kind == "command":  # a run inside a process owns no standard streams
+            if run.entry.kind == "command":
                 differences.extend(each for each in (output.end() for output in self._outputs) if each is not None)
+            else:  # a run inside a process owns no standard streams: what its lanes printed is compared
+                differences.extend(self._by_lanes.end())
+                remarks = self._by_lanes.remarks
             declared = run.capture.get("files") or ()
             differences.extend(files(run.files, file_digests(run.entry.cwd, declared)))
         contact = Contact(tuple(self._guard.refused), 0, ENFORCEMENT)
         report = conclude(self.session, differences, contact, self.options)
         forgiven = tuple(output.forgiven for output in self._outputs if output.forgiven)
-        report = replace(report, output=self.output, remarks=(*report.remarks, *forgiven))
+        report = replace(report, output=self.output, remarks=(*report.remarks, *forgiven, *remarks))
         if self.options.save:
             kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))

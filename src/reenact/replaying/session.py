@@ -79,6 +79,7 @@ class ReplaySession:
         self.unreplayable: list[UnreplayableRun] = []
         self.damaged: list[StoreError] = []
         self.on_stop: Callable[[], object] = _nothing
+        self.on_printed: Callable[[int, bytes], object] = lambda stream, data: None
         self.tape = Tape(recording)
         self.rules = rules
         self._redactor = redactor
@@ -141,6 +142,7 @@ class ReplaySession:
         if call.kind is Kind.HTTP:
             return FrozenCall(self, lane, event)
         scope = lane.scope(call.name, event.number, path=self._recorded_scope(found))
+        scope.quiet = lane.quiet or not call.observed
         if runs_again:
             return RerunCall(self, lane, event, scope)
         self._frozen_scopes.add(scope.path)
@@ -176,7 +178,8 @@ class ReplaySession:
                 )
 
     def printed(self, stream: int, data: bytes) -> None:
-        """Output is compared when the process ends."""
+        """What the agent's own lanes print, for whoever compares it."""
+        self.on_printed(stream, data)
 
     def gap(self, what: str, place: str) -> None:
         """Count what escapes."""
