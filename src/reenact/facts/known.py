@@ -12,8 +12,8 @@ from base64 import b32encode
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 
-from reenact.facts.credentials import MARK, SHORTEST, Sort, looks_random, named_in_environment, trivial
-from reenact.facts.spotting import Span, replaced
+from reenact.facts.credentials import MARK, SHORTEST, Sort, constant, looks_random, named_in_environment, trivial
+from reenact.facts.spotting import Exhausted, Span, replaced, spot_named
 
 RULE = "credential-values/1"
 """The rule of this module, by name and version. A recording made without it is compared without it."""
@@ -73,19 +73,25 @@ def same_values(environment: Mapping[str, str], names: Iterable[str]) -> dict[st
 
 
 class Known:
-    """The values of some variables, to be found in texts.
+    """What is known of a run's credentials beside their usual names and shapes: values of variables, and further names.
 
     Args:
         environment: Where the values are.
         names: The variables; those that are not set, or whose value is not telling, are left out.
         same: Variables that stand for another one (``same_values`` of a recording).
+        fields: Names of fields whose values are credentials too.
     """
 
-    __slots__ = ("_values",)
+    __slots__ = ("_fields", "_values")
 
     def __init__(
-        self, environment: Mapping[str, str], names: Iterable[str], same: Mapping[str, str] | None = None
+        self,
+        environment: Mapping[str, str],
+        names: Iterable[str],
+        same: Mapping[str, str] | None = None,
+        fields: Iterable[str] = (),
     ) -> None:
+        self._fields = tuple(sorted({name.lower() for name in fields}))
         self._values: dict[bytes, str] = {}
         stands_for = same or {}
         for name in sorted(names):
@@ -108,18 +114,33 @@ class Known:
         """The stand-in of a value that ``spans`` has found."""
         return token(self._values.get(value, ""), len(value) if fit else 0)
 
+    def field(self, name: str) -> bool:
+        """Whether somebody said that fields of this name hold credentials."""
+        return name.lower() in self._fields
+
     def erased(self, data: bytes) -> bytes:
-        """``data`` with each value replaced by the token of its variable, for comparing."""
-        return replaced(data, self.spans(data), lambda value, _: self.token(value, fit=False))
+        """``data`` with each value replaced by the token of its variable, or the constant of its class, for comparing.
+
+        A text that was made to be slow is returned as it is."""
+
+        def change(value: bytes, span: Span) -> bytes:
+            if span.sort == Sort.VALUE.value:
+                return self.token(value, fit=False)
+            return b"9" * len(value) if span.digits else constant(span.sort)
+
+        try:
+            return replaced(data, self.joined(data, lambda _: []), change)
+        except Exhausted:
+            return data
 
     def joined(self, data: bytes, spotted: Callable[[bytes], list[Span]]) -> list[Span]:
         """What shapes and names have found in ``data``, and the values; of two that overlap the one that holds the
         other stays, and the value where they are equal."""
         known = self.spans(data) if self._values else []
+        if self._fields:
+            known += spot_named(data, self._fields)
         found = spotted(data)
-        if not known:
-            return found
-        return _apart([*known, *found])
+        return _apart([*known, *found]) if known else found
 
 
 NONE = Known({}, ())

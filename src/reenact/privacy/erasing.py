@@ -142,7 +142,8 @@ class Eraser:
     def _pair(self, name: bytes, value: bytes) -> bytes:
         """The value of a pair in a query or form."""
         plain = unquote_to_bytes(value.replace(b"+", b" "))
-        weight = named_in_url(unquote_to_bytes(name).decode("latin-1"))
+        plain_name = unquote_to_bytes(name).decode("latin-1")
+        weight = 2 if self._known.field(plain_name) else named_in_url(plain_name)
         if plain and (weight == 2 or (weight == 1 and looks_random(plain))) and not is_stand_in(plain):
             return quote_from_bytes(self.stand_in(Sort.NAMED, plain, fit=False)).encode()
         if plain != value:
@@ -184,7 +185,7 @@ class Eraser:
             return value
         if name in COOKIES:
             return _PAIR.sub(lambda match: self._cookie(match, fit), value)
-        if name in HEADERS or (named(name) == 2 and not name.startswith("access-control-")):
+        if name in HEADERS or self._known.field(name) or (named(name) == 2 and not name.startswith("access-control-")):
             scheme = _SCHEME.match(value)
             start = scheme.end() if scheme else 0
             secret = value[start:]
@@ -232,7 +233,7 @@ class Eraser:
         """Environment variables and other facts of a process, by the names of variables and of fields."""
         out: dict[str, Json] = {}
         for name, value in variables.items():
-            if isinstance(value, str) and value and named_in_environment(name):
+            if isinstance(value, str) and value and (named_in_environment(name) or self._known.field(name)):
                 out[name] = self._named(value)
             elif isinstance(value, Mapping):
                 out[name] = self.environment(value)

@@ -49,7 +49,7 @@ def make_redactor(
 
     Args:
         run: Id of the run; stand-ins of two runs have nothing in common.
-        policy: How it is recorded. Its extra redaction (``redact``) is of a later rule set.
+        policy: How it is recorded; what its extra redaction names comes with ``known``.
         secret: Key of the stand-ins' digests; drawn from the system's entropy where none is given.
         known: Credentials that are known by value.
     """

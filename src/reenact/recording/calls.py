@@ -42,6 +42,9 @@ class Taper(Protocol):
     def intent(self) -> Any:
         """A turn that comes when all that is queued is on the disk."""
 
+    def acts(self, name: str, key: str) -> None:
+        """A tool acts under a key of its own."""
+
     def below(self, lane: Lane) -> AbstractContextManager[None]:
         """The scope below a transport."""
 
@@ -119,6 +122,9 @@ class LiveCall:
         """Reads at once; a write once its intent is on the disk."""
         if self._call.effect is not Effect.WRITE or self._call.observed:
             return NOW
+        key = self._call.head.get("key")
+        if type(key) is str:
+            self.session.acts(self._call.name, key)
         return self.session.intent()
 
     def enter(self) -> AbstractContextManager[None]:

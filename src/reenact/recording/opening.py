@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,7 +103,7 @@ class Opened:
     ) -> None:
         surroundings = chosen(os.environ, policy.env)
         secrets = surroundings["env_secret"]
-        redactor = make_redactor(run.id, policy, known=Known(os.environ, secrets))
+        redactor = make_redactor(run.id, policy, known=Known(os.environ, secrets, fields=policy.redact))
         self._release = release
         run = replace(
             run,
@@ -113,6 +113,8 @@ class Opened:
                 "ignore": dict(policy.ignore),
                 "same_values": same_values(os.environ, secrets),
                 "files": list(policy.files),
+                "redact": dict(policy.redact),
+                "check_changes": policy.check_changes,
                 "output": "process" if run.entry.kind == "command" else "lanes",
                 "seal": trust.seal(run.id, run.entry, ENTROPY),
             },
@@ -132,6 +134,8 @@ class Opened:
             log.close()
             raise
         redactor.fault = self.session.fault
+        for name in missing(run, policy.require):
+            self.session.gap("a required field is missing", name)
 
     def close(self, status: Status, ended_us: int, **changes: Any) -> Run:
         """End the run and release the store. Waits until it is written."""
@@ -147,6 +151,20 @@ def _cleaned(run: Run, redactor: Redactor) -> Run:
         if isinstance(record, RunOpened):
             return record.run
     return Run(id=run.id, agent=run.agent, started_us=run.started_us, origin_us=run.origin_us)
+
+
+_FIELDS = {"user_id": "user", "tenant_id": "tenant", "session_id": "session"}
+
+
+def missing(run: Run, required: Iterable[str]) -> list[str]:
+    """Which of the required fields of a run are not known: a field of the run, or one of its tags."""
+    own = ("user", "tenant", "session", "agent", "version")
+    found = []
+    for name in required:
+        field = _FIELDS.get(name, name)
+        if not (getattr(run, field) if field in own else run.tags.get(name)):
+            found.append(name)
+    return found
 
 
 def status_of(error: BaseException | None) -> tuple[Status, str]:

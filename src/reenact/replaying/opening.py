@@ -26,4 +26,6 @@ def known_values(run: Run, environment: Mapping[str, str]) -> Known:
     """What the credentials of a run are today, placeholders among them; nothing where it was recorded without."""
     if RULE not in (run.capture.get("rules") or ()):
         return NONE
-    return Known(environment, run.environment.get("env_secret") or (), run.capture.get("same_values") or {})
+    capture = run.capture
+    fields = capture.get("redact") or {}
+    return Known(environment, run.environment.get("env_secret") or (), capture.get("same_values") or {}, fields)

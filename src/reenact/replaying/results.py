@@ -57,7 +57,8 @@ class Output:
             if left:
                 self._differ(left, b"")
         if self.difference is not None and len(self._kept) <= _KEPT:
-            recorded, now = normalise(b"".join(self._again())), normalise(self._known.erased(bytes(self._kept)))
+            erased = self._known.erased
+            recorded, now = normalise(erased(b"".join(self._again()))), normalise(erased(bytes(self._kept)))
             if recorded == now:
                 self.difference = None
             elif (bare := normalised(recorded)).data == normalised(now).data:

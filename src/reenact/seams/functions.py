@@ -227,7 +227,7 @@ class SeamCall:
             head["opaque"] = opaque
         if seam.key is not None:
             head["key"] = self._effect_key(bound)
-        if not self.observed:
+        if not self.observed and getattr(self._lane.session, "checks_changes", True):
             self._before = self._look(None)
         ordinal = bound.get("tool_call_id")
         return Call(
