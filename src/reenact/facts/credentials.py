@@ -34,6 +34,8 @@ class Sort(StrEnum):
     """The password in a URL's user part."""
     COOKIE = "c"
     """A cookie's value."""
+    VALUE = "v"
+    """The value of an environment variable that holds a credential; its digest names the variable (``facts.known``)."""
 
 
 MARK = b"~rx"
@@ -49,6 +51,13 @@ _FRAME = len(MARK) + 2
 def constant(sort: str) -> bytes:
     """What every credential of a class is to matching."""
     return MARK + sort.encode() + b"~"
+
+
+def bare(found: re.Match[bytes]) -> bytes:
+    """What a stand-in is to matching: the constant of its class, or the variable that it names."""
+    if found[1] == b"v":
+        return MARK + b"v" + found[2] + b"~"
+    return constant(found[1].decode())
 
 
 def stand_in(sort: str, original: bytes, secret: bytes, *, fit: bool = True) -> bytes:

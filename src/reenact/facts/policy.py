@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from reenact.errors import UsageError
+
+REDACTIONS = ("credential",)
+"""Rules that ``redact`` may name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -16,13 +21,19 @@ class Policy:
         hold_ms: Longest time the gate holds one delivery while recording, in milliseconds.
         files: Glob patterns, relative to the project, of files the run declares as results; their digests are
             compared on replay.
-        env: Names of environment variables whose values may be stored; of the rest only a keyed hash is.
-        require: Names of run fields that must be known (``user_id`` …); a missing one is a capture gap.
-        sample: Share of runs to record, 0 to 1.
-        retention: Class for retention, free text.
-        redact: Extra redaction: field name to rule name.
+        env: Names of environment variables whose values may be stored; of the rest only the names are.
+        require: What must be known of a run: ``user_id``, ``tenant_id``, ``session_id``, ``agent``, ``version``, or the
+            name of a tag. What is missing is a capture gap of the run.
+        sample: Share of the calls of ``record()`` that are recorded, 0 to 1. ``reenact record --`` always records.
+        retention: Class for retention, free text, kept with the run. Nothing is deleted by it in this version.
+        redact: Extra redaction: the name of a field to the name of a rule. ``credential`` (the only rule so far)
+            destroys the value of each field of that name as it does a password's.
         ignore: Named ignore rules for matching: name to JSON pointer with dots (``body.metadata.trace_id``).
-        check_changes: Look for arguments that a tool changed.
+        check_changes: Look for what a tool changed in its arguments and surroundings. Without it such changes are not
+            kept, and a replay does not make them again.
+
+    Raises:
+        UsageError: ``sample`` is no share, or ``redact`` names a rule that does not exist.
     """
 
     order: str = "exact"
@@ -35,3 +46,14 @@ class Policy:
     redact: Mapping[str, str] = field(default_factory=dict)
     ignore: Mapping[str, str] = field(default_factory=dict)
     check_changes: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.sample <= 1:
+            raise UsageError(f"sample={self.sample!r} is no share", cause="it is 0 to 1", next_command="reenact config")
+        for name, rule in self.redact.items():
+            if rule not in REDACTIONS:
+                raise UsageError(
+                    f"redact names the rule {rule!r} for {name!r}, which is not available yet",
+                    cause=f"this version has: {', '.join(REDACTIONS)}",
+                    next_command="reenact config",
+                )

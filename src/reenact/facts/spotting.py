@@ -9,10 +9,20 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from reenact.facts.credentials import SHORTEST, STANDIN, Sort, constant, looks_random, named, protected, trivial
+from reenact.facts.credentials import (
+    SHORTEST,
+    STANDIN,
+    Sort,
+    bare,
+    constant,
+    looks_random,
+    named,
+    protected,
+    trivial,
+)
 
 
 class Span(NamedTuple):
@@ -59,6 +69,7 @@ _AFTER = re.compile(rb"(\\{0,15})([\"'])?(?:\s|\\[nrt]){0,32}(:|=|,)(?:\s|\\[nrt
 _VALUE_FIELD = re.compile(rb"(\\{0,15})([\"'])value\1\2\s{0,32}:\s{0,32}")
 _OPEN = re.compile(rb"(?:\s|\\[nrt]){0,32}(\\{0,15})([\"'])")
 _BARE = re.compile(rb"[^\s\"'`<>&,;(){}\[\]\\|#]{1,4096}")
+_NUMBER = re.compile(rb"\d{1,20}(?![\w.])")
 _DIGITS = re.compile(rb"\d{4,20}(?![\w.])")
 _LIST_GAP = re.compile(rb"(?:\s|\\[nrt]){0,64},?")
 _DEAR = 8  # what trying a shape costs, beside looking at a candidate
@@ -92,6 +103,48 @@ def spot(data: bytes) -> list[Span]:
     return _without_overlaps(found) if len(found) > 1 else found
 
 
+def spot_named(data: bytes, names: Iterable[str]) -> list[Span]:
+    """The values of fields of these very names, in order, whatever they look like; numbers keep being numbers.
+
+    Raises:
+        Exhausted: see ``spot``.
+    """
+    budget = _Budget(4096 + len(data) // 16)
+    found: list[Span] = []
+    lower = data.lower()
+    flat = data.translate(_WORDS)
+    for name in names:
+        needle = name.lower().encode("utf-8", "surrogateescape")
+        at = lower.find(needle)
+        while at >= 0:
+            budget.spend()
+            end = at + len(needle)
+            escaped = at > 1 and data[at - 2 : at - 1] == b"\\" and data[at - 1 : at] in (b"n", b"r", b"t")
+            if flat[end : end + 1] in (b" ", b"") and (at == 0 or flat[at - 1 : at] == b" " or escaped):
+                found.extend(_own_values(data, at, end))
+            at = lower.find(needle, end)
+    return _without_overlaps(found) if len(found) > 1 else found
+
+
+def _own_values(data: bytes, begin: int, end: int) -> Iterator[Span]:
+    """What stands behind a name that somebody has named: quoted, a number, or bare after ``=`` or ``:``."""
+    after = _AFTER.match(data, end)
+    if after is None or after[3] == b",":
+        yield from _after_option_or_tag(data, begin, end, 2)
+        return
+    opening = _OPEN.match(data, after.end())
+    if opening is not None:
+        stop = _closing(data, opening.end(), len(opening[1]), opening[2], 2)
+        if stop > opening.end():
+            yield Span(opening.end(), stop, Sort.NAMED.value)
+    elif data[after.end() : after.end() + 1] == b"[":
+        yield from _in_list(data, after.end() + 1, 2)
+    elif digits := _NUMBER.match(data, after.end()):
+        yield Span(*digits.span(), Sort.NAMED.value, True)
+    elif after[2] is None and (bare := _BARE.match(data, after.end())):
+        yield Span(*bare.span(), Sort.NAMED.value)
+
+
 def normalise(data: bytes) -> bytes:
     """``data`` with every credential and every stand-in reduced to the constant of its class, for comparing.
 
@@ -104,7 +157,7 @@ def normalise(data: bytes) -> bytes:
     if spans:
         data = replaced(data, spans, lambda _, span: b"9999" if span.digits else constant(span.sort))
     if b"~rx" in data:
-        data = STANDIN.sub(lambda match: constant(match[1].decode()), data)
+        data = STANDIN.sub(bare, data)
     return data
 
 

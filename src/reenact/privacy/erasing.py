@@ -27,7 +27,8 @@ from reenact.facts.credentials import (
     stand_in,
     trivial,
 )
-from reenact.facts.spotting import Span, replaced
+from reenact.facts.known import NONE, Known
+from reenact.facts.spotting import Span, replaced, spot
 from reenact.privacy.memory import Spotter
 
 _SCHEME = re.compile(
@@ -47,12 +48,14 @@ class Eraser:
 
     Args:
         secret: Key of the stand-ins' digests; None: stand-ins are constants of their class, for comparing.
+        known: Credentials that are known by value.
     """
 
-    __slots__ = ("_headers", "_secret", "_spotter", "_strings")
+    __slots__ = ("_headers", "_known", "_secret", "_spotter", "_strings")
 
-    def __init__(self, secret: bytes | None) -> None:
+    def __init__(self, secret: bytes | None, known: Known = NONE) -> None:
         self._secret = secret
+        self._known = known
         self._spotter = Spotter()
         self._strings: dict[str, str] = {}
         self._headers: dict[tuple[str, str, bool], str] = {}
@@ -69,9 +72,19 @@ class Eraser:
         """``data`` with the credentials at ``found`` replaced, byte for byte as long where ``fit``."""
 
         def change(original: bytes, span: Span) -> bytes:
+            if span.sort == Sort.VALUE.value:
+                return self._known.token(original, fit=fit)
             return b"9" * len(original) if span.digits else self.stand_in(span.sort, original, fit=fit)
 
         return replaced(data, found, change)
+
+    def find(self, data: bytes) -> list[Span]:
+        """Every credential in a text that nobody has seen the beginning of.
+
+        Raises:
+            Exhausted: it was made to be slow.
+        """
+        return self._known.joined(data, spot)
 
     def text(self, data: bytes, *, fit: bool = False) -> bytes:
         """A text of any sort.
@@ -79,7 +92,7 @@ class Eraser:
         Raises:
             Exhausted: it was made to be slow.
         """
-        found = self._spotter.spot(data)
+        found = self._known.joined(data, self._spotter.spot)
         if not found:
             return data
         cleaned = self.spans(data, found, fit=fit)
@@ -129,7 +142,8 @@ class Eraser:
     def _pair(self, name: bytes, value: bytes) -> bytes:
         """The value of a pair in a query or form."""
         plain = unquote_to_bytes(value.replace(b"+", b" "))
-        weight = named_in_url(unquote_to_bytes(name).decode("latin-1"))
+        plain_name = unquote_to_bytes(name).decode("latin-1")
+        weight = 2 if self._known.field(plain_name) else named_in_url(plain_name)
         if plain and (weight == 2 or (weight == 1 and looks_random(plain))) and not is_stand_in(plain):
             return quote_from_bytes(self.stand_in(Sort.NAMED, plain, fit=False)).encode()
         if plain != value:
@@ -171,7 +185,7 @@ class Eraser:
             return value
         if name in COOKIES:
             return _PAIR.sub(lambda match: self._cookie(match, fit), value)
-        if name in HEADERS or (named(name) == 2 and not name.startswith("access-control-")):
+        if name in HEADERS or self._known.field(name) or (named(name) == 2 and not name.startswith("access-control-")):
             scheme = _SCHEME.match(value)
             start = scheme.end() if scheme else 0
             secret = value[start:]
@@ -219,7 +233,7 @@ class Eraser:
         """Environment variables and other facts of a process, by the names of variables and of fields."""
         out: dict[str, Json] = {}
         for name, value in variables.items():
-            if isinstance(value, str) and value and named_in_environment(name):
+            if isinstance(value, str) and value and (named_in_environment(name) or self._known.field(name)):
                 out[name] = self._named(value)
             elif isinstance(value, Mapping):
                 out[name] = self.environment(value)

@@ -15,6 +15,7 @@ from reenact.facts.call import Call, ErrorFact, Failure, Fidelity, Json, Kind, V
 from reenact.facts.compression import undo
 from reenact.facts.credentials import RULES
 from reenact.facts.framing import header
+from reenact.facts.known import NONE, RULE, Known
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     CallIssued,
@@ -41,15 +42,18 @@ _DECODED = 32 << 20
 _UNCLEAN = "could not be cleaned"
 
 
-def make_redactor(run: str = "", policy: Policy | None = None, secret: bytes | None = None) -> CredentialRedactor:
+def make_redactor(
+    run: str = "", policy: Policy | None = None, secret: bytes | None = None, known: Known = NONE
+) -> CredentialRedactor:
     """The redactor of one run.
 
     Args:
         run: Id of the run; stand-ins of two runs have nothing in common.
-        policy: How it is recorded. Its extra redaction (``redact``) is of a later rule set.
+        policy: How it is recorded; what its extra redaction names comes with ``known``.
         secret: Key of the stand-ins' digests; drawn from the system's entropy where none is given.
+        known: Credentials that are known by value.
     """
-    return CredentialRedactor(secret if secret is not None else ENTROPY.bytes(32))
+    return CredentialRedactor(secret if secret is not None else ENTROPY.bytes(32), known)
 
 
 class CredentialRedactor:
@@ -57,17 +61,19 @@ class CredentialRedactor:
 
     Args:
         secret: Key of the digests in stand-ins; one that is kept nowhere, because whoever has it can try candidates.
+        known: Credentials that are known by value.
 
     Attributes:
         fault: Told of whatever went wrong in here; what it cost is withheld, or gone.
     """
 
-    def __init__(self, secret: bytes) -> None:
+    def __init__(self, secret: bytes, known: Known = NONE) -> None:
         self.fault: Callable[[Exception], object] = repr
-        self._eraser = Eraser(secret)
-        self._comparing = Eraser(None)
+        self._eraser = Eraser(secret, known)
+        self._comparing = Eraser(None, known)
         self._streams: dict[int, Stream] = {}
         self._printed: dict[int, Tail[Printed]] = {}
+        self._environment: tuple[Mapping[str, Json], dict[str, Json]] | None = None
         self._steps: dict[type, Callable[[Any], tuple[Record, ...]]] = {
             CallIssued: self._issued,
             HeadArrived: self._head,
@@ -85,7 +91,7 @@ class CredentialRedactor:
     @property
     def rules(self) -> tuple[str, ...]:
         """Named, versioned rules in force."""
-        return RULES
+        return (*RULES, RULE)
 
     def clean(self, record: Record) -> tuple[Record, ...]:
         """The records to store in place of this one, each labelled."""
@@ -231,11 +237,18 @@ class CredentialRedactor:
         return replace(
             run,
             entry=replace(run.entry, argv=eraser.argv(run.entry.argv)),
-            environment=eraser.environment(run.environment),
+            environment=self._surroundings(run.environment),
             tags={name: str(eraser.json(value, name)) for name, value in run.tags.items()},
             error=eraser.string(run.error),
             degraded=tuple(eraser.string(reason) for reason in run.degraded),
         )
+
+    def _surroundings(self, environment: Mapping[str, Json]) -> dict[str, Json]:
+        """The facts of the process: the same object at the run's begin and end, so cleaned once (1 ms)."""
+        known = self._environment
+        if known is None or known[0] is not environment:
+            known = self._environment = (environment, self._eraser.environment(environment))
+        return known[1]
 
 
 def _without_payload(held: list[HeadArrived | SegmentArrived]) -> list[Record]:

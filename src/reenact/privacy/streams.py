@@ -15,7 +15,6 @@ from reenact.facts.call import Fidelity, Json
 from reenact.facts.compression import Decoder
 from reenact.facts.framing import Unframer, header
 from reenact.facts.record import HeadArrived, Record, SegmentArrived
-from reenact.facts.spotting import spot
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.tails import Part, Tail
 
@@ -186,7 +185,7 @@ class EncodedStream:
 
     def _found(self) -> bool:
         plain = bytes(self._plain)
-        return self._eraser.spans(plain, spot(plain), fit=True) != plain
+        return self._eraser.spans(plain, self._eraser.find(plain), fit=True) != plain
 
     def _as_they_came(self) -> list[Record]:
         out: list[Record] = [self._head] if self._head is not None else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Generic, NamedTuple, TypeVar
 
-from reenact.facts.spotting import Exhausted, spot
+from reenact.facts.spotting import Exhausted
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.memory import context_before
 
@@ -89,7 +89,7 @@ class Tail(Generic[T]):
         cut = len(text) if final else self._cut(text)
         if cut <= context:
             return
-        spans = spot(text)
+        spans = self._eraser.find(text)
         if not final:
             for span in spans:
                 if span.end >= len(text) or span.start < cut < span.end:

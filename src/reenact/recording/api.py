@@ -46,7 +46,9 @@ class Recorder:
         return self.__enter__()
 
     async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        self.__exit__(kind, error, trace)
+        block = self._blocks.pop()
+        if block is not None:
+            await block.left(error, None)
 
     # --- as a decorator ----------------------------------------------------------------------------------------
 
@@ -90,9 +92,9 @@ class Recorder:
             try:
                 result = await function(*args, **options)
             except BaseException as error:
-                block.leave(error, None)
+                await block.left(error, None)
                 raise
-            block.leave(None, result)
+            await block.left(None, result)
             return result
 
         return wrapper
@@ -146,10 +148,10 @@ class Recorder:
                 try:
                     item = await send()
                 except StopAsyncIteration:
-                    block.leave(None, items)
+                    await block.left(None, items)
                     return
                 except BaseException as error:
-                    block.leave(error, items)
+                    await block.left(error, items)
                     raise
                 block.suspend()
                 items.append(item)

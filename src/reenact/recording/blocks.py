@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
+import asyncio
 import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import fields, replace
 from typing import Any
@@ -22,10 +24,21 @@ from reenact.facts.run import Run, Totals
 from reenact.facts.values import describe_error, encode
 from reenact.recording.active import active, current
 from reenact.recording.opening import Opened, Who, interpreter, new_run, status_of
-from reenact.seams import lanes, wiring
-from reenact.store import open_store
+from reenact.recording.writer import Receipt
+from reenact.seams import lanes, stdout, wiring
+from reenact.seams.files import file_digests
+from reenact.store import borrow_store, give_back
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def _done() -> None:
+    """Nothing is left to do."""
+
+
+def _warn(fault: Exception | None) -> None:
+    if fault is not None:
+        warnings.warn(f"the recording is incomplete: {fault}", RuntimeWarning, stacklevel=5)
 
 
 class Block:
@@ -64,12 +77,42 @@ class Block:
         """Something of ours failed: whether it must be raised (a replay cannot go on)."""
         raise NotImplementedError
 
-    def finish(self, error: BaseException | None, result: Any) -> None:
-        """Write the end."""
+    def finish(self, error: BaseException | None, result: Any) -> Callable[[], Exception | None]:
+        """Say how it ended; gives what is left to do, which waits for the disk and gives what went wrong."""
         raise NotImplementedError
 
     def leave(self, error: BaseException | None, result: Any) -> None:
-        """Stop listening, and write the end."""
+        """Stop listening, write the end, and wait until it is written."""
+        _warn(self._left(error, result)())
+
+    async def left(self, error: BaseException | None, result: Any) -> None:
+        """The same for coroutines: the loop goes on while the end is written. A cancellation is not held up.
+
+        A coroutine that is being closed may not wait, and one that no asyncio loop drives cannot."""
+        rest = self._left(error, result)
+        closed = not (error is None or isinstance(error, (Exception, asyncio.CancelledError)))
+        if rest is _done or closed or asyncio._get_running_loop() is None:
+            _warn(rest())
+            return
+        written = Receipt(durable=False)
+        faults: list[Exception | None] = []
+
+        def write() -> None:
+            lanes.adopt_thread(None)  # our own thread is no strand of the agent
+            try:
+                faults.append(rest())
+            except Exception as fault:
+                faults.append(fault)
+            finally:
+                written.settle(True)
+
+        _thread.start_new_thread(write, ())
+        with lanes.inside(None):
+            await written
+        _warn(faults[0] if faults else None)
+
+    def _left(self, error: BaseException | None, result: Any) -> Callable[[], Exception | None]:
+        """Stop listening, and say how it ended."""
         try:
             self._stack.close()
         except Exception as fault:
@@ -80,15 +123,16 @@ class Block:
                 current.reset(self._token)
             except ValueError:  # left in another context than it was entered in
                 current.set(None)
-        self.finish(error, result)
+        return self.finish(error, result)
 
 
 class _RootBlock(Block):
     """A run of its own."""
 
-    def __init__(self, opened: Opened, call: Call | None) -> None:
+    def __init__(self, opened: Opened, call: Call | None, files: Sequence[str] = ()) -> None:
         super().__init__()
         self._opened = opened
+        self._files = files
         self.run = opened.run
         self._begun = ExitStack()
         self._listening = False
@@ -109,28 +153,35 @@ class _RootBlock(Block):
         self._begun.callback(wiring.end)
         context = session.begin()
         self._begun.callback(lanes.session_ended)
+        self._begun.enter_context(stdout.watched())
         self._listening = True
         return context
 
     def failed(self, error: Exception) -> bool:
         return self._opened.session.fault(error)
 
-    def finish(self, error: BaseException | None, result: Any) -> None:
+    def finish(self, error: BaseException | None, result: Any) -> Callable[[], Exception | None]:
         if os.getpid() != self._pid:
-            return  # a forked child leaves the block too: the run is its parent's
+            return _done  # a forked child leaves the block too: the run is its parent's
         try:
             self._begun.close()
             self._settle(error, result)
         except Exception as fault:
             if self.failed(fault):
                 raise
-        try:
-            status, line = status_of(error)
-            self._opened.close(status, error=line)
-        except Exception as fault:  # the run has ended well or badly by itself; only its recording is cut short
-            if by_signal_handler(fault):
-                raise
-            warnings.warn(f"the recording is incomplete: {fault}", RuntimeWarning, stacklevel=5)
+        status, line = status_of(error)
+        ended_us = CLOCK.wall_us()
+
+        def close() -> Exception | None:
+            try:
+                self._opened.close(status, ended_us, error=line, files=file_digests(self.run.entry.cwd, self._files))
+            except Exception as fault:  # the run has ended well or badly by itself; only its recording is cut short
+                if by_signal_handler(fault):
+                    raise
+                return fault
+            return None
+
+        return close
 
     def _settle(self, error: BaseException | None, result: Any) -> None:
         """Keep what the entry point returned or raised: a replay must end likewise."""
@@ -180,12 +231,13 @@ class _ChildBlock(Block):
     def failed(self, error: Exception) -> bool:
         return self._outer.session.fault(error)
 
-    def finish(self, error: BaseException | None, result: Any) -> None:
+    def finish(self, error: BaseException | None, result: Any) -> Callable[[], Exception | None]:
         try:
             self._end(error, result)
         except Exception as fault:
             if self.failed(fault):
                 raise
+        return _done
 
     def _end(self, error: BaseException | None, result: Any) -> None:
         if self._crossing is not None and not isinstance(error, Halt):
@@ -245,7 +297,6 @@ def _root_block(
     """A run of its own, if the sample takes it."""
     if policy.sample < 1 and int.from_bytes(ENTROPY.bytes(4), "big") / 2**32 >= policy.sample:
         return None
-    target = open_store(store) if store is None or isinstance(store, str) else store
     entry = interpreter("block")
     call = None
     if function is not None and arguments is not None:
@@ -255,7 +306,15 @@ def _root_block(
         head = {"opaque": list(encoded.opaque)}
         call = Call(Kind.INPUT, "arguments", Effect.NONE, "value/1", head, encoded.body, observed=True)
     run = new_run(who, entry, policy, CLOCK, ENTROPY)
-    return _RootBlock(Opened(run, target, policy, CLOCK, owned=target is not store), call)
+    if store is not None and not isinstance(store, str):
+        return _RootBlock(Opened(run, store, policy, CLOCK), call, policy.files)
+    borrowed = borrow_store(store)
+    try:
+        opened = Opened(run, borrowed, policy, CLOCK, lambda: give_back(borrowed))
+    except BaseException:
+        give_back(borrowed)
+        raise
+    return _RootBlock(opened, call, policy.files)
 
 
 def _address(function: Callable[..., Any]) -> tuple[str, str]:

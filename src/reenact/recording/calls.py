@@ -49,6 +49,9 @@ class Taper(Protocol):
     def intent(self) -> Any:
         """A turn that comes when all that is queued is on the disk."""
 
+    def acts(self, name: str, key: str) -> None:
+        """A tool acts under a key of its own."""
+
 
 def total(method: F) -> F:
     """Make a method of a call total: a fault in it costs the recording, and the agent waits for nothing.
@@ -168,6 +171,9 @@ class LiveCall:
         """Reads at once; a write once its intent is on the disk."""
         if self._call.effect is not Effect.WRITE or self._call.observed:
             return NOW
+        key = self._call.head.get("key")
+        if type(key) is str:
+            self.session.acts(self._call.name, key)
         return self.session.intent()
 
     def enter(self) -> AbstractContextManager[None]:
@@ -188,7 +194,9 @@ class LiveCall:
         lane = self._lane
         if self._below:
             return Lane(lane.path, lane.session, lane.gate, parent=lane.parent, below=True)
-        return lane.scope(self._call.name, self.event)
+        scope = lane.scope(self._call.name, self.event)
+        scope.quiet = scope.quiet or not self._call.observed
+        return scope
 
     @total
     def settle(self, outcome: Value | Failure) -> Any:

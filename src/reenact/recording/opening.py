@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
 from reenact.facts.conventions import conventional
 from reenact.facts.ids import make_run_id
+from reenact.facts.known import Known, same_values
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
 from reenact.facts.run import Entry, Run, Status
@@ -93,17 +94,28 @@ class Opened:
 
     Args:
         run: The run as it begins.
-        store: Where it is kept; closed at the end if ``owned``.
+        store: Where it is kept.
         policy: What may be kept and how.
         clock: Our own clock.
-        owned: Whether the store was opened for this recording alone.
+        release: Lets go of the store when the recording has ended.
         place: Private directory of the boot that began this process; empty without one.
     """
 
-    def __init__(self, run: Run, store: Store, policy: Policy, clock: Clock, *, owned: bool, place: str = "") -> None:
-        redactor = make_redactor(run.id, policy)
+    def __init__(
+        self,
+        run: Run,
+        store: Store,
+        policy: Policy,
+        clock: Clock,
+        release: Callable[[], object] = lambda: None,
+        *,
+        place: str = "",
+    ) -> None:
+        surroundings = chosen(os.environ, policy.env)
+        secrets = surroundings["env_secret"]
+        redactor = make_redactor(run.id, policy, known=Known(os.environ, secrets, fields=policy.redact))
         self._store = store
-        self._owned = owned
+        self._release = release
         self._clock = clock
         run = replace(
             run,
@@ -112,11 +124,16 @@ class Opened:
                 "rules": list(redactor.rules),
                 "ignore": dict(policy.ignore),
                 "require": list(policy.require),
+                "same_values": same_values(os.environ, secrets),
+                "files": list(policy.files),
+                "redact": dict(policy.redact),
+                "check_changes": policy.check_changes,
+                "output": "process" if run.entry.kind == "command" else "lanes",
                 "seal": trust.seal(run.id, run.entry, ENTROPY),
             },
             environment={
                 **process_facts(),
-                **chosen(os.environ, policy.env),
+                **surroundings,
                 "hash_seed_set": os.environ.get("PYTHONHASHSEED", ""),
                 "conventional": conventional(os.environ),
                 "traceparent": traceparent(os.environ),
@@ -133,12 +150,13 @@ class Opened:
             log.close()
             raise
         redactor.fault = self.session.fault
+        for name in missing(run, policy.require):
+            self.session.gap("a required field is missing", name)
 
-    def close(self, status: Status, **changes: Any) -> Run:
-        """End the run and release the store."""
-        run = self.session.close(replace(self.run, status=status, ended_us=self._clock.wall_us(), **changes))
-        if self._owned:
-            self._store.close()
+    def close(self, status: Status, ended_us: int, **changes: Any) -> Run:
+        """End the run and release the store. Waits until it is written."""
+        run = self.session.close(replace(self.run, status=status, ended_us=ended_us, **changes))
+        self._release()
         self.run = run
         return run
 
@@ -149,6 +167,20 @@ def _cleaned(run: Run, redactor: Redactor) -> Run:
         if isinstance(record, RunOpened):
             return record.run
     return Run(id=run.id, agent=run.agent, started_us=run.started_us, origin_us=run.origin_us)
+
+
+_FIELDS = {"user_id": "user", "tenant_id": "tenant", "session_id": "session"}
+
+
+def missing(run: Run, required: Iterable[str]) -> list[str]:
+    """Which of the required fields of a run are not known: a field of the run, or one of its tags."""
+    own = ("user", "tenant", "session", "agent", "version")
+    found = []
+    for name in required:
+        field = _FIELDS.get(name, name)
+        if not (getattr(run, field) if field in own else run.tags.get(name)):
+            found.append(name)
+    return found
 
 
 def status_of(error: BaseException | None) -> tuple[Status, str]:

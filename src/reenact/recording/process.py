@@ -37,7 +37,7 @@ class RecordedProcess:
         run = new_run(Who(**instructions.get("who") or {}), entry, self._policy, CLOCK, ENTROPY)
         run = replace(run, id=instructions.get("run") or run.id)
         store = open_store(instructions["store"])
-        self._opened = Opened(run, store, self._policy, CLOCK, owned=True, place=instructions.get("place") or "")
+        self._opened = Opened(run, store, self._policy, CLOCK, store.close, place=instructions.get("place") or "")
         self._spoken = Spoken(self._opened.session)
         self._error: BaseException | None = None
         self._stack = ExitStack()
@@ -82,8 +82,7 @@ class RecordedProcess:
         lanes.session_ended()
         self._stack.close()
         files = file_digests(self._opened.run.entry.cwd, self._policy.files)
-        capture = {**self._opened.run.capture, "files": list(self._policy.files)}
-        self._opened.close(status, error=line, files=files, capture=capture)
+        self._opened.close(status, CLOCK.wall_us(), error=line, files=files)
 
 
 @contextmanager

@@ -98,6 +98,8 @@ class RecordingSession:
         self.policy = policy
         self.closed = False
         self.ordered = policy.order != "off"
+        self.checks_changes = policy.check_changes
+        self._acted: set[tuple[str, str]] = set()
         self._origin_us = run.origin_us
         self._lock = _thread.RLock()  # a signal handler may make calls while its own thread holds it
         self._paths: dict[str, int] = {}
@@ -222,6 +224,14 @@ class RecordingSession:
         if self.closed:
             return NOW
         return self.writer.receipt(durable=True)
+
+    def acts(self, name: str, key: str) -> None:
+        """A tool acts under a key of its own. That a second time acts again is a gap: keys are only kept so far."""
+        with self._lock:
+            again = (name, key) in self._acted
+            self._acted.add((name, key))
+        if again:
+            self.gap("a tool has acted again under the same key, which is not kept from it yet", name)
 
     # --- the writer's side -------------------------------------------------------------------------------------
 

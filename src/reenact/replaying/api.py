@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reenact.abc.store import Store
@@ -14,12 +15,14 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.values import decode
 from reenact.replaying import caller, guard, launch
-from reenact.replaying.opening import open_session
+from reenact.replaying.opening import known_values, open_session
 from reenact.replaying.options import Options
-from reenact.replaying.report import Report
+from reenact.replaying.report import Difference, Report
+from reenact.replaying.results import Printed, files
 from reenact.replaying.session import ReplaySession
 from reenact.replaying.verdict import Contact, conclude
-from reenact.seams import lanes, wiring
+from reenact.seams import lanes, stdout, wiring
+from reenact.seams.files import file_digests
 from reenact.store import open_store
 
 
@@ -110,8 +113,10 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
     session = open_session(recording, options)
     function = inspect.unwrap(entry)
     output: Any = None
+    printed = Printed(recording, known_values(recording.run, os.environ))
+    session.on_printed = printed.feed
     wiring.install()
-    with _listening(session) as contact:
+    with _listening(session) as contact, stdout.watched():
         try:
             if inspect.signature(function).parameters:
                 args, named = caller.arguments_of(session)
@@ -125,7 +130,8 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
             recorded = isinstance(error, Exception) and run.error and type(error).__name__ in run.error
             if not recorded and session.gate.halted is None:  # after a halt anything may come up: groups, clean-ups
                 raise
-    report = conclude(session, (), contact(), options)
+    report = conclude(session, _results(session, recording.run, printed), contact(), options)
+    report = replace(report, remarks=(*report.remarks, *printed.remarks))
     if session.damaged:
         raise session.damaged[0]
     if contact().refused:
@@ -135,6 +141,14 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
             next_command=f"reenact show {run.id}",
         )
     return _concluded(run, report, output, session.divergences[0] if session.divergences else None)
+
+
+def _results(session: ReplaySession, run: Run, printed: Printed) -> list[Difference]:
+    """How what it printed, and the files it declares, differ; nothing where the agent was stopped."""
+    if session.divergences or session.damaged or session.unreplayable:
+        return []
+    declared = run.capture.get("files") or ()
+    return [*printed.end(), *files(run.files, file_digests(run.entry.cwd, declared))]
 
 
 @contextmanager

@@ -151,7 +151,9 @@ def main() -> None:
         else:
             skip_arguments(session)
             args, options = [], {}
-        replaying.output = encode(call(session, function, *args, **options)).body.decode()
+        with replaying.entered():
+            result = call(session, function, *args, **options)
+        replaying.output = encode(result).body.decode()
     except Halt:
         sys.exit(1)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from reenact.errors import ReplayError, UnreplayableRun, UsageError
 from reenact.facts.ids import tail
+from reenact.facts.known import placeholder
 from reenact.facts.run import Run
 from reenact.facts.spotting import normalise
 from reenact.replaying import player
@@ -22,9 +23,6 @@ from reenact.replaying.verdict import first_line, last_line
 from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
 from reenact.seams.zone import zone_for
 from reenact.store import open_store
-
-PLACEHOLDER = "reenact-placeholder"
-"""What an SDK that demands a credential is given where none is set. It never leaves the process."""
 
 STUCK_EXIT = 1
 
@@ -143,8 +141,9 @@ def environment_of(run: Run, now: Mapping[str, str]) -> dict[str, str]:
     for name, value in values.items():
         if normalise(str(value).encode()) == str(value).encode():  # a value that redaction touched is today's
             environment[name] = str(value)
+    same = run.capture.get("same_values") or {}
     for name in secrets:
-        environment.setdefault(name, PLACEHOLDER)
+        environment.setdefault(name, placeholder(same.get(name, name)))
     for name, value in zone_for(run.environment.get("time_zone") or {}, now).items():
         if value is None:
             environment.pop(name, None)

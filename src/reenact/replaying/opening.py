@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+
 from reenact.abc.store import Recording
 from reenact.facts.keys import Rules
+from reenact.facts.known import NONE, RULE, Known
 from reenact.facts.policy import Policy
+from reenact.facts.run import Run
 from reenact.privacy import make_redactor
 from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
@@ -13,5 +18,14 @@ from reenact.replaying.session import ReplaySession
 def open_session(recording: Recording, options: Options) -> ReplaySession:
     """A session that answers from ``recording``. Opens in constant time: nothing is read before it is asked for."""
     run = recording.run
-    redactor = make_redactor(run.id, Policy())
+    redactor = make_redactor(run.id, Policy(), known=known_values(run, os.environ))
     return ReplaySession(recording, redactor, Rules(run.capture.get("ignore") or {}), options)
+
+
+def known_values(run: Run, environment: Mapping[str, str]) -> Known:
+    """What the credentials of a run are today, placeholders among them; nothing where it was recorded without."""
+    if RULE not in (run.capture.get("rules") or ()):
+        return NONE
+    capture = run.capture
+    fields = capture.get("redact") or {}
+    return Known(environment, run.environment.get("env_secret") or (), capture.get("same_values") or {}, fields)

@@ -7,7 +7,8 @@ import json
 import os
 import sys
 import threading
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,14 +19,14 @@ from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
 from reenact.facts.ids import tail
 from reenact.replaying import guard
-from reenact.replaying.opening import open_session
+from reenact.replaying.opening import known_values, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference
-from reenact.replaying.results import Output, files
+from reenact.replaying.results import Output, Printed, files
 from reenact.replaying.saving import save
 from reenact.replaying.speech import Echo
 from reenact.replaying.verdict import Contact, conclude
-from reenact.seams import lanes, logs, speech, stdio, wiring
+from reenact.seams import lanes, logs, speech, stdio, stdout, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
 
@@ -52,7 +53,9 @@ class ReplayingProcess:
         self._store: Store = open_store(instructions["store"])
         self.recording: Recording = self._store.open(instructions["run"])
         self.session = open_session(self.recording, self.options)
-        self._outputs = [Output(n, partial(self.recording.printed, n)) for n in (1, 2)]
+        known = known_values(self.recording.run, os.environ)
+        self._outputs = [Output(n, partial(self.recording.printed, n), known) for n in (1, 2)]
+        self._by_lanes = Printed(self.recording, known)
         self._echo = Echo(self.recording, self.options.through)
         self._kept_output: list[tuple[int, bytes]] = []
         self._guard = guard.GUARD
@@ -95,6 +98,13 @@ class ReplayingProcess:
             with suppress(OSError, ValueError):  # the program has closed its standard output
                 self._echo.end()
 
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """The entry point is called: from now on what its lanes print is compared."""
+        self.session.on_printed = self._by_lanes.feed
+        with stdout.watched():
+            yield
+
     def _refused(self, words: str) -> Halt:
         return self.session.refuse(words)
 
@@ -123,16 +133,20 @@ class ReplayingProcess:
         guard.disarm()
         self.session.close()
         differences: list[Difference] = []
+        remarks: tuple[str, ...] = ()
         if not self.session.divergences or self.options.on_divergence == "observe":
             run = self.recording.run
-            if run.entry.kind == "command":  # a run inside a process owns no standard streams
+            if run.entry.kind == "command":
                 differences.extend(each for each in (output.end() for output in self._outputs) if each is not None)
+            else:  # a run inside a process owns no standard streams: what its lanes printed is compared
+                differences.extend(self._by_lanes.end())
+                remarks = self._by_lanes.remarks
             declared = run.capture.get("files") or ()
             differences.extend(files(run.files, file_digests(run.entry.cwd, declared)))
         contact = Contact(tuple(self._guard.refused), 0, ENFORCEMENT)
         report = conclude(self.session, differences, contact, self.options)
         forgiven = tuple(output.forgiven for output in self._outputs if output.forgiven)
-        report = replace(report, output=self.output, remarks=(*report.remarks, *forgiven))
+        report = replace(report, output=self.output, remarks=(*report.remarks, *forgiven, *remarks))
         if self.options.save:
             kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
+from reenact.abc.store import Recording
+from reenact.facts.known import NONE, Known
 from reenact.facts.spotting import normalise
 from reenact.replaying.normalising import normalised
 from reenact.replaying.report import Difference
@@ -22,14 +25,16 @@ class Output:
     Args:
         stream: 1 or 2.
         recorded: Gives the recorded bytes from the start, a piece at a time.
+        known: Credentials that are known by value, today's and placeholders.
 
     Attributes:
         difference: The first one; None while there is none.
         forgiven: What the rules took out for both sides to agree, in words.
     """
 
-    def __init__(self, stream: int, recorded: Callable[[], Iterator[bytes]]) -> None:
+    def __init__(self, stream: int, recorded: Callable[[], Iterator[bytes]], known: Known = NONE) -> None:
         self.stream = stream
+        self._known = known
         self._again = recorded
         self._recorded = recorded()
         self._rest = b""
@@ -52,7 +57,8 @@ class Output:
             if left:
                 self._differ(left, b"")
         if self.difference is not None and len(self._kept) <= _KEPT:
-            recorded, now = normalise(b"".join(self._again())), normalise(bytes(self._kept))
+            erased = self._known.erased
+            recorded, now = normalise(erased(b"".join(self._again()))), normalise(erased(bytes(self._kept)))
             if recorded == now:
                 self.difference = None
             elif (bare := normalised(recorded)).data == normalised(now).data:
@@ -97,6 +103,37 @@ def _shown(line: bytes, rest: bytes) -> str:
     if not rest:
         return f"{line.decode('utf-8', 'replace')!r} and then nothing"
     return repr((line + rest.partition(b"\n")[0][:_CONTEXT]).decode("utf-8", "replace"))
+
+
+class Printed:
+    """What the lanes of a run print, compared with what they printed when a block or function was recorded.
+
+    Args:
+        recording: The run.
+        known: Credentials that are known by value.
+    """
+
+    def __init__(self, recording: Recording, known: Known = NONE) -> None:
+        kept = recording.run.capture.get("output")
+        self.remarks: tuple[str, ...] = ()
+        self._outputs: list[Output] = []
+        if kept == "lanes":
+            self._outputs = [Output(n, partial(recording.printed, n), known) for n in (1, 2)]
+        elif kept == "process":
+            self.remarks = ("output not compared: a whole process was recorded, and a part of it was replayed",)
+        else:
+            self.remarks = ("output not compared: it was not recorded",)
+
+    def feed(self, stream: int, data: bytes) -> None:
+        """A lane printed."""
+        if self._outputs and stream in (1, 2):
+            self._outputs[stream - 1].feed(data)
+
+    def end(self) -> list[Difference]:
+        """The entry point has ended: how its output differs."""
+        found = [difference for output in self._outputs if (difference := output.end()) is not None]
+        self.remarks += tuple(output.forgiven for output in self._outputs if output.forgiven)
+        return found
 
 
 def exit_statuses(recorded: int | None, now: int) -> Difference | None:

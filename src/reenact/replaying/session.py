@@ -80,6 +80,7 @@ class ReplaySession:
         self.unreplayable: list[UnreplayableRun] = []
         self.damaged: list[StoreError] = []
         self.on_stop: Callable[[], object] = _nothing
+        self.on_printed: Callable[[int, bytes], object] = lambda stream, data: None
         self.tape = Tape(recording)
         self.rules = rules
         self._redactor = redactor
@@ -142,7 +143,9 @@ class ReplaySession:
             return FrozenCall(self, lane, event)
         recorded_scope = self._recorded_scope(found) if event.lane in self._disordered else ""
         if call.observed or call.name in self.options.through:
-            return RerunCall(self, lane, event, lane.scope(call.name, event.number, path=recorded_scope))
+            scope = lane.scope(call.name, event.number, path=recorded_scope)
+            scope.quiet = lane.quiet or not call.observed
+            return RerunCall(self, lane, event, scope)
         here = lane.skip_scope(call.name)  # counted, whatever it was called in the recording
         self._frozen_scopes.add(recorded_scope or here)
         return FrozenCall(self, lane, event)
@@ -177,7 +180,8 @@ class ReplaySession:
                 )
 
     def printed(self, stream: int, data: bytes) -> None:
-        """Output is compared when the process ends."""
+        """What the agent's own lanes print, for whoever compares it."""
+        self.on_printed(stream, data)
 
     def gap(self, what: str, place: str) -> None:
         """Count what escapes."""

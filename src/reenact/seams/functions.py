@@ -254,7 +254,7 @@ class SeamCall:
             head = {**head, "opaque": opaque}
         if seam.key is not None:
             head = {**head, "key": self._effect_key(bound)}
-        if seam.effect is not Effect.NONE:
+        if not self.observed and getattr(self._lane.session, "checks_changes", True):
             self._before = self._look(None)
         ordinal = bound.get("tool_call_id")
         return _make_call(

@@ -41,6 +41,7 @@ class Lane:
         expected: The next task created in this context is to have this very lane.
         origin: The lane it was started by.
         owned: False for a unit that nobody saw start: its calls are matched by key alone, and no hook counts it.
+        quiet: What it prints belongs to a call that is answered frozen, and is not compared.
         data: Whatever the session wants to keep with the lane.
     """
 
@@ -58,6 +59,7 @@ class Lane:
         "parent",
         "path",
         "position",
+        "quiet",
         "session",
         "unit",
     )
@@ -82,6 +84,7 @@ class Lane:
         self.ended = False
         self.expected = False
         self.owned = True
+        self.quiet: bool = origin is not None and origin.quiet
         self.unit: weakref.ref[Any] | None = None
         self.origin = origin
         self.data: Any = None

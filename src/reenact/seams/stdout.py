@@ -17,7 +17,8 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from reenact.facts.call import Json
@@ -280,6 +281,16 @@ def unwatch() -> None:
         _watched.clear()
 
 
+@contextmanager
+def watched() -> Iterator[None]:
+    """``watch`` for the length of a block."""
+    watch()
+    try:
+        yield
+    finally:
+        unwatch()
+
+
 def _watch_one(stream: Any, fd: int, on_bytes: OnBytes | None) -> None:
     """Note what is written to this object; to the writing lane's session when no listener is given."""
     original = stream.write
@@ -288,7 +299,7 @@ def _watch_one(stream: Any, fd: int, on_bytes: OnBytes | None) -> None:
     def write(text: Any) -> Any:
         result = original(text)
         lane = None if on_bytes is not None else listening()
-        if on_bytes is None and lane is None:
+        if on_bytes is None and (lane is None or lane.quiet):
             return result
         try:
             data = _encoded(stream, text)

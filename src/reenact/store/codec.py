@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Fidelity, Json, Kind, Outcome, Value
@@ -29,9 +29,8 @@ _make_call = maker(Call)
 _make_value = maker(Value)
 _EOF = End(EndKind.EOF)
 _STRENGTH = {each: rank for rank, each in enumerate(Fidelity)}
-_RUN_FIELDS = {each.name for each in fields(Run)}
-_ENTRY_FIELDS = {each.name for each in fields(Entry)}
-_TOTAL_FIELDS = {each.name for each in fields(Totals)}
+_RUN_ORDER, _ENTRY_ORDER, _TOTAL_ORDER = (tuple(each.name for each in fields(kind)) for kind in (Run, Entry, Totals))
+_RUN_FIELDS, _ENTRY_FIELDS, _TOTAL_FIELDS = (frozenset(names) for names in (_RUN_ORDER, _ENTRY_ORDER, _TOTAL_ORDER))
 
 
 def weaker(left: Fidelity, right: Fidelity) -> Fidelity:
@@ -151,7 +150,10 @@ def unpack_settled(data: list[Json]) -> Value | Failure:
 
 def pack_run(run: Run) -> str:
     """A run as one JSON document."""
-    return dump(asdict(run))
+    data = {name: getattr(run, name) for name in _RUN_ORDER}
+    data["entry"] = {name: getattr(run.entry, name) for name in _ENTRY_ORDER}
+    data["totals"] = {name: getattr(run.totals, name) for name in _TOTAL_ORDER}
+    return dump(data)
 
 
 def unpack_run(text: str) -> Run:

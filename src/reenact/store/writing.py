@@ -100,7 +100,7 @@ class SqliteLog:
         lock, self._lock = self._lock, None
         if lock is not None:
             lock.release()
-            self._writing.checkpoint()
+            self._writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
 
 
 class _State:

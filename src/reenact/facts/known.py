@@ -1,0 +1,159 @@
+"""Credentials known by value: what the environment's secret variables hold, found wherever it stands in a text.
+
+An agent that writes a credential into a prompt (``"my key is " + os.environ["OPENAI_API_KEY"]``) asks something else in
+a replay, where a placeholder stands in the variable. So the value of each such variable, and its placeholder, are one
+token in every text: a stand-in that names the *variable*, which keeps two prompts apart that hold two variables.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b32encode
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+
+from reenact.facts.credentials import MARK, SHORTEST, Sort, constant, looks_random, named_in_environment, trivial
+from reenact.facts.spotting import Exhausted, Span, replaced, spot_named
+
+RULE = "credential-values/1"
+"""The rule of this module, by name and version. A recording made without it is compared without it."""
+
+_SHORTEST = 8
+_DIGEST = SHORTEST - len(MARK) - 2
+
+
+def placeholder(name: str) -> str:
+    """What a replay gives an SDK in place of a credential: another one for each variable. It never leaves the process.
+
+    Args:
+        name: The variable.
+    """
+    return f"reenact-placeholder-{_digest(name)}0"
+
+
+def token(name: str, size: int = 0) -> bytes:
+    """The stand-in of a variable's value; the name alone decides it.
+
+    Args:
+        name: The variable.
+        size: How many bytes it must have; 0 for the shortest stand-in there is.
+    """
+    if 0 < size < SHORTEST:
+        return b"~" * size
+    body = MARK + Sort.VALUE.value.encode() + _digest(name).encode()
+    return body + b"0" * max(0, size - len(body) - 1) + b"~"
+
+
+def _digest(name: str) -> str:
+    digest = blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8, person=b"reenact-known").digest()
+    return b32encode(digest).decode().lower()[:_DIGEST]
+
+
+def telling(name: str, value: str) -> bool:
+    """Whether a variable's value is found in texts: eight characters or more, letters and digits among them, so that
+    no word of a prompt is taken for it."""
+    data = value.encode("utf-8", "surrogateescape")
+    if len(data) < _SHORTEST or "://" in value or value[0] in "/~" or not value.isprintable() or " " in value:
+        return False
+    if any(character in value for character in '"\\{}[]<>,;'):
+        return False
+    mixed = any(character.isdigit() for character in value) and any(character.isalpha() for character in value)
+    return mixed and not trivial(data) and (looks_random(data) or named_in_environment(name))
+
+
+def same_values(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Which of these variables hold what an earlier one (by name) holds: variable to that earlier one."""
+    first: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for name in sorted(names):
+        value = environment.get(name)
+        if value and first.setdefault(value, name) != name:
+            found[name] = first[value]
+    return found
+
+
+class Known:
+    """What is known of a run's credentials beside their usual names and shapes: values of variables, and further names.
+
+    Args:
+        environment: Where the values are.
+        names: The variables; those that are not set, or whose value is not telling, are left out.
+        same: Variables that stand for another one (``same_values`` of a recording).
+        fields: Names of fields whose values are credentials too.
+    """
+
+    __slots__ = ("_fields", "_values")
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        names: Iterable[str],
+        same: Mapping[str, str] | None = None,
+        fields: Iterable[str] = (),
+    ) -> None:
+        self._fields = tuple(sorted({name.lower() for name in fields}))
+        self._values: dict[bytes, str] = {}
+        stands_for = same or {}
+        for name in sorted(names):
+            value = environment.get(name)
+            if value and telling(name, value):
+                self._values.setdefault(value.encode("utf-8", "surrogateescape"), stands_for.get(name, name))
+                self._values.setdefault(json.dumps(value)[1:-1].encode(), stands_for.get(name, name))
+
+    def spans(self, data: bytes) -> list[Span]:
+        """Where the values stand, in order, never overlapping. One search of memory for each value."""
+        found: list[Span] = []
+        for value in self._values:
+            at = data.find(value)
+            while at >= 0:
+                found.append(Span(at, at + len(value), Sort.VALUE.value))
+                at = data.find(value, at + len(value))
+        return _apart(found) if len(found) > 1 else found
+
+    def token(self, value: bytes, *, fit: bool) -> bytes:
+        """The stand-in of a value that ``spans`` has found."""
+        return token(self._values.get(value, ""), len(value) if fit else 0)
+
+    def field(self, name: str) -> bool:
+        """Whether somebody said that fields of this name hold credentials."""
+        return name.lower() in self._fields
+
+    def erased(self, data: bytes) -> bytes:
+        """``data`` with each value replaced by the token of its variable, or the constant of its class, for comparing.
+
+        A text that was made to be slow is returned as it is."""
+
+        def change(value: bytes, span: Span) -> bytes:
+            if span.sort == Sort.VALUE.value:
+                return self.token(value, fit=False)
+            return b"9" * len(value) if span.digits else constant(span.sort)
+
+        try:
+            return replaced(data, self.joined(data, lambda _: []), change)
+        except Exhausted:
+            return data
+
+    def joined(self, data: bytes, spotted: Callable[[bytes], list[Span]]) -> list[Span]:
+        """What shapes and names have found in ``data``, and the values; of two that overlap the one that holds the
+        other stays, and the value where they are equal."""
+        known = self.spans(data) if self._values else []
+        if self._fields:
+            known += spot_named(data, self._fields)
+        found = spotted(data)
+        return _apart([*known, *found]) if known else found
+
+
+NONE = Known({}, ())
+"""Knows no value."""
+
+
+def _apart(spans: list[Span]) -> list[Span]:
+    """Spans in order; what overlaps becomes one that covers both, unless one holds the other."""
+    kept: list[Span] = []
+    for span in sorted(spans, key=lambda one: (one.start, -one.end, one.sort != Sort.VALUE.value)):
+        if not kept or span.start >= kept[-1].end:
+            kept.append(span)
+        elif span.end > kept[-1].end:
+            sort = span.sort if kept[-1].sort == Sort.VALUE.value else kept[-1].sort
+            kept[-1] = Span(kept[-1].start, span.end, sort)
+    return kept

@@ -1,0 +1,125 @@
+"""One open store for each URL and process: the second and every later recording finds it open.
+
+Opening a SQLite file and closing its last connection cost milliseconds, which a server would pay for each request. So
+whoever records borrows a store and gives it back; it stays open for the next one until the process ends, as long as
+its file is the one that was opened. Only few that nobody uses are kept.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import os
+from dataclasses import dataclass, field
+
+from reenact.abc.store import Store
+from reenact.store.opening import open_store
+
+IDLE = 4
+"""Stores kept open that nobody uses."""
+
+Identity = tuple[int, int] | None
+
+
+@dataclass(slots=True)
+class _Shared:
+    """One open store, how many use it, and which file it opened."""
+
+    store: Store
+    identity: Identity = None
+    users: int = 0
+    pid: int = field(default_factory=os.getpid)
+
+
+_lock = _thread.allocate_lock()
+_shared: dict[str, _Shared] = {}
+_detached: list[_Shared] = []
+"""Stores whose file was replaced while somebody used them: closed by the last one who does."""
+_inherited: list[_Shared] = []
+"""Stores of a parent process: neither used nor closed in this one."""
+
+
+def borrow_store(url: str | os.PathLike[str] | None = None) -> Store:
+    """The open store of a URL, for ``give_back``. About 20 µs when it is open.
+
+    Raises:
+        UsageError: A URL of a kind that does not exist.
+    """
+    fresh = open_store(url)
+    closing: list[_Shared] = []
+    with _lock:
+        found = _shared.get(fresh.url)
+        if found is not None and found.identity is not None and found.identity != _identity(found.store):
+            del _shared[fresh.url]
+            (_detached if found.users else closing).append(found)
+            found = None
+        if found is None:
+            found = _shared[fresh.url] = _Shared(fresh)
+        found.users += 1
+        store = found.store
+    _close(closing)
+    return store
+
+
+def give_back(store: Store) -> None:
+    """The counterpart of ``borrow_store``. What was borrowed in a parent process is left alone."""
+    closing: list[_Shared] = []
+    with _lock:
+        found = _shared.get(store.url)
+        if found is not None and found.store is store:
+            found.users -= 1
+            found.identity = _identity(store)
+            if not found.users:
+                del _shared[store.url]
+                _shared[store.url] = found  # the last one that was used
+                idle = [each for each in _shared.values() if not each.users]
+                closing = idle[:-IDLE]
+                for each in closing:
+                    del _shared[each.store.url]
+        else:
+            for each in [each for each in _detached if each.store is store]:
+                each.users -= 1
+                if not each.users:
+                    _detached.remove(each)
+                    closing.append(each)
+    _close(closing)
+
+
+def close_idle() -> None:
+    """Close every store that nobody uses: at the end of the process."""
+    with _lock:
+        closing = [each for each in _shared.values() if not each.users]
+        for each in closing:
+            del _shared[each.store.url]
+    _close(closing)
+
+
+def _close(stores: list[_Shared]) -> None:
+    for each in stores:
+        each.store.close()
+
+
+def _identity(store: Store) -> Identity:
+    """Which file a store has, if it has one: a file that was removed or replaced is another one."""
+    path = getattr(store, "path", None)
+    if path is None:
+        return None
+    try:
+        found = os.stat(path)
+    except OSError:
+        return (0, 0)
+    return found.st_dev, found.st_ino
+
+
+def _forked() -> None:
+    """In a forked child: the connections are the parent's; whoever records here opens its own."""
+    global _lock
+    _lock = _thread.allocate_lock()
+    _inherited.extend([*_shared.values(), *_detached])
+    _shared.clear()
+    _detached.clear()
+
+
+atexit.register(close_idle)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
