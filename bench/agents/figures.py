@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from statistics import median
+from typing import Any
 
 from reenact.abc.sources import CLOCK
 
@@ -14,8 +15,10 @@ LARGEST_CHUNK = 256
 """Calls timed together: enough to hold whatever is fetched or made for many calls at a time."""
 
 
-def measure(call: Callable[[int], object], size: int) -> None:
-    """Call ``size`` times; leave microseconds a call: over all, over the first tenth, over the last tenth.
+def measure(call: Callable[[Any], object], size: int, prepare: Callable[[int], Any] = int) -> None:
+    """Call ``size`` times, and leave microseconds a call: over all, over the first tenth, over the last tenth.
+
+    ``prepare`` makes what a call is called with of its number; that is not timed.
 
     Chunks of calls are timed with our own clock, because the program's own stands still in a replay. (A call alone
     would look better than it is: what is read ahead for a hundred calls would vanish in the median.)
@@ -25,9 +28,10 @@ def measure(call: Callable[[int], object], size: int) -> None:
     chunk = max(10, min(LARGEST_CHUNK, size // 4))
     for first in range(0, size - size % chunk, chunk):
         last = first + chunk
+        prepared = [prepare(number) for number in range(first, last)]
         start = CLOCK.mono_us()
-        for number in range(first, last):
-            call(number)
+        for each in prepared:
+            call(each)
         took.append((CLOCK.mono_us() - start) / (last - first))
     part = max(1, len(took) // 10)
     out = {"us": median(took), "first_us": median(took[:part]), "last_us": median(took[-part:])}
