@@ -16,4 +16,5 @@ if __name__ == "__main__":
     client = httpx.Client()
     for number in range(WARM):
         client.post(url(), json=body(-number))
-    measure(lambda number: client.post(url(), json=body(number)).content, int(sys.argv[1]))
+    address = url()
+    measure(lambda asked: client.post(address, json=asked).content, int(sys.argv[1]), body)

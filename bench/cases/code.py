@@ -14,11 +14,11 @@ BATCH = 20_000
 
 
 def batch(call: Callable[[int], object]) -> float:
-    """Nanoseconds a call, in a tight loop."""
-    start = time.perf_counter_ns()
+    """Nanoseconds of the thread's work a call, in a tight loop."""
+    start = time.thread_time_ns()
     for number in range(BATCH):
         call(number)
-    return (time.perf_counter_ns() - start) / BATCH
+    return (time.thread_time_ns() - start) / BATCH
 
 
 def idle_decorator(size: int) -> Mapping[str, float]:

@@ -21,6 +21,7 @@ from reenact.facts.exceptions import find_class, loaded_class, make_error
 from reenact.facts.scalars import READ
 from reenact.facts.shapes import make_record, mro_of, type_name
 
+_read = json.JSONDecoder().decode
 _FACTORIES: dict[str, Any] = {
     "None": None,
     **{kind.__name__: kind for kind in (list, dict, set, int, float, str, tuple, bool)},
@@ -38,7 +39,7 @@ def decode(body: bytes, declared: Any = None) -> Any:
         UnreplayableRun: It needs a live value, or a type that is not declared or not loaded (``missing``).
     """
     try:
-        node = json.loads(body.decode())  # told that it is text, it does not look for the encoding
+        node = _read(body.decode())  # told that it is text, it does not look for the encoding
     except (ValueError, RecursionError) as error:
         raise UnreplayableRun(
             f"a stored value cannot be read: {error}",

@@ -12,7 +12,6 @@ Nothing here raises, whatever the agent hands over: what goes wrong with a part 
 from __future__ import annotations
 
 import collections
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 from reenact.facts import exceptions
 from reenact.facts.call import Json
 from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.jsontext import writer
 from reenact.facts.scalars import INTEGER_LIMIT, WRITE, write_float, write_integer, write_text
 from reenact.facts.shapes import (
     Shape,
@@ -56,7 +56,7 @@ _ATOMS: dict[type, Callable[[Any], Json]] = {
     float: write_float,
 }
 
-_fast = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
+_fast = writer(ascii_only=False, nan=False)
 
 
 @dataclass(frozen=True, slots=True)

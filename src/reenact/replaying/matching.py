@@ -65,10 +65,14 @@ class Matcher:
         if path == UNOWNED:
             return None
         head = self._tape.lane(path).head()
-        if head is None or not self._same_kind(head, call) or not self._ordinal_agrees(head, call):
+        if head is None:
             return None
-        recorded = head.call.head
-        if recorded != call.head and plain(call.rule, recorded) != plain(call.rule, call.head):
+        recorded = head.call
+        if recorded.kind is not call.kind or recorded.name != call.name or recorded.rule != call.rule:
+            return None
+        if not self._ordinal_agrees(head, call):
+            return None
+        if recorded.head != call.head and plain(call.rule, recorded.head) != plain(call.rule, call.head):
             return None
         return _make_match(head, "exact") if self._tape.holds(head, call.body) else None
 

@@ -126,7 +126,7 @@ class ReplaySession:
             if found is None:
                 cleaned = self._redactor.call(call)
                 found = self._matcher.find(lane.path, cleaned)
-            if isinstance(found, Match):
+            if type(found) is Match:
                 self._count(found, lane.path)
                 if self.options.save:
                     self.matches.append((found.event.number, lane.path, position))
@@ -319,11 +319,11 @@ class ReplaySession:
         self.tape.use(event)
         tally = self.tally
         tally.matched += 1
-        if found.how == "reordered":
-            tally.reordered += 1
-        elif found.how == "moved":
-            tally.moved += 1
         if found.how != "exact":
+            if found.how == "reordered":
+                tally.reordered += 1
+            else:
+                tally.moved += 1
             self.gate.loose.add(event.number)
             self._disordered |= {path, event.lane}
         if event.fidelity is not Fidelity.EXACT:

@@ -25,17 +25,18 @@ class LaneTape:
 
     def head(self) -> Event | None:
         """The next recorded call of the lane."""
+        ahead = self._ahead
         while True:
-            if not self._ahead:
+            if not ahead:
                 event = next(self._events, None)
                 if event is None:
                     return None
-                self._ahead.append(event)
-            event = self._ahead[0]
-            if event.number not in self._used:
+                ahead.append(event)
+            event = ahead[0]
+            if not self._used or event.number not in self._used:
                 return event
             self._used.discard(event.number)
-            self._ahead.popleft()
+            ahead.popleft()
 
     def use(self, event: Event) -> None:
         """Mark a call as answered."""

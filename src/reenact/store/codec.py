@@ -14,10 +14,11 @@ from dataclasses import fields
 from typing import Any
 
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Fidelity, Json, Kind, Outcome, Value
+from reenact.facts.jsontext import writer
 from reenact.facts.making import maker
 from reenact.facts.run import Entry, Run, Status, Totals
 
-dump = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+dump = writer(ascii_only=True, nan=True)
 """Data as one line of ASCII JSON. Raises TypeError or ValueError for what is not JSON-able."""
 
 load = json.loads

@@ -1,0 +1,37 @@
+"""JSON text, written by one encoder that is made once.
+
+``json.JSONEncoder.encode`` makes the encoder in C anew at each call, which for small data costs more than using it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from json import encoder as _json
+from typing import Any
+
+
+def writer(*, ascii_only: bool, nan: bool) -> Callable[[Any], str]:
+    """A function that gives compact JSON text for data.
+
+    Args:
+        ascii_only: Write other characters as escapes, so that any string survives, lone surrogates included.
+        nan: Write numbers that JSON does not have, as Python's own reader reads them; else they raise ValueError.
+
+    Returns:
+        A function; it raises TypeError or ValueError for what is not JSON-able, data that contains itself included.
+    """
+    plain = json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=nan, separators=(",", ":"))
+    make = getattr(_json, "c_make_encoder", None)
+    if make is None:  # an interpreter without the accelerator
+        return plain.encode
+    escape = _json.encode_basestring_ascii if ascii_only else _json.encode_basestring
+    encode = make(None, plain.default, escape, None, ":", ",", False, False, nan)
+
+    def text(data: Any) -> str:
+        try:
+            return "".join(encode(data, 0))
+        except RecursionError:
+            raise ValueError("the data contains itself, or is nested too deeply") from None
+
+    return text
