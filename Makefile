@@ -5,7 +5,7 @@ PYTHON ?= $(shell sh scripts/find-python.sh)
 PYTEST_ARGS ?=
 RUN := .venv/bin/python
 
-.PHONY: help demo test across sweep bench lint docs-check docs locks clean
+.PHONY: help demo test across sweep bench canary lint docs-check docs locks clean
 
 help:
 	@echo "make demo        record two failing agents, take the network away, re-enact both failures"
@@ -13,6 +13,7 @@ help:
 	@echo "make lint        ruff, mypy --strict, and the import contract"
 	@echo "make docs-check  the documents' examples run, the reference pages are current"
 	@echo "make bench       what it costs, side by side with its neighbours, as ratios"
+	@echo "make canary      the newest SDKs in fresh environments: is a call through each still captured?"
 	@echo "make sweep       the suite with every example of every sweep (long)"
 	@echo "make locks       compile requirements/*.in to pinned and hashed files"
 
@@ -36,6 +37,10 @@ sweep:
 bench:
 	@"$(PYTHON)" scripts/environment.py .venv test bench
 	@$(RUN) -m bench $(BENCH_ARGS)
+
+# Not part of `make test`: it asks the package source for the newest of everything. Exit status 3 is an outage there.
+canary:
+	@"$(PYTHON)" -m canary $(CANARY_ARGS)
 
 lint:
 	@"$(PYTHON)" scripts/environment.py .venv test lint

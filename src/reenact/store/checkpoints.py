@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, Value
 from reenact.facts.checkpoint import Checkpoint
-from reenact.facts.dialects import read, recognise
+from reenact.facts.dialects import read, recognise, sort_of
 from reenact.facts.event import Event
 from reenact.facts.reading import Reading
 from reenact.facts.values import decode, jsonable
@@ -117,12 +117,13 @@ def _decoded(slots: Mapping[str, bytes]) -> Json:
 
 
 def _last_reading(recording: Recording, candidates: list[Event]) -> Reading | None:
-    """The reading of the last model call among some events, made anew from its bytes."""
+    """The reading of the last model call among some events that converses, made anew from its bytes."""
     for event in reversed(candidates):
         body = recording.body(event.request)
         if event.kind == Kind.MODEL:
             return _in_process(recording, event, body)
-        if recognise(event.call.head, body) is None:
+        protocol = recognise(event.call.head, body)
+        if protocol is None or sort_of(protocol) == "embedding":
             continue
         outcome = event.outcome
         if isinstance(outcome, Stream):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Mapping
+from decimal import Decimal
 
 from reenact.facts.call import Json
 
@@ -78,6 +79,11 @@ def size(count: int) -> str:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= _STEP
     return f"{amount:.1f} {_UNITS[-1]}"
+
+
+def amount(dollars: Decimal) -> str:
+    """An amount of money for people, all its digits and no more: ``0.00315``."""
+    return f"{dollars.normalize():f}"
 
 
 def duration(microseconds: int | None) -> str:

@@ -7,6 +7,7 @@ so a filter over many runs reads no more of each than it needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Json
@@ -14,6 +15,7 @@ from reenact.facts.event import Event
 from reenact.facts.expressions import Form, Word
 from reenact.facts.run import Run
 from reenact.timetravel.contents import Unread, answered, asked, error_of, status_of
+from reenact.timetravel.cost import event_cost, prices, run_cost
 from reenact.timetravel.readings import decision_of, is_model, model_name, reading_of
 from reenact.timetravel.steps import event_state
 from reenact.timetravel.story import arguments_of, elapsed
@@ -23,7 +25,7 @@ RUN_WORDS: tuple[Word, ...] = (
     Word("answer", Form.VALUE, "what the run said in the end: its output, else the last words of a model, else stdout"),
     Word("args", Form.EITHER, "the input of the run; args(NAME): a list, the arguments of each call of NAME"),
     Word("calls", Form.CALL, "calls(NAME): how many calls of NAME there are"),
-    Word("cost", Form.VALUE, "money spent, where it was noted; otherwise unknown"),
+    Word("cost", Form.VALUE, "US dollars: as noted, else tokens at the prices of the extra `cost`; otherwise unknown"),
     Word("duration", Form.VALUE, "seconds from start to end; unknown while it runs"),
     Word("error", Form.VALUE, "what it failed with, as text; unknown when it did not"),
     Word("events", Form.VALUE, "number of events"),
@@ -59,7 +61,9 @@ EVENT_ONLY_WORDS: tuple[Word, ...] = (
 )
 """Names that only an event has."""
 
-_OF_BOTH = frozenset(("answer", "args", "duration", "error", "result", "state", "status", "tokens", "user", "tenant"))
+_OF_BOTH = frozenset(
+    ("answer", "args", "cost", "duration", "error", "result", "state", "status", "tokens", "user", "tenant")
+)
 
 EVENT_WORDS: tuple[Word, ...] = (
     *EVENT_ONLY_WORDS,
@@ -183,16 +187,16 @@ def _duration(scope: RunScope) -> float | None:
     return None if run.ended_us is None else (run.ended_us - run.started_us) / _MICROSECONDS
 
 
-def _cost(scope: RunScope) -> Json:
-    cost = scope.recording.notes(None).get("cost")
-    return cost if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
+def money(amount: Decimal | None) -> float | None:
+    """An amount as expressions and JSON have it: sums are made before, in decimals."""
+    return None if amount is None else float(amount)
 
 
 _RUN_VALUES: Mapping[str, Callable[[RunScope], Json]] = {
     "agent": lambda scope: scope.run.agent,
     "answer": _answer,
     "args": lambda scope: _boundary(scope, "input"),
-    "cost": _cost,
+    "cost": lambda scope: money(run_cost(scope.recording, prices())),
     "duration": _duration,
     "error": lambda scope: scope.run.error or None,
     "events": lambda scope: scope.run.totals.events,
@@ -241,6 +245,7 @@ def _event_tokens(scope: EventScope) -> Json:
 _EVENT_VALUES: Mapping[str, Callable[[EventScope], Json]] = {
     "answer": _event_answer,
     "args": lambda scope: _content(asked(scope.recording, scope.event, _LIMIT)),
+    "cost": lambda scope: money(event_cost(scope.recording, scope.event, prices())),
     "duration": _event_duration,
     "effect": lambda scope: scope.event.call.effect.value,
     "error": _event_error,

@@ -6,6 +6,6 @@ whole call, ``stateless_model_request`` whether asking again would change anythi
 
 from __future__ import annotations
 
-from reenact.facts.dialects.recognition import read, recognise, stateless_model_request
+from reenact.facts.dialects.recognition import read, recognise, sort_of, stateless_model_request
 
-__all__ = ["read", "recognise", "stateless_model_request"]
+__all__ = ["read", "recognise", "sort_of", "stateless_model_request"]

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from reenact.facts.call import Json
 from reenact.facts.dialects.dialect import (
@@ -17,12 +18,15 @@ from reenact.facts.dialects.dialect import (
     mapping,
     parameters,
     text,
+    unusual,
     usage,
 )
 
-_ELSEWHERE = re.compile(r"/publishers/anthropic/models/([^/:]+):(?:stream)?[rR]awPredict$|/model/([^/]+)/invoke$")
+_ELSEWHERE = re.compile(
+    r"/publishers/anthropic/models/([^/:]+):(?:stream)?[rR]awPredict$|/model/([^/]+)/invoke(?:-with-response-stream)?$"
+)
 _NOT_PARAMETERS = ("model", "messages", "system", "tools")
-_STATEFUL = re.compile(rb'"(?:web_search|web_fetch|code_execution|tool_search|mcp_|container|advisor)')
+_STATEFUL = re.compile(rb'"(?:mcp_servers|container)"')
 _OWN = re.compile(r"(?:custom|bash|text_editor|computer|memory)(?:_\d+)?\Z")
 
 
@@ -30,6 +34,7 @@ class AnthropicMessages:
     """``POST …/messages``."""
 
     name = "anthropic.messages"
+    sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
         """By the end of the path and the messages in the body."""
@@ -39,7 +44,7 @@ class AnthropicMessages:
 
     def stateless(self, body: bytes) -> bool:
         """Unless a hosted tool or server acts for it, or a container keeps what it did."""
-        if _STATEFUL.search(body) is None:
+        if _STATEFUL.search(body) is None and not unusual(body):
             return True
         request = json.loads(body)
         if request.get("mcp_servers") or request.get("container"):
@@ -50,8 +55,8 @@ class AnthropicMessages:
         """Read a request."""
         elsewhere = _ELSEWHERE.search(path)
         return Asked(
-            text(request.get("model")) or (elsewhere[1] or elsewhere[2] if elsewhere else ""),
-            parameters(request, _NOT_PARAMETERS, ("max_tokens",)),
+            text(request.get("model")) or (unquote(elsewhere[1] or elsewhere[2]) if elsewhere else ""),
+            parameters(request, _NOT_PARAMETERS),
             _plain(request.get("system")),
             [message(mapping(one)) for one in listing(request.get("messages"))],
             [_tool(mapping(one)) for one in listing(request.get("tools"))],
@@ -164,4 +169,4 @@ def counted(counts: Any) -> dict[str, int]:
     if not isinstance(counts.get("input_tokens"), int):
         return usage(None, counts.get("output_tokens"))
     cached, written = counts.get("cache_read_input_tokens") or 0, counts.get("cache_creation_input_tokens") or 0
-    return usage(counts["input_tokens"] + cached + written, counts.get("output_tokens"), cached)
+    return usage(counts["input_tokens"] + cached + written, counts.get("output_tokens"), cached, None, written)

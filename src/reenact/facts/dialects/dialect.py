@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -35,6 +36,7 @@ class Answered:
     response_id: str = ""
     error: dict[str, Json] | None = None
     ended: bool = True
+    dimensions: int = 0
 
 
 class Dialect(Protocol):
@@ -43,6 +45,11 @@ class Dialect(Protocol):
     @property
     def name(self) -> str:
         """Its name."""
+        ...
+
+    @property
+    def sort(self) -> str:
+        """What it asks a model for: ``embedding``, or empty for words."""
         ...
 
     def speaks(self, path: str, body: bytes) -> bool:
@@ -66,17 +73,29 @@ class Dialect(Protocol):
         ...
 
 
-def usage(tokens_in: Json, tokens_out: Json, cached: Json = None, reasoning: Json = None) -> dict[str, int]:
+def usage(
+    tokens_in: Json, tokens_out: Json, cached: Json = None, reasoning: Json = None, written: Json = None
+) -> dict[str, int]:
     """Tokens, those the provider did not count left out."""
     out: dict[str, int] = {}
     pairs = (("tokens_in", tokens_in), ("input", tokens_in), ("tokens_out", tokens_out), ("output", tokens_out))
-    for name, value in (*pairs, ("cached", cached), ("reasoning", reasoning)):
-        if isinstance(value, int):
+    for name, value in (*pairs, ("cached", cached), ("reasoning", reasoning), ("cache_written", written)):
+        if isinstance(value, int) and not isinstance(value, bool):
             out[name] = value
     return out
 
 
-def parameters(request: Mapping[str, Any], without: Sequence[str], most: Sequence[str]) -> dict[str, Json]:
+_NEUTRAL: Mapping[str, tuple[str, ...]] = {
+    "top_p": ("topP",),
+    "top_k": ("topK",),
+    "seed": ("random_seed",),
+    "stop": ("stopSequences", "stop_sequences"),
+    "dimensions": ("outputDimensionality", "output_dimensionality", "output_dimension"),
+    "max_tokens": ("maxOutputTokens", "max_output_tokens", "maxTokens", "num_predict", "max_gen_len", "maxTokenCount"),
+}
+
+
+def parameters(request: Mapping[str, Any], without: Collection[str], most: Sequence[str] = ()) -> dict[str, Json]:
     """Everything a request asks beside ``without``; the first of ``most`` that is there under ``max_tokens`` too."""
     out = {name: value for name, value in request.items() if name not in without}
     for name in most:
@@ -86,13 +105,79 @@ def parameters(request: Mapping[str, Any], without: Sequence[str], most: Sequenc
     return out
 
 
+def neutral(params: Mapping[str, Json], more: Mapping[str, tuple[str, ...]] | None = None) -> dict[str, Json]:
+    """Parameters as sent, and beside them those that a protocol spells in its own way under the common name.
+
+    Args:
+        params: As sent.
+        more: Spellings of one protocol alone: common name to what it says instead.
+    """
+    out = dict(params)
+    for name, spellings in (*_NEUTRAL.items(), *(more or {}).items()):
+        found = next((out[one] for one in spellings if out.get(one) is not None), None)
+        if found is not None:
+            out.setdefault(name, found)
+    return out
+
+
 def failure(error: Any, status: int = 0) -> dict[str, Json]:
-    """An error object of either provider's shape."""
+    """An error object of any provider's shape."""
     inner = error.get("error", error) if isinstance(error, Mapping) else error
     if not isinstance(inner, Mapping):
         return {"status": status, "type": "", "message": str(inner)[:2000]}
-    kind = inner.get("type") or inner.get("code") or ""
-    return {"status": status, "type": str(kind), "message": str(inner.get("message") or "")}
+    kind = inner.get("type") or inner.get("__type") or inner.get("status") or inner.get("code") or ""
+    said = inner.get("message") or inner.get("Message") or inner.get("detail") or ""
+    return {"status": status, "type": str(kind), "message": said if isinstance(said, str) else compact(said)[:2000]}
+
+
+_TYPE = re.compile(
+    rb'"type"\s*:\s*"(?!(?:function|custom|text|image|image_url|input_text|output_text|input_image|input_audio|file|document'
+    rb"|refusal|tool_use|tool_result|thinking|redacted_thinking|base64|url|ephemeral|json_object|json_schema|enabled"
+    rb'|disabled|adaptive|auto|any|tool|none|string|number|integer|object|array|boolean|null)")'
+)
+
+
+def unusual(body: bytes) -> bool:
+    """Whether something in a request is of a type that is no common part, tool of one's own or JSON schema.
+
+    One search through the bytes: what is not unusual needs no parsing to be known to hold no hosted tool.
+    """
+    return _TYPE.search(body) is not None
+
+
+def shaped(body: bytes, known: frozenset[str], evidence: Collection[str] = ()) -> Mapping[str, Any]:
+    """A request if it is an object of these keys alone, else an empty one: for paths that others use too.
+
+    Args:
+        body: The request's body.
+        known: Keys that the protocol knows.
+        evidence: Keys that nobody else would send; one of them admits keys that are not known yet.
+    """
+    try:
+        request = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(request, dict) or not (known >= request.keys() or any(one in request for one in evidence)):
+        return {}
+    return request
+
+
+def conversation(messages: Any, roles: Collection[str], keys: frozenset[str]) -> bool:
+    """Whether a value is a list of messages: of these roles, with these keys alone."""
+    return (
+        isinstance(messages, list)
+        and bool(messages)
+        and all(isinstance(one, dict) and one.get("role") in roles and keys >= one.keys() for one in messages)
+    )
+
+
+def at(one: Mapping[str, Any], name: str) -> Any:
+    """A field of an object that may be spelled in camel or in snake case."""
+    value = one.get(name)
+    return one.get(_HUMP.sub(lambda found: f"_{found[0].lower()}", name)) if value is None else value
+
+
+_HUMP = re.compile("[A-Z]")
 
 
 def compact(value: Json) -> str:

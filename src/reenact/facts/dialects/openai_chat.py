@@ -15,33 +15,45 @@ from reenact.facts.dialects.dialect import (
     failure,
     listing,
     mapping,
+    neutral,
     parameters,
     text,
+    unusual,
     usage,
 )
 
 _DEPLOYMENT = re.compile(r"/deployments/([^/]+)/")
-_STATEFUL = re.compile(rb'"(?:store|web_search_options|background|conversation|plugins|mcp)"')
+_STATEFUL = re.compile(
+    rb'"(?:store|web_search_options|background|conversation|plugins|mcp_servers|deferred|agent_id|search_parameters'
+    rb'|search_settings|compound_custom|enable_search)"|compound|:online"'
+)
+_KEPT = ("store", "background", "conversation", "plugins", "mcp_servers", "deferred", "agent_id", "enable_search")
+_SEARCHES = ("web_search_options", "search_parameters", "search_settings", "compound_custom")
+_HOSTED = re.compile(r"(?:\A|/)compound(?:\Z|-)|:online\Z")
 _OWN = ("function", "custom")
+_NOT_PARAMETERS = ("model", "messages", "tools", "functions")
 
 
 class OpenAIChat:
-    """``POST …/chat/completions``."""
+    """``POST …/chat/completions``, and Mistral's ``…/agents/completions``."""
 
     name = "openai.chat"
+    sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
         """By the end of the path and the messages in the body."""
-        return path.endswith("/chat/completions") and b'"messages"' in body
+        if b'"messages"' not in body:
+            return False
+        return path.endswith("/chat/completions") or (path.endswith("/agents/completions") and b'"agent_id"' in body)
 
     def stateless(self, body: bytes) -> bool:
-        """Unless it is stored, or a hosted tool acts for it."""
-        if _STATEFUL.search(body) is None:
+        """Unless it is stored, or a hosted tool, agent or model that uses tools by itself acts for it."""
+        if _STATEFUL.search(body) is None and not unusual(body):
             return True
         request = json.loads(body)
-        if any(request.get(name) for name in ("store", "background", "conversation", "plugins")):
+        if any(request.get(name) for name in _KEPT) or any(request.get(name) is not None for name in _SEARCHES):
             return False
-        if request.get("web_search_options") is not None:
+        if _HOSTED.search(text(request.get("model"))) is not None:
             return False
         return all(mapping(tool).get("type", "function") in _OWN for tool in listing(request.get("tools")))
 
@@ -54,7 +66,7 @@ class OpenAIChat:
             system.append(messages.pop(0)["text"])
         return Asked(
             text(request.get("model")) or (deployment[1] if deployment else ""),
-            parameters(request, ("model", "messages", "tools", "functions"), ("max_completion_tokens", "max_tokens")),
+            neutral(parameters(request, _NOT_PARAMETERS, ("max_completion_tokens", "max_tokens"))),
             "\n\n".join(system),
             messages,
             [tool(one) for one in [*listing(request.get("tools")), *listing(request.get("functions"))]],
@@ -67,10 +79,11 @@ class OpenAIChat:
         calls = [called(one) for one in listing(said.get("tool_calls"))]
         if mapping(said.get("function_call")):
             calls.append(called({"function": said["function_call"]}))
+        words, thoughts = _words(said)
         return Answered(
             text(response.get("model")),
-            text(said.get("content")) or text(said.get("refusal")),
-            text(said.get("reasoning_content")) or text(said.get("reasoning")),
+            words,
+            thoughts,
             calls,
             text(choice.get("finish_reason")),
             counted(response.get("usage")),
@@ -102,15 +115,30 @@ class OpenAIChat:
 
 
 def _add(out: Answered, calls: dict[int, dict[str, Json]], delta: Mapping[str, Any]) -> None:
-    out.text += text(delta.get("content")) or text(delta.get("refusal"))
-    out.thinking += text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
+    words, thoughts = _words(delta)
+    out.text += words
+    out.thinking += thoughts
     for n, piece in enumerate(listing(delta.get("tool_calls"))):
         index = piece.get("index")
         call = calls.setdefault(index if isinstance(index, int) else n, {"id": "", "name": "", "arguments": ""})
         function = mapping(piece.get("function")) or mapping(piece.get("custom"))
         call["id"] = text(piece.get("id")) or call["id"]
         call["name"] += text(function.get("name"))
-        call["arguments"] += text(function.get("arguments")) or text(function.get("input"))
+        given = function.get("arguments", function.get("input"))
+        call["arguments"] = given if isinstance(given, Mapping) else call["arguments"] + text(given)
+
+
+def _words(said: Mapping[str, Any]) -> tuple[str, str]:
+    """What a message or delta says, and what it discloses of its reasoning; Mistral sends parts of both kinds."""
+    content = said.get("content")
+    if not isinstance(content, list):
+        thoughts = text(said.get("reasoning_content")) or text(said.get("reasoning"))
+        return text(content) or text(said.get("refusal")), thoughts
+    words, thoughts = "", ""
+    for part in map(mapping, content):
+        words += text(part.get("text"))
+        thoughts += "".join(text(mapping(one).get("text")) for one in listing(part.get("thinking")))
+    return words, thoughts
 
 
 def counted(counts: Any) -> dict[str, int]:

@@ -20,6 +20,7 @@ class OpenAIResponses:
     """``POST …/responses``."""
 
     name = "openai.responses"
+    sort = ""
 
     def speaks(self, path: str, body: bytes) -> bool:
         """By the end of the path and what is asked."""

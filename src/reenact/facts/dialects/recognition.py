@@ -3,50 +3,45 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from typing import Any
 from urllib.parse import urlsplit
 
 from reenact.facts.call import Json
 from reenact.facts.compression import undo
 from reenact.facts.dialects.anthropic_messages import AnthropicMessages
-from reenact.facts.dialects.dialect import Answered, Asked, Dialect, failure
-from reenact.facts.dialects.events import events
+from reenact.facts.dialects.bedrock_converse import BedrockConverse, counted
+from reenact.facts.dialects.bedrock_invoke import BedrockInvoke
+from reenact.facts.dialects.cohere_chat import CohereChat
+from reenact.facts.dialects.dialect import Answered, Asked, Dialect, failure, mapping
+from reenact.facts.dialects.embeddings import EMBEDDINGS
+from reenact.facts.dialects.google_gemini import GoogleGemini
+from reenact.facts.dialects.hosts import provider_of, region_of
+from reenact.facts.dialects.ollama import Ollama
 from reenact.facts.dialects.openai_chat import OpenAIChat
+from reenact.facts.dialects.openai_completions import OpenAICompletions
 from reenact.facts.dialects.openai_responses import OpenAIResponses
+from reenact.facts.dialects.streams import collected, framing_of
 from reenact.facts.framing import header, unframed
 from reenact.facts.reading import Reading
 
-DIALECTS: tuple[Dialect, ...] = (OpenAIChat(), OpenAIResponses(), AnthropicMessages())
+DIALECTS: tuple[Dialect, ...] = (
+    OpenAIChat(),
+    OpenAIResponses(),
+    AnthropicMessages(),
+    GoogleGemini(),
+    BedrockConverse(),
+    *EMBEDDINGS,
+    BedrockInvoke(),
+    OpenAICompletions(),
+    Ollama(),
+    CohereChat(),
+)
 """Every dialect; the first that speaks a request's protocol reads it."""
 
 _LARGEST = 64 << 20
 _ERROR = 400
-_PROVIDERS = (
-    ("openai.azure.com", "azure"),
-    ("cognitiveservices.azure.com", "azure"),
-    ("services.ai.azure.com", "azure"),
-    ("api.openai.com", "openai"),
-    ("api.anthropic.com", "anthropic"),
-    ("api.groq.com", "groq"),
-    ("openrouter.ai", "openrouter"),
-    ("api.mistral.ai", "mistral"),
-    ("api.deepseek.com", "deepseek"),
-    ("api.x.ai", "xai"),
-    ("api.together.xyz", "together"),
-    ("api.fireworks.ai", "fireworks"),
-    ("api.cerebras.ai", "cerebras"),
-    ("api.perplexity.ai", "perplexity"),
-    ("generativelanguage.googleapis.com", "google"),
-    ("aiplatform.googleapis.com", "vertex"),
-    ("amazonaws.com", "bedrock"),
-)
-_REGION = re.compile(
-    r"bedrock(?:-runtime)?\.([a-z0-9-]+)\.amazonaws\.com$|^([a-z0-9-]+)-aiplatform\.googleapis\.com$"
-    r"|^([a-z]{2})\.api\.(?:openai|anthropic)\.com$|^[^.]+\.([a-z0-9]+)\.(?:inference|models)\.ai\.azure\.com$"
-)
+_COUNTED = "x-amzn-bedrock-{}-token-count"
 
 
 def recognise(head: Mapping[str, Json], body: bytes) -> str | None:
@@ -63,6 +58,11 @@ def recognise(head: Mapping[str, Json], body: bytes) -> str | None:
     except Exception:
         return None
     return None if found is None else found.name
+
+
+def sort_of(name: str) -> str:
+    """What a dialect asks a model for: ``embedding``, or empty for words."""
+    return next((one.sort for one in DIALECTS if one.name == name), "")
 
 
 def stateless_model_request(method: str, url: str, body: bytes) -> bool:
@@ -107,7 +107,7 @@ def read(
     return Reading(
         dialect=dialect.name,
         provider=provider_of(host),
-        region=_region_of(host),
+        region=region_of(url),
         model_asked=asked.model,
         model_answered=answered.model,
         params=params,
@@ -119,26 +119,15 @@ def read(
         text=answered.text,
         thinking=answered.thinking,
         finish=answered.finish,
-        usage=answered.usage,
+        usage=answered.usage or _counted_by_gateway(response_head),
         stateless=stateless_model_request("POST", url, plain),
         streamed=streamed,
         error=answered.error,
         partial=partial or cut,
         response_id=answered.response_id,
+        sort=dialect.sort,
+        dimensions=answered.dimensions,
     )
-
-
-def provider_of(host: str) -> str:
-    """Who answers at a host; the host itself where nobody known does."""
-    for suffix, name in _PROVIDERS:
-        if host == suffix or host.endswith(("." + suffix, "-" + suffix)):
-            return name
-    return host
-
-
-def _region_of(host: str) -> str:
-    match = _REGION.search(host)
-    return next((group for group in match.groups() if group), "") if match is not None else ""
 
 
 def _dialect(method: str, url: str, body: bytes) -> Dialect | None:
@@ -160,7 +149,7 @@ def _asked(dialect: Dialect, url: str, body: bytes) -> tuple[Asked, str, bool]:
     """What the request says, the digest of its tools, and whether it could not be read."""
     try:
         request = json.loads(body)
-        tools = request.get("tools") or request.get("functions")
+        tools = request.get("tools") or request.get("functions") or mapping(request.get("toolConfig")).get("tools")
         digest = ""
         if tools:
             text = json.dumps(tools, sort_keys=True, separators=(",", ":"))
@@ -173,19 +162,21 @@ def _asked(dialect: Dialect, url: str, body: bytes) -> tuple[Asked, str, bool]:
 def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[Answered, bool, bool]:
     """What the response says, whether it was streamed, and whether it could not be read to its end."""
     status = head.get("status") or 0
-    streamed = header(head, "content-type").lower().startswith("text/event-stream")
+    kind = header(head, "content-type")
+    streamed = kind.lower().startswith("text/event-stream")
     try:
         body = unframed(head, data)
         encoding = header(head, "content-encoding")
         if encoding and head.get("read") != "decoded":
             undone = undo(encoding, body, _LARGEST)
             body = body if undone is None else undone.data
+        framing = framing_of(kind, body)
+        streamed = framing is not None
         if status >= _ERROR:
-            return Answered(error=_failed(status, body)), streamed, False
-        streamed = streamed or body[:16].lstrip().startswith((b"data:", b"event:"))
-        if streamed:
-            collected, whole = _events(body)
-            found = dialect.streamed(collected)
+            return Answered(error=_failed(status, body, head)), streamed, False
+        if framing is not None:
+            events, whole = collected(framing, body)
+            found = dialect.streamed(events)
             return found, True, not (whole and found.ended)
         found = dialect.answered(json.loads(body))
         return found, False, not found.ended
@@ -193,21 +184,18 @@ def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[
         return Answered(), streamed, True
 
 
-def _events(body: bytes) -> tuple[list[tuple[str, Any]], bool]:
-    """The events up to the first that cannot be read, and whether all could be."""
-    collected: list[tuple[str, Any]] = []
-    try:
-        for name, data in events(body):
-            if not isinstance(data, Mapping):
-                return collected, False
-            collected.append((name, data))
-    except (ValueError, RecursionError):
-        return collected, False
-    return collected, True
+def _counted_by_gateway(head: Mapping[str, Json]) -> dict[str, int]:
+    """Tokens that Bedrock counts in headers, for models that say nothing of them in what they answer."""
+    named = {"inputTokens": "input", "outputTokens": "output"}
+    found = {ours: header(head, _COUNTED.format(theirs)) for ours, theirs in named.items()}
+    return counted({name: int(value) for name, value in found.items() if value.isdecimal()})
 
 
-def _failed(status: int, body: bytes) -> dict[str, Json]:
+def _failed(status: int, body: bytes, head: Mapping[str, Json]) -> dict[str, Json]:
     try:
-        return failure(json.loads(body), status)
+        said = json.loads(body)
+        found = failure(said[0] if isinstance(said, list) else said, status)
+        found["type"] = found["type"] or header(head, "x-amzn-errortype").partition(":")[0]
+        return found
     except Exception:
         return {"status": status, "type": "", "message": body[:2000].decode("utf-8", "replace")}

@@ -1,4 +1,4 @@
-"""A scripted provider: speaks the wire formats of OpenAI and Anthropic, answers from a script. It is not a model.
+"""A scripted provider: speaks the wire formats of the model providers, answers from a script. It is not a model.
 
 ``ScriptedProvider`` runs in this process, ``ProviderProcess`` in one of its own, which is how a recorded program
 should meet it; ``python -m reenact.testing.provider --script FILE`` does the same from a shell. What it answers is a

@@ -7,20 +7,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
-from reenact.testing.provider import anthropic_messages, openai_chat, openai_responses
+from reenact.facts.call import Json
+from reenact.testing.provider import (
+    anthropic_messages,
+    bedrock_converse,
+    cohere_chat,
+    google_gemini,
+    ollama_chat,
+    openai_chat,
+    openai_responses,
+)
 from reenact.testing.provider.asks import BadAsk, Turn
 from reenact.testing.provider.dialects import Dialect, Recall, Stamp, encoded
 from reenact.testing.provider.improvising import Draw, answered, drawn
 from reenact.testing.provider.script import Fault, Reply, Script, Visit
 
-DIALECTS: Mapping[str, Dialect] = {
-    module.DIALECT.path: module.DIALECT for module in (openai_chat, openai_responses, anthropic_messages)
-}
-"""The wire formats by their path."""
+DIALECTS: tuple[Dialect, ...] = (
+    openai_chat.DIALECT,
+    openai_responses.DIALECT,
+    anthropic_messages.DIALECT,
+    google_gemini.DIALECT,
+    bedrock_converse.DIALECT,
+    ollama_chat.DIALECT,
+    cohere_chat.DIALECT,
+)
+"""The wire formats."""
 
 _STABLE_CREATED_S = 1_760_000_000
 _JSON = ("content-type", "application/json")
-_SSE = ("content-type", "text/event-stream; charset=utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,31 +88,49 @@ def decide(script: Script, request: Request, recall: Recall, fresh: bytes, now_s
         fresh: 64 bytes of entropy of this call.
         now_s: Seconds since the epoch.
     """
-    dialect = DIALECTS.get(request.path)
+    dialect, said = _dialect(request.path)
     if dialect is not None and request.method == "POST":
-        return _model(script, request, dialect, recall, fresh, now_s)
+        return _model(script, request, dialect, said, recall, fresh, now_s)
     return _route(script, request)
+
+
+def _dialect(path: str) -> tuple[Dialect | None, Mapping[str, Json]]:
+    """Whose path it is, and what the path says of the request."""
+    for dialect in DIALECTS:
+        said = dialect.said_by(path)
+        if said is not None:
+            return dialect, said
+    return None, {}
 
 
 def failed(request: Request, fault: Fault) -> Reply:
     """The answer of a fault of kind ``status``, in the dialect of the request's path."""
     texts = {429: "Rate limit reached, please try again later.", 529: "Overloaded"}
     message = texts.get(fault.status, "The server had an error while processing your request.")
-    dialect = DIALECTS.get(request.path)
+    dialect, _ = _dialect(request.path)
     body = encoded(dialect.error(fault.status, message, "req_scripted") if dialect else {"error": message})
     wait = () if fault.retry_after_s is None else (("retry-after", f"{fault.retry_after_s:g}"),)
     return Reply(fault.status, (_JSON, *wait), body[: len(body) // 2] if fault.half else body)
 
 
-def _model(script: Script, request: Request, dialect: Dialect, recall: Recall, fresh: bytes, now_s: int) -> Decision:
+def _model(
+    script: Script,
+    request: Request,
+    dialect: Dialect,
+    said: Mapping[str, Json],
+    recall: Recall,
+    fresh: bytes,
+    now_s: int,
+) -> Decision:
     stamp = Stamp(Draw(fresh[32:64]), now_s)
     own = dialect.headers(stamp)
-    if not any(_key(request.headers.get(name, "")) for name in dialect.key_headers):
+    if dialect.key_headers and not any(_key(request.headers.get(name, "")) for name in dialect.key_headers):
         return Decision(_refusal(dialect, 401, "You didn't provide an API key.", own))
     try:
         body = json.loads(request.body)
         if not isinstance(body, dict):
             raise BadAsk("the body must be a JSON object")
+        body |= said
         ask = dialect.read(body, request.call, request.day, recall)
     except (ValueError, KeyError, TypeError, AttributeError) as wrong:
         return Decision(_refusal(dialect, 400, f"Invalid request: {wrong}", own))
@@ -108,7 +140,9 @@ def _model(script: Script, request: Request, dialect: Dialect, recall: Recall, f
         stamp = Stamp(Draw(ask.fingerprint), _STABLE_CREATED_S)
     written = dialect.write(ask, answer, body, stamp)
     if ask.stream:
-        reply = Reply(headers=(_SSE, ("cache-control", "no-cache"), *own), frames=written.frames())
+        reply = Reply(
+            headers=(("content-type", dialect.media), ("cache-control", "no-cache"), *own), frames=written.frames()
+        )
     else:
         reply = Reply(headers=(_JSON, *own), body=encoded(written.whole()))
     fault = None if rule is None else rule.fault

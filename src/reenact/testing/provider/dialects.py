@@ -1,11 +1,13 @@
-"""What the three wire formats have in common: how a dialect is described, and how ids and streams are made."""
+"""What the wire formats have in common: how a dialect is described, and how ids and streams are made."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
+from urllib.parse import unquote
 
 from reenact.facts.call import Json
 from reenact.testing.provider.asks import Answer, Ask, Turn, tokens
@@ -70,12 +72,15 @@ class Dialect:
     """One wire format.
 
     Attributes:
-        path: Path of its endpoint.
+        path: Path of its endpoint; where it names the model, how the path is told by its start and its end.
         read: Reads its requests.
         write: Writes its answers, from the request, the answer, the request's body and what is new.
         error: Its error body, from HTTP status and message.
         headers: Header lines that its provider sends, given an id and the milliseconds it took.
-        key_headers: Headers, one of which must carry a key.
+        key_headers: Headers, one of which must carry a key; none for a server that asks for no key.
+        place: Finds its endpoint where the path says more than ``path``; its named groups join the request's body, a
+            group ``stream`` as whether it took part.
+        media: Content type of its streams.
     """
 
     path: str
@@ -84,6 +89,41 @@ class Dialect:
     error: Callable[[int, str, str], Json]
     headers: Callable[[Stamp], tuple[tuple[str, str], ...]]
     key_headers: tuple[str, ...]
+    place: re.Pattern[str] | None = None
+    media: str = "text/event-stream; charset=utf-8"
+
+    def said_by(self, path: str) -> dict[str, Json] | None:
+        """What a path adds to the request's body; None for a path of somebody else."""
+        if self.place is None:
+            return {} if path == self.path else None
+        found = self.place.fullmatch(path)
+        if found is None:
+            return None
+        named = {name: unquote(value or "") for name, value in found.groupdict().items() if name != "stream"}
+        return named | ({"stream": bool(found["stream"])} if "stream" in found.groupdict() else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An answer in a dialect that is made in both forms at once.
+
+    Attributes:
+        id: Id of the answer.
+        body: The body, when it is not streamed.
+        stream: The events of the stream.
+    """
+
+    id: str
+    body: Json
+    stream: list[bytes]
+
+    def whole(self) -> Json:
+        """The body, when it is not streamed."""
+        return self.body
+
+    def frames(self) -> list[bytes]:
+        """The events of the stream, each as it goes over the wire."""
+        return self.stream
 
 
 def encoded(data: Json) -> bytes:

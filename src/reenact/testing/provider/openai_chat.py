@@ -208,4 +208,12 @@ def headers(stamp: Stamp) -> tuple[tuple[str, str], ...]:
     )
 
 
-DIALECT = Dialect("/v1/chat/completions", read, write, error, headers, ("authorization", "api-key"))
+DIALECT = Dialect(
+    "/v1/chat/completions",
+    read,
+    write,
+    error,
+    headers,
+    ("authorization", "api-key"),
+    re.compile(r"(?:/openai|/api)?/v1/chat/completions"),
+)

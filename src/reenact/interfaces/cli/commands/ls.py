@@ -19,7 +19,7 @@ from reenact.interfaces.cli.arguments import Since, pairs
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
-from reenact.timetravel.plain import run_data
+from reenact.timetravel.plain import priced_run, run_data
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope, run_failed
 
 _COLUMNS = (("RUN", 8), ("WHEN", 6), ("AGENT", 20), ("OUTCOME", 30), ("EVENTS", -6), ("MODEL", -5), ("TOOL", -4))
@@ -68,7 +68,7 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
         runs = islice(_chosen(store, where, limit, filters), limit)
         if shell.json:
             for run in runs:
-                shell.line(run_data(run))
+                shell.line(priced_run(store.open(run)) if run.totals.models else run_data(run))
             return
         _show(shell, runs, bool(filters or where))
 

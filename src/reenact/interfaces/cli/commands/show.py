@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
 import click
 
@@ -17,7 +18,8 @@ from reenact.interfaces.cli.detail import event_lines
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
-from reenact.timetravel.plain import event_data, run_data
+from reenact.timetravel.cost import prices, run_cost
+from reenact.timetravel.plain import priced_event, priced_run, run_data
 from reenact.timetravel.references import Reference
 from reenact.timetravel.steps import event_state, step_data, steps_of
 from reenact.timetravel.story import Line, suspicion, tell
@@ -72,7 +74,9 @@ def _event(shell: Shell, store: Store, wanted: Reference) -> None:
     event = store.event(wanted.event_ref)
     recording = store.open(event.run)
     if shell.json:
-        shell.line(event_data(event) | {"mark": suspicion(event), "state": event_state(recording, event.number)})
+        shell.line(
+            priced_event(recording, event) | {"mark": suspicion(event), "state": event_state(recording, event.number)}
+        )
         return
     shell.lines(event_lines(recording, event))
     shell.next(f"reenact cat {tail(event.run)}:{event.number}.response.body")
@@ -98,7 +102,7 @@ def _next_command(run: Run) -> str:
 
 def _json(shell: Shell, recording: Recording, stretch: tuple[int, int] | None, view: _View) -> None:
     """The run, then its events or steps, one JSON line each; nothing is folded for a program."""
-    shell.line({"type": "run"} | run_data(recording.run))
+    shell.line({"type": "run"} | priced_run(recording))
     if view.oneline:
         return
     if view.state:
@@ -109,11 +113,12 @@ def _json(shell: Shell, recording: Recording, stretch: tuple[int, int] | None, v
     for event in recording.events(after=first - 1):
         if last is not None and event.number > last:
             return
-        shell.line({"type": "event"} | event_data(event) | {"mark": suspicion(event)})
+        shell.line({"type": "event"} | priced_event(recording, event) | {"mark": suspicion(event)})
 
 
 def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View) -> Iterator[str]:
-    yield paint(headline(recording.run), bold=True)
+    cost = run_cost(recording, prices() if recording.run.totals.models else None)
+    yield paint(headline(recording.run, cost), bold=True)
     for reason in recording.run.degraded:
         yield paint(f"  degraded: {preview.safe(reason)}", fg="yellow")
     if view.state:
@@ -125,12 +130,14 @@ def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View) ->
         yield paint(f"  gap  {preview.safe(what)} at {preview.safe(place)}, {count} times", fg="yellow")
 
 
-def headline(run: Run) -> str:
-    """A run in one line: id, agent, outcome, events, time, commit."""
+def headline(run: Run, cost: Decimal | None = None) -> str:
+    """A run in one line: id, agent, outcome, events, time, cost where it is known, lineage, labels."""
     parts = [tail(run.id), run.agent + (f"@{run.version}" if run.version else "") if run.agent else "-", outcome(run)]
     parts.append(f"{run.totals.events} events")
     if run.ended_us is not None:
         parts.append(preview.duration(run.ended_us - run.started_us))
+    if cost is not None:
+        parts.append(f"${preview.amount(cost)}")
     if run.parent:
         parts.append(f"{run.relation or 'child'} of {tail(run.parent)}")
     parts += [f"{key}={value}" for key, value in run.tags.items()]

@@ -1,0 +1,1 @@
+"""The canary: are calls of the newest SDKs still captured? ``make canary`` asks; no part of ``make test``."""

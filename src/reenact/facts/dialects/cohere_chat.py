@@ -1,0 +1,134 @@
+"""Cohere's chat, version 2, at once and streamed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reenact.facts.call import Json
+from reenact.facts.dialects.dialect import (
+    Answered,
+    Asked,
+    conversation,
+    failure,
+    listing,
+    mapping,
+    neutral,
+    parameters,
+    shaped,
+    text,
+    unusual,
+    usage,
+)
+from reenact.facts.dialects.openai_chat import called, message, tool
+
+_KNOWN = frozenset((
+    "stream", "model", "messages", "tools", "strict_tools", "documents", "citation_options", "response_format",
+    "safety_mode", "max_tokens", "stop_sequences", "temperature", "seed", "frequency_penalty", "presence_penalty",
+    "k", "p", "logprobs", "tool_choice", "thinking", "priority", "raw_prompting",
+))  # fmt: skip
+_EVIDENCE = ("citation_options", "safety_mode", "strict_tools")
+_ROLES = ("system", "user", "assistant", "tool")
+_MESSAGE = frozenset(("role", "content", "tool_calls", "tool_plan", "tool_call_id", "citations"))
+_SPELLINGS = {"top_p": ("p",), "top_k": ("k",)}
+
+
+class CohereChat:
+    """``POST …/v2/chat``: a path that others may use, so the body must have its shape."""
+
+    name = "cohere.chat"
+    sort = ""
+
+    def speaks(self, path: str, body: bytes) -> bool:
+        """By the end of the path, a model, and messages in its shape with nothing foreign beside them."""
+        if not path.endswith("/v2/chat") or b'"model"' not in body:
+            return False
+        request = shaped(body, _KNOWN, _EVIDENCE)
+        return isinstance(request.get("model"), str) and conversation(request.get("messages"), _ROLES, _MESSAGE)
+
+    def stateless(self, body: bytes) -> bool:
+        """The second version keeps nothing, unless a tool is none of the caller's own."""
+        if not unusual(body):
+            return True
+        tools = listing(json.loads(body).get("tools"))
+        return all(mapping(one).get("type", "function") == "function" for one in tools)
+
+    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+        """Read a request."""
+        messages = [_message(mapping(one)) for one in listing(request.get("messages"))]
+        system = []
+        while messages and messages[0]["role"] == "system":
+            system.append(messages.pop(0)["text"])
+        return Asked(
+            text(request.get("model")),
+            neutral(parameters(request, ("model", "messages", "tools")), _SPELLINGS),
+            "\n\n".join(system),
+            messages,
+            [tool(mapping(one)) for one in listing(request.get("tools"))],
+        )
+
+    def answered(self, response: Mapping[str, Any]) -> Answered:
+        """Read a response."""
+        said = mapping(response.get("message"))
+        out = Answered(
+            thinking=text(said.get("tool_plan")),
+            tool_calls=[called(mapping(one)) for one in listing(said.get("tool_calls"))],
+            finish=text(response.get("finish_reason")),
+            usage=counted(response.get("usage")),
+            response_id=text(response.get("id")),
+            error=failure(response) if response.get("error") else None,
+        )
+        for part in map(mapping, listing(said.get("content"))):
+            out.text += text(part.get("text"))
+            out.thinking += text(part.get("thinking"))
+        out.ended = bool(out.finish or out.error)
+        return out
+
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+        """Join the deltas of its parts and of each tool call."""
+        out = Answered(ended=False)
+        calls: dict[Any, dict[str, Json]] = {}
+        for name, event in events:
+            kind = text(event.get("type")) or name
+            delta = mapping(event.get("delta"))
+            said = mapping(delta.get("message"))
+            out.response_id = text(event.get("id")) or out.response_id
+            part = mapping(said.get("content"))
+            out.text += text(part.get("text"))
+            out.thinking += text(part.get("thinking")) + text(said.get("tool_plan"))
+            piece = mapping(said.get("tool_calls"))
+            if kind == "tool-call-start":
+                calls[event.get("index")] = called(piece)
+            elif kind == "tool-call-delta" and event.get("index") in calls:
+                calls[event["index"]]["arguments"] += text(mapping(piece.get("function")).get("arguments"))
+            elif kind == "message-end":
+                out.finish = text(delta.get("finish_reason"))
+                out.usage = counted(delta.get("usage"))
+                out.error = failure({"error": delta["error"]}) if delta.get("error") else None
+        out.tool_calls = [calls[index] for index in sorted(calls, key=lambda index: index or 0)]
+        out.ended = bool(out.finish)
+        return out
+
+
+def _message(one: Mapping[str, Any]) -> dict[str, Json]:
+    out = message(one)
+    return out | ({"thinking": one["tool_plan"]} if one.get("tool_plan") else {})
+
+
+def counted(counts: Any) -> dict[str, int]:
+    """Tokens of a response: what went through the model, and where it says so what of it is billed."""
+    counts = mapping(counts)
+    through, billed = mapping(counts.get("tokens")), mapping(counts.get("billed_units"))
+    out = usage(
+        _whole(through.get("input_tokens", billed.get("input_tokens"))),
+        _whole(through.get("output_tokens", billed.get("output_tokens"))),
+        _whole(counts.get("cached_tokens")),
+    )
+    named = (("billed_in", billed.get("input_tokens")), ("billed_out", billed.get("output_tokens")))
+    return out | {name: int(value) for name, value in named if isinstance(value, int | float)}
+
+
+def _whole(count: Any) -> int | None:
+    """A count that may come as a number with a point."""
+    return int(count) if isinstance(count, int | float) else None

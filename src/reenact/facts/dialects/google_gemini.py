@@ -1,0 +1,166 @@
+"""Google's generateContent, at the Gemini API and at Vertex AI."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from reenact.facts.call import Json
+from reenact.facts.dialects.dialect import (
+    Answered,
+    Asked,
+    at,
+    compact,
+    failure,
+    listing,
+    mapping,
+    neutral,
+    parameters,
+    text,
+    usage,
+)
+
+_METHOD = re.compile(r"/([^/:]+)(?::|%3[Aa])(?:generateContent|streamGenerateContent)$")
+_SETTLED = ("contents", "systemInstruction", "system_instruction", "tools", "generationConfig", "generation_config")
+_STATEFUL = re.compile(
+    rb'"(?:cachedContent|cached_content|store|background|previousInteractionId|previous_interaction_id)"'
+)
+_TOOLS = re.compile(rb'"tools"')
+_OWN = frozenset(("functionDeclarations", "function_declarations", "computerUse", "computer_use"))
+
+
+class GoogleGemini:
+    """``POST …/models/MODEL:generateContent`` and ``:streamGenerateContent``."""
+
+    name = "google.gemini"
+    sort = ""
+
+    def speaks(self, path: str, body: bytes) -> bool:
+        """By the method at the end of the path and the contents in the body."""
+        return _METHOD.search(path) is not None and b'"contents"' in body
+
+    def stateless(self, body: bytes) -> bool:
+        """Unless it leans on cached content, is stored, or a hosted tool acts for it."""
+        if _STATEFUL.search(body) is None and _TOOLS.search(body) is None:
+            return True
+        request = json.loads(body)
+        if any(at(request, name) for name in ("cachedContent", "store", "background", "previousInteractionId")):
+            return False
+        return all(mapping(one).keys() <= _OWN for one in listing(request.get("tools")))
+
+    def asked(self, path: str, request: Mapping[str, Any]) -> Asked:
+        """Read a request."""
+        named = _METHOD.search(path)
+        contents = request.get("contents")
+        given = [contents] if isinstance(contents, Mapping) else listing(contents)
+        settings = mapping(at(request, "generationConfig"))
+        return Asked(
+            unquote(named[1]) if named else "",
+            neutral({**parameters(request, _SETTLED), **settings}),
+            _plain(at(request, "systemInstruction")),
+            [_message(one) for one in given],
+            [tool for one in listing(request.get("tools")) for tool in _tools(mapping(one))],
+        )
+
+    def answered(self, response: Mapping[str, Any]) -> Answered:
+        """Read a response: its first candidate."""
+        candidate = mapping((listing(response.get("candidates")) or [{}])[0])
+        blocked = text(mapping(at(response, "promptFeedback")).get("blockReason"))
+        out = Answered(
+            text(at(response, "modelVersion")),
+            finish=text(at(candidate, "finishReason")) or blocked,
+            usage=counted(at(response, "usageMetadata")),
+            response_id=text(at(response, "responseId")),
+            error=failure(response) if response.get("error") else None,
+        )
+        for part in map(mapping, listing(mapping(candidate.get("content")).get("parts"))):
+            said = text(part.get("text"))
+            if part.get("thought") is True:
+                out.thinking += said
+            else:
+                out.text += said
+            called = mapping(at(part, "functionCall"))
+            if called:
+                out.tool_calls.append(_called(called))
+        out.ended = bool(out.finish or out.error)
+        return out
+
+    def streamed(self, events: Iterable[tuple[str, Json]]) -> Answered:
+        """Join the parts of the first candidate; counts are those of the last chunk that has any."""
+        whole: dict[str, Any] = {}
+        parts: list[Any] = []
+        finish = ""
+        for _, chunk in events:
+            for name in ("modelVersion", "responseId", "usageMetadata", "promptFeedback", "error"):
+                if at(chunk, name):
+                    whole[name] = at(chunk, name)
+            for candidate in map(mapping, listing(chunk.get("candidates"))):
+                if candidate.get("index", 0) == 0:
+                    parts += listing(mapping(candidate.get("content")).get("parts"))
+                    finish = text(at(candidate, "finishReason")) or finish
+        return self.answered({**whole, "candidates": [{"content": {"parts": parts}, "finishReason": finish}]})
+
+
+def _plain(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = mapping(content).get("parts")
+    found = [parts] if isinstance(parts, Mapping) else listing(parts)
+    return "\n".join(said for said in (text(mapping(part).get("text")) for part in found) if said)
+
+
+def _called(call: Mapping[str, Any]) -> dict[str, Json]:
+    return {"id": text(call.get("id")), "name": text(call.get("name")), "arguments": call.get("args")}
+
+
+def _message(one: Any) -> dict[str, Json]:
+    """A content of the conversation. Results without an id go by the name of their function."""
+    if isinstance(one, str):
+        return {"role": "user", "text": one}
+    one = mapping(one)
+    found = one.get("parts")
+    said: list[str] = []
+    thinking: list[str] = []
+    calls, results, other = [], [], []
+    for part in map(mapping, [found] if isinstance(found, Mapping) else listing(found)):
+        called, result = mapping(at(part, "functionCall")), mapping(at(part, "functionResponse"))
+        if called:
+            calls.append(_called(called))
+        elif result:
+            name = text(result.get("id")) or text(result.get("name"))
+            results.append({"id": name, "text": compact(result.get("response"))})
+        elif isinstance(part.get("text"), str):
+            (thinking if part.get("thought") is True else said).append(part["text"])
+        else:
+            other += [name for name in part if name not in ("thoughtSignature", "thought_signature", "thought")]
+    role = text(one.get("role")) or "user"
+    out: dict[str, Json] = {"role": "assistant" if role == "model" else role, "text": "\n".join(said)}
+    named = (("tool_calls", calls), ("tool_results", results), ("thinking", "\n".join(thinking)), ("other", other))
+    out.update({name: value for name, value in named if value})
+    return out
+
+
+def _tools(one: Mapping[str, Any]) -> list[Json]:
+    """The tools in one entry: its functions, and hosted ones by their name."""
+    found: list[Json] = []
+    for declared in map(mapping, listing(at(one, "functionDeclarations"))):
+        schema = at(declared, "parametersJsonSchema") or declared.get("parameters")
+        name, about = text(declared.get("name")), text(declared.get("description"))
+        found.append({"name": name, "description": about, "schema": schema})
+    hosted = [name for name in one if name not in ("functionDeclarations", "function_declarations")]
+    return found + [{"type": name, **mapping(one[name])} for name in hosted]
+
+
+def counted(counts: Any) -> dict[str, int]:
+    """Tokens of a response. What was thought is part of what came out, what tools added of what went in."""
+    counts = mapping(counts)
+    asked, said = at(counts, "promptTokenCount"), at(counts, "candidatesTokenCount")
+    thought, used = at(counts, "thoughtsTokenCount"), at(counts, "toolUsePromptTokenCount")
+    if isinstance(asked, int) and isinstance(used, int):
+        asked += used
+    if isinstance(thought, int):
+        said = thought + (said if isinstance(said, int) else 0)
+    return usage(asked, said, at(counts, "cachedContentTokenCount"), thought)

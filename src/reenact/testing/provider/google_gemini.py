@@ -1,0 +1,97 @@
+"""The wire format of Gemini's generateContent, whole and streamed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from reenact.facts.call import Json
+from reenact.testing.provider import openai_chat
+from reenact.testing.provider.asks import Answer, Ask, BadAsk
+from reenact.testing.provider.dialects import Dialect, Prepared, Recall, Stamp, asked_tokens, encoded, said_tokens
+from reenact.testing.provider.improvising import pieces
+
+_PLACE = re.compile(
+    r"/v1(?:alpha|beta)?(?:1)?/(?:.*/)?models/(?P<model>[^/:]+):(?:generate|(?P<stream>streamGenerate))Content"
+)
+
+
+def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
+    """The request as an ``Ask``; raises ``BadAsk`` for one that the provider would refuse."""
+    contents = body.get("contents")
+    if not isinstance(contents, list) or not contents:
+        raise BadAsk("contents is not specified")
+    settings = body.get("generationConfig") or {}
+    system = "\n".join(part.get("text", "") for part in (body.get("systemInstruction") or {}).get("parts") or ())
+    messages: list[Json] = [{"role": "system", "content": system}] if system else []
+    for content in contents:
+        messages += _messages(content)
+    declared = [one for tool in body.get("tools") or () for one in tool.get("functionDeclarations") or ()]
+    chat = {
+        "model": body["model"],
+        "stream": body["stream"],
+        "messages": messages,
+        "temperature": settings.get("temperature"),
+        "seed": settings.get("seed"),
+        "max_tokens": settings.get("maxOutputTokens"),
+        "tools": [{"type": "function", "function": _function(one)} for one in declared],
+    }
+    return openai_chat.read(chat, call, day, recall)
+
+
+def _function(declared: Mapping[str, Json]) -> Json:
+    return {"name": declared["name"], "parameters": declared.get("parametersJsonSchema") or declared.get("parameters")}
+
+
+def _messages(content: Mapping[str, Json]) -> list[Json]:
+    """The messages in one content: results stand each alone, and go by the name of their function."""
+    parts = content.get("parts") or []
+    results = [part["functionResponse"] for part in parts if "functionResponse" in part]
+    if results:
+        return [
+            {"role": "tool", "tool_call_id": one["name"], "content": json.dumps(one.get("response"))} for one in results
+        ]
+    text = "\n".join(part["text"] for part in parts if "text" in part)
+    calls = [part["functionCall"] for part in parts if "functionCall" in part]
+    made = [
+        {"id": one["name"], "function": {"name": one["name"], "arguments": json.dumps(one.get("args") or {})}}
+        for one in calls
+    ]
+    return [{"role": "assistant" if content.get("role") == "model" else "user", "content": text, "tool_calls": made}]
+
+
+def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+    """The answer in this dialect."""
+    asked, said = asked_tokens(ask), said_tokens(answer)
+    counts = {"promptTokenCount": asked, "candidatesTokenCount": said, "totalTokenCount": asked + said}
+    identity = stamp.id("", 22)
+
+    def chunk(parts: list[Json], finish: str | None) -> Json:
+        candidate: dict[str, Json] = {"content": {"parts": parts, "role": "model"}, "index": 0}
+        candidate |= {"finishReason": finish} if finish else {}
+        return {"candidates": [candidate], "usageMetadata": counts, "modelVersion": ask.model, "responseId": identity}
+
+    calls: list[Json] = [{"functionCall": {"name": use.name, "args": dict(use.arguments)}} for use in answer.uses]
+    finish = "MAX_TOKENS" if answer.cut else "STOP"
+    texts: list[Json] = [{"text": answer.text}] if answer.text else []
+    chunks = [chunk([{"text": piece}], None) for piece in pieces(answer.text)]
+    chunks.append(chunk(calls or [{"text": ""}], finish))
+    frames = [b"data: " + encoded(one) + b"\r\n\r\n" for one in chunks]
+    return Prepared(identity, chunk(texts + calls, finish), frames)
+
+
+def error(status: int, message: str, request_id: str) -> Json:
+    """The provider's error body."""
+    kinds = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED"}
+    return {"error": {"code": status, "message": message, "status": kinds.get(status, "INTERNAL")}}
+
+
+def headers(stamp: Stamp) -> tuple[tuple[str, str], ...]:
+    """Header lines that the provider sends with every answer."""
+    return (("x-gemini-service-tier", "standard"), ("server-timing", "gfet4t7; dur=12"))
+
+
+DIALECT = Dialect(
+    "/v1beta/models/", read, write, error, headers, ("x-goog-api-key", "authorization"), _PLACE, "text/event-stream"
+)

@@ -1,0 +1,65 @@
+"""The wire format of Ollama's own chat, whole and streamed a JSON document a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from reenact.facts.call import Json
+from reenact.testing.provider import openai_chat
+from reenact.testing.provider.asks import Answer, Ask
+from reenact.testing.provider.dialects import Dialect, Prepared, Recall, Stamp, asked_tokens, encoded, said_tokens
+from reenact.testing.provider.improvising import pieces
+
+
+def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
+    """The request as an ``Ask``; raises ``BadAsk`` for one that the server would refuse."""
+    options = body.get("options") or {}
+    chat = {
+        **body,
+        "messages": [_message(one) for one in body.get("messages") or ()],
+        "stream": body.get("stream", True),
+        "temperature": options.get("temperature"),
+        "seed": options.get("seed"),
+        "max_tokens": options.get("num_predict"),
+    }
+    return openai_chat.read(chat, call, day, recall)
+
+
+def _message(one: Mapping[str, Json]) -> Json:
+    """A message as chat has it: calls carry no ids here, so results go by the name of their tool."""
+    calls = [call["function"] for call in one.get("tool_calls") or ()]
+    made = [{"id": call["name"], "function": {**call, "arguments": json.dumps(call["arguments"])}} for call in calls]
+    return {**one, "tool_calls": made, "tool_call_id": one.get("tool_name")}
+
+
+def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+    """The answer in this dialect."""
+    top: dict[str, Json] = {"model": ask.model, "created_at": "2026-01-01T00:00:00Z"}
+    calls: list[Json] = [{"function": {"name": use.name, "arguments": dict(use.arguments)}} for use in answer.uses]
+    end: dict[str, Json] = {
+        "done": True,
+        "done_reason": "length" if answer.cut else "stop",
+        "total_duration": 12_000_000,
+    }
+    end |= {"prompt_eval_count": asked_tokens(ask), "eval_count": said_tokens(answer)}
+    more: dict[str, Json] = {"tool_calls": calls} if calls else {}
+    lines = [
+        {**top, "message": {"role": "assistant", "content": piece}, "done": False} for piece in pieces(answer.text)
+    ]
+    lines.append({**top, "message": {"role": "assistant", "content": "", **more}, **end})
+    whole = {**top, "message": {"role": "assistant", "content": answer.text, **more}, **end}
+    return Prepared("", whole, [encoded(line) + b"\n" for line in lines])
+
+
+def error(status: int, message: str, request_id: str) -> Json:
+    """The server's error body."""
+    return {"error": message}
+
+
+def headers(stamp: Stamp) -> tuple[tuple[str, str], ...]:
+    """Header lines that the server sends with every answer."""
+    return (("vary", "origin"),)
+
+
+DIALECT = Dialect("/api/chat", read, write, error, headers, (), None, "application/x-ndjson")

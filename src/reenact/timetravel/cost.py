@@ -1,0 +1,185 @@
+"""What model calls cost: tokens that providers counted, at the prices that ``genai-prices`` bundles.
+
+The library is an extra (``pip install "reenact[cost]"``). Its prices are those of the installed version: nothing is
+fetched, its updating is never started, and a snapshot that somebody set in this process is not looked at. What is
+not known stays unknown: an unknown model or provider, a call whose tokens nobody counted, an answer that was broken
+off, a special tier. One unknown call makes the cost of its run unknown. Hosted tools that a provider bills by the use
+are not part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Json, Kind, Stream
+from reenact.facts.dialects import read, recognise
+from reenact.facts.event import Event
+from reenact.timetravel.readings import reading_of
+
+PROVIDERS: Mapping[str, str] = {
+    "anthropic": "anthropic",
+    "azure": "azure",
+    "bedrock": "aws",
+    "cerebras": "cerebras",
+    "cohere": "cohere",
+    "deepseek": "deepseek",
+    "fireworks": "fireworks",
+    "google": "google",
+    "groq": "groq",
+    "mistral": "mistral",
+    "moonshot": "moonshotai",
+    "openai": "openai",
+    "openrouter": "openrouter",
+    "perplexity": "perplexity",
+    "together": "together",
+    "vertex": "google",
+    "xai": "x-ai",
+}
+"""Providers of readings, and what the price list calls them; nobody else has a price."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_USUAL_TIERS = (None, "", "auto", "default", "standard", "standard_only", "on_demand")
+_REFUSED = 400
+
+Priced = Callable[[str, str, Mapping[str, int], datetime], Decimal | None]
+"""The price in US dollars of some tokens, by provider and model of the price list; None where it has none."""
+
+
+def prices() -> Priced | None:
+    """The bundled price list; None where the extra is not installed. Loading it takes half a second, once."""
+    try:
+        return _prices()
+    except ImportError:
+        return None
+
+
+def run_cost(recording: Recording, priced: Priced | None) -> Decimal | None:
+    """What a run's model calls cost, in US dollars.
+
+    Args:
+        recording: The run. What a program noted as ``cost`` wins over what can be worked out.
+        priced: A price list; None for no prices.
+
+    Returns:
+        The sum; None where it is unknown, or where no model was asked. Costs one pass over the run's exchanges.
+    """
+    noted = recording.notes(None).get("cost")
+    if isinstance(noted, int | float) and not isinstance(noted, bool):
+        return Decimal(str(noted))
+    if priced is None or not recording.run.totals.models:
+        return None
+    total: Decimal | None = None
+    within: set[int] = set()
+    functions: list[int] = []
+    for event in recording.events(kinds=(Kind.HTTP, Kind.MODEL)):
+        reading = _reading(recording, event)
+        if reading is None:
+            functions += [event.number] if event.kind == Kind.MODEL else []
+            continue
+        price = reading_cost(reading, recording.run.started_us + event.issued_us, priced)
+        if price is None:
+            return None
+        total = price + (total or Decimal(0))
+        within.update(_around(recording, event))
+    return total if all(number in within for number in functions) else None
+
+
+def event_cost(recording: Recording, event: Event, priced: Priced | None) -> Decimal | None:
+    """What one model call cost, in US dollars; None where that is unknown, or where it is no model call."""
+    noted = event.attributes.get("cost")
+    if isinstance(noted, int | float) and not isinstance(noted, bool):
+        return Decimal(str(noted))
+    reading = None if priced is None else _reading(recording, event)
+    if priced is None or reading is None:
+        return None
+    return reading_cost(reading, recording.run.started_us + event.issued_us, priced)
+
+
+def reading_cost(reading: Mapping[str, Json], at_us: int, priced: Priced) -> Decimal | None:
+    """What a model call cost, in US dollars.
+
+    Args:
+        reading: Its reading.
+        at_us: When it was made, microseconds since the epoch: prices change.
+        priced: The price list.
+
+    Returns:
+        The price; 0 for a call that was refused with an HTTP error; None where it is unknown.
+    """
+    status = (reading.get("error") or {}).get("status")
+    if isinstance(status, int) and status >= _REFUSED:
+        return Decimal(0)
+    counts = _counts(reading)
+    provider = PROVIDERS.get(str(reading.get("provider", "")))
+    tier = (reading.get("params") or {}).get("service_tier")
+    if counts is None or provider is None or reading.get("partial") or tier not in _USUAL_TIERS:
+        return None
+    moment = _EPOCH + timedelta(microseconds=at_us)
+    for model in dict.fromkeys((reading.get("model_answered"), reading.get("model_asked"))):
+        found = priced(provider, str(model), counts, moment) if model else None
+        if found is not None:
+            return found
+    return None
+
+
+def _counts(reading: Mapping[str, Json]) -> dict[str, int] | None:
+    """Tokens in the words of the price list; None where they were not counted in both directions."""
+    usage = reading.get("usage") or {}
+    asked, said = usage.get("billed_in", usage.get("tokens_in")), usage.get("billed_out", usage.get("tokens_out"))
+    if reading.get("sort") == "embedding":
+        said = said or 0
+    if not isinstance(asked, int) or not isinstance(said, int):
+        return None
+    counts = {"input_tokens": asked, "output_tokens": said}
+    for name, theirs in (("cached", "cache_read_tokens"), ("cache_written", "cache_write_tokens")):
+        if usage.get(name):
+            counts[theirs] = usage[name]
+    return counts
+
+
+def _reading(recording: Recording, event: Event) -> Mapping[str, Json] | None:
+    """The reading of an event: the one it has, else made anew for an exchange that is a model call."""
+    found = reading_of(event)
+    if found is not None or event.kind != Kind.HTTP or event.call.head.get("method") != "POST":
+        return found
+    body = recording.body(event.request)
+    outcome = event.outcome
+    if recognise(event.call.head, body) is None:
+        return None
+    if not isinstance(outcome, Stream):
+        return {"partial": True}
+    made = read(event.call.head, body, outcome.head, (data for _, _, data in recording.parts(event.number)))
+    return None if made is None else made.to_json(brief=True)
+
+
+def _around(recording: Recording, event: Event) -> set[int]:
+    """Numbers of the events that an event happened inside."""
+    found: set[int] = set()
+    parent = event.parent
+    while parent is not None and parent not in found:
+        found.add(parent)
+        parent = recording.event(parent).parent
+    return found
+
+
+@cache
+def _prices() -> Priced:
+    snapshot = import_module("genai_prices.data_snapshot").DataSnapshot(
+        providers=import_module("genai_prices.data").providers, from_auto_update=False
+    )
+    usage: Any = import_module("genai_prices").Usage
+
+    def priced(provider: str, model: str, counts: Mapping[str, int], at: datetime) -> Decimal | None:
+        try:
+            found = snapshot.calc(usage(**counts), model, provider, None, at).total_price
+        except (LookupError, ValueError):
+            return None
+        return found if isinstance(found, Decimal) else None
+
+    return priced
