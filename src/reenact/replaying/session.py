@@ -17,7 +17,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, Halt, StoreError, UnreplayableRun
-from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Kind, Stream, Value
+from reenact.facts.call import TRANSPORTS, Call, EndKind, Failure, Fidelity, Json, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
@@ -138,7 +138,7 @@ class ReplaySession:
             return Unanswered(self, lane)
         event = found.event
         runs_again = call.observed or call.name in self.options.through
-        if call.kind is Kind.HTTP:
+        if call.kind in TRANSPORTS:
             return FrozenCall(self, lane, event)
         scope = lane.scope(call.name, event.number, path=self._recorded_scope(found))
         if runs_again:
@@ -327,7 +327,7 @@ class ReplaySession:
             return ""
         ordinal = 0
         for other in self.recording.events(lane=event.lane, name=event.name):
-            ordinal += other.call.kind is not Kind.HTTP
+            ordinal += other.call.kind not in TRANSPORTS
             if other.number == event.number:
                 break
         return Lane(event.lane, self, self.gate).scope_path(event.name, ordinal)
