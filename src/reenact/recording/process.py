@@ -5,16 +5,21 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
 from reenact.recording.opening import Opened, Who, hash_seed, interpreter, new_run, status_of
 from reenact.seams import lanes, stdio, wiring
+from reenact.seams.boot.parent import Boot, choose_hash_seed
 from reenact.seams.files import file_digests
+from reenact.seams.processes import heirs
 from reenact.store import open_store
 
 
@@ -33,8 +38,11 @@ class RecordedProcess:
         entry = _entry(instructions)
         run = new_run(Who(**instructions.get("who") or {}), entry, self._policy, CLOCK, ENTROPY)
         run = replace(run, id=instructions.get("run") or run.id)
+        if instructions.get("parent"):
+            run = replace(run, parent=instructions["parent"], relation="child")
         store = open_store(instructions["store"])
         self._opened = Opened(run, store, self._policy, CLOCK, owned=True)
+        self._instructions = instructions
         self._error: BaseException | None = None
         self._stack = ExitStack()
 
@@ -46,8 +54,23 @@ class RecordedProcess:
         for gap in stdio.install(session.printed):
             session.gap("standard stream", gap)
         self._watch_errors()
+        heirs.appoint(self._heir)
         atexit.register(self.finish)
         _before_exit(self.finish)
+
+    def _heir(self, argv: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:
+        """The environment with which a Python program started by this one is a child run in the same store."""
+        run_id = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
+        instructions = {
+            **{name: self._instructions.get(name) for name in ("store", "who", "policy")},
+            "mode": "record",
+            "run": run_id,
+            "parent": self._opened.run.id,
+            "argv": list(argv),
+        }
+        place = Path(self._instructions["place"]) / run_id
+        boot = Boot(instructions, environment, hash_seed=choose_hash_seed(environment, ENTROPY), place=place)
+        return boot.environment
 
     def _watch_errors(self) -> None:
         before = sys.excepthook
@@ -68,6 +91,7 @@ class RecordedProcess:
             self._opened.session.fault(error)
 
     def _finish(self) -> None:
+        heirs.appoint(None)
         stdio.flush()
         status, line = status_of(self._error)
         wiring.end()

@@ -9,7 +9,7 @@ started: the agent's own ``Popen`` object works on what was recorded.
 from __future__ import annotations
 
 from reenact.seams.patching import when_imported
-from reenact.seams.processes import coroutines, popen, system
+from reenact.seams.processes import coroutines, heirs, popen, system
 
 
 def install() -> None:
@@ -17,3 +17,5 @@ def install() -> None:
     system.install()
     when_imported("subprocess", popen.patch)
     when_imported("asyncio.subprocess", coroutines.patch)
+    when_imported("multiprocessing.process", heirs.patch_processes)
+    when_imported("multiprocessing.util", heirs.patch_spawning)

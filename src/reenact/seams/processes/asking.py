@@ -67,6 +67,8 @@ def name_of(command: list[str] | str, shell: bool) -> str:
     else:
         words = command[0].split() if shell and command else command
     first = words[0] if words else ""
+    if first == PYTHON:
+        return "python"
     return os.path.basename(first.rstrip("/")) or "process"
 
 

@@ -20,7 +20,7 @@ from reenact.facts.values import decode, encode
 from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
-from reenact.seams.processes import asking
+from reenact.seams.processes import asking, heirs
 from reenact.seams.processes.asking import ask, further, revealed, sealed
 from reenact.seams.processes.pipes import READ_AT_ONCE
 from reenact.seams.processes.tracking import track
@@ -50,7 +50,11 @@ def _creating(original: Any, *, shell: bool) -> Any:
         limit = options.get("limit", 2**16)
         if crossing.mode == "frozen":
             return await _pretend(call.name, crossing, options, limit)
-        process = await _start(crossing, lambda: original(*args, **options))
+        heir = None
+        if not shell and options.get("executable") is None:
+            heir = heirs.environment_for(lane, args, options.get("env"))
+        given = options if heir is None else {**options, "env": heir}
+        process = await _start(crossing, lambda: original(*args, **given))
         guarded(lane, lambda: _attach(process, call.name, crossing.event, limit))
         return process
 

@@ -20,7 +20,7 @@ from reenact.facts.values import decode, encode
 from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
-from reenact.seams.processes import asking
+from reenact.seams.processes import asking, heirs
 from reenact.seams.processes.asking import ask, further
 from reenact.seams.processes.pipes import PipeInput, PipeOutput, rewrapped
 from reenact.seams.processes.tracking import track
@@ -84,7 +84,13 @@ def _starting(module: Any, original: Any) -> Any:
             return
         process = Process(asked.call.name, crossing.event, crossing.mode == "frozen")
         if crossing.mode == "live":
-            _start(self, crossing, lambda: original(self, *args, **options))
+            start = functools.partial(original, self, *args, **options)
+            heir = None if asked.shell else heirs.environment_for(lane, asked.args, asked.environment)
+            if heir is not None:
+                given = signature.bind(self, *args, **options)
+                given.arguments["env"] = heir
+                start = functools.partial(original, *given.args, **given.kwargs)
+            _start(self, crossing, start)
         else:
             _pretend(self, crossing, lambda: original(self, *args, **options))
         guarded(lane, lambda: _attach(self, process, asked.bufsize))
@@ -95,12 +101,15 @@ def _starting(module: Any, original: Any) -> Any:
 class _Asked:
     """The arguments of one start, understood."""
 
-    __slots__ = ("bufsize", "call", "inherited")
+    __slots__ = ("args", "bufsize", "call", "environment", "inherited", "shell")
 
-    def __init__(self, call: Call, bufsize: int, inherited: tuple[str, ...]) -> None:
+    def __init__(self, call: Call, given: Mapping[str, Any]) -> None:
         self.call = call
-        self.bufsize = bufsize
-        self.inherited = inherited
+        self.args = given.get("args")
+        self.bufsize: int = given.get("bufsize", -1)
+        self.environment = given.get("env")
+        self.shell = bool(given.get("shell")) or given.get("executable") is not None
+        self.inherited = tuple(name for name in _STREAMS[1:] if given.get(name) is None)
 
 
 def _asked(module: Any, given: Mapping[str, Any]) -> _Asked:
@@ -118,8 +127,7 @@ def _asked(module: Any, given: Mapping[str, Any]) -> _Asked:
         target = given.get(name)
         if target is not None:
             facts[name] = names.get(target, "file") if isinstance(target, int) else "file"
-    inherited = tuple(name for name in _STREAMS[1:] if given.get(name) is None)
-    return _Asked(asking.start(command, shell, facts), given.get("bufsize", -1), inherited)
+    return _Asked(asking.start(command, shell, facts), given)
 
 
 def _described(lane: Lane, asked: _Asked) -> Call:
