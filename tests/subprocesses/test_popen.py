@@ -87,6 +87,55 @@ WAYS = {
             process.stdin.write(b"x" * 30_000)
             print(len(process.communicate()[0]))
     """,
+    "descriptors": """
+        import fcntl, os, select, selectors, subprocess, time
+        shell = subprocess.Popen(["sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        fd = shell.stdout.fileno()
+        os.set_blocking(fd, False)
+        try:
+            print(os.read(fd, 100))
+        except BlockingIOError as error:
+            print("nothing yet", error.errno)
+        print(select.select([shell.stdout, shell.stderr], [], [], 0.01))
+        os.write(shell.stdin.fileno(), b"sh helper.sh; echo out; echo err >&2\\n")
+        got = {shell.stdout: b"", shell.stderr: b""}
+        while not all(got.values()):
+            for ready in select.select(list(got), [], [], 5)[0]:
+                got[ready] += os.read(ready.fileno(), 1000)
+        print(list(got.values()))
+        shell.stdin.write(b"echo more; exit 3\\n")
+        shell.stdin.flush()
+        chooser = selectors.DefaultSelector()
+        chooser.register(shell.stdout, selectors.EVENT_READ, "out")
+        text = b""
+        while not text.endswith(b"more\\n"):
+            for key, mask in chooser.select(5):
+                text += os.read(key.fd, 1000)
+                print(key.data, mask)
+        chooser.close()
+        print(text, shell.wait())
+    """,
+    "a pseudo-terminal": """
+        import os, pty, select, subprocess
+        master, slave = pty.openpty()
+        line = "tty >/dev/null && echo terminal; sh helper.sh; read x; echo got $x"
+        process = subprocess.Popen(["sh", "-c", line], stdin=slave, stdout=slave, stderr=slave, close_fds=True)
+        os.close(slave)
+        os.write(master, b"hello\\n")
+        text = b""
+        while True:
+            if select.select([master], [], [], 5)[0]:
+                try:
+                    part = os.read(master, 1000)
+                except OSError as error:
+                    print(error.errno)
+                    break
+                if not part:
+                    break
+                text += part
+        os.close(master)
+        print(sorted(text.split()), process.wait())
+    """,
     "threads": """
         import subprocess, threading
         from concurrent.futures import ThreadPoolExecutor

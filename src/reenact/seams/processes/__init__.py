@@ -8,13 +8,16 @@ started: the agent's own ``Popen`` object works on what was recorded.
 
 from __future__ import annotations
 
+from reenact.seams import descriptors
 from reenact.seams.patching import when_imported
-from reenact.seams.processes import coroutines, heirs, popen, system
+from reenact.seams.processes import channels, coroutines, heirs, popen, system
 
 
 def install() -> None:
     """Hook what starts processes, once a process of ours; modules that are not imported yet when they are."""
     system.install()
+    channels.install()
+    descriptors.install()
     when_imported("subprocess", popen.patch)
     when_imported("asyncio.subprocess", coroutines.patch)
     when_imported("multiprocessing.process", heirs.patch_processes)

@@ -14,8 +14,10 @@ from typing import Any, Protocol
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Effect, End, EndKind
 from reenact.facts.errors_as_data import describe_error, restore_error
+from reenact.seams import descriptors
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.processes.asking import ask, further, written
+from reenact.seams.processes.channels import ProcessChannel
 from reenact.seams.stdout import buffer_size
 from reenact.seams.switchboard import begin
 
@@ -49,8 +51,11 @@ class _Pipe(io.RawIOBase):
         self.mode = inner.mode
 
     def fileno(self) -> int:
-        """The descriptor."""
-        return self._inner.fileno()
+        """The descriptor; from now on the agent may read and write past us."""
+        fd = self._inner.fileno()
+        if listening() is not None:
+            descriptors.know(fd, ProcessChannel(self._of.program, self._of.event, self._what))
+        return fd
 
     def isatty(self) -> bool:
         """A pipe is no terminal."""
@@ -62,6 +67,7 @@ class _Pipe(io.RawIOBase):
             try:
                 super().close()
             finally:
+                descriptors.forget(self._inner.fileno())
                 self._inner.close()
 
     def _blocks(self) -> bool:
