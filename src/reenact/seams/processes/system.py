@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from reenact.facts.call import Call, Effect, Json
+from reenact.seams import descriptors, lanes
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace
 from reenact.seams.processes import asking
-from reenact.seams.processes.asking import ask, further
+from reenact.seams.processes.asking import ask, further, revealed, sealed
+from reenact.seams.processes.channels import ProcessChannel
 from reenact.seams.processes.tracking import Known, known, track
+from reenact.seams.switchboard import begin
 
 T = TypeVar("T")
 
@@ -22,6 +26,10 @@ def install() -> None:
     for name in ("posix_spawn", "posix_spawnp"):
         if hasattr(os, name):
             replace(os, name, _spawning)
+    if hasattr(os, "fork"):
+        replace(os, "fork", _forking)
+    if hasattr(os, "forkpty"):
+        replace(os, "forkpty", _forking_terminal)
     for name in ("kill", "killpg"):
         if hasattr(os, name):
             replace(os, name, _signalling)
@@ -72,6 +80,57 @@ def _spawning(original: Callable[..., int]) -> Callable[..., int]:
         return pid
 
     return spawn
+
+
+def _forking(original: Callable[[], int]) -> Callable[[], int]:
+    def fork() -> int:
+        return _forked("fork", lambda: (original(), -1), lambda: -1)[0]
+
+    return fork
+
+
+def _forking_terminal(original: Callable[[], tuple[int, int]]) -> Callable[[], tuple[int, int]]:
+    def forkpty() -> tuple[int, int]:
+        return _forked("forkpty", original, _terminal)
+
+    return forkpty
+
+
+def _terminal() -> int:
+    """The master side of a terminal that nobody uses."""
+    with lanes.inside(None):
+        master, slave = os.openpty()
+        os.close(slave)
+    return master
+
+
+def _forked(what: str, perform: Callable[[], tuple[int, int]], stand_in: Callable[[], int]) -> tuple[int, int]:
+    """A copy of this process: the parent's side is recorded, and alone replayed. Gives the id, and its terminal.
+
+    The crossing is not entered: the copy comes back from here with nothing but itself."""
+    lane = listening()
+    if lane is None or sys._getframe(2).f_globals.get("__name__", "").startswith("multiprocessing."):
+        return perform()
+    lane.session.gap("child process", f"os.{what}")
+    crossing = begin(lane, lambda: asking.start(what, False, {}))
+    if crossing is None or crossing.mode == "rerun":
+        return perform()
+    if crossing.mode == "frozen":
+        pid, fd = revealed(crossing.outcome().wait()), stand_in()
+    else:
+        crossing.ready().wait()
+        try:
+            pid, fd = perform()
+        except OSError as error:
+            crossing.settle(sealed(None, error)).wait()
+            raise
+        if pid == 0:
+            return pid, fd
+        crossing.settle(sealed(pid, None)).wait()
+    track(pid, _Spawned(what, crossing.event))
+    if fd >= 0:
+        descriptors.know(fd, ProcessChannel(what, crossing.event, "terminal"))
+    return pid, fd
 
 
 def _signalling(original: Callable[[int, int], None]) -> Callable[[int, int], None]:
