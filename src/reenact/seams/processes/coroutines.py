@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from types import ModuleType
 from typing import Any, Final
 
-from reenact.abc.session import Frozen, Live
+from reenact.abc.session import Frozen, Live, Turn
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
@@ -25,6 +25,7 @@ from reenact.seams.processes.asking import ask, further, revealed, sealed
 from reenact.seams.processes.pipes import READ_AT_ONCE
 from reenact.seams.processes.tracking import track
 from reenact.seams.switchboard import across, begin
+from reenact.seams.turns import rejoin_cancelled
 
 _STREAMS: Final = ("stdin", "stdout", "stderr")
 
@@ -90,8 +91,9 @@ async def _start(crossing: Live, start: Callable[[], Awaitable[Any]]) -> Any:
     except Exception as error:
         await crossing.settle(Failure(describe_error(error)))
         raise
-    except BaseException:
+    except BaseException as error:
         crossing.dropped(End(EndKind.CANCELLED))
+        await rejoin_cancelled(error)
         raise
     await crossing.settle(Value(encode({"pid": process.pid}).body))
     return process
@@ -227,6 +229,8 @@ class SeamReader(asyncio.StreamReader):
         self._what = what
         self._real = real
         self._crossing: Live | Frozen | None = None
+        self._turn: Turn[bytes | End] | None = None
+        self._held = b""
 
     def __del__(self) -> None:
         if self._crossing is not None and not self.at_end():
@@ -254,7 +258,9 @@ class SeamReader(asyncio.StreamReader):
         elif crossing.mode == "live":
             await self._taped(crossing)
         else:
-            part = await crossing.part()
+            turn = self._turn = self._turn or crossing.part()  # kept by a reader that is cancelled, for the next one
+            part = await turn
+            self._turn = None
             if isinstance(part, bytes):
                 self.feed_data(part)
             elif part.error is not None:
@@ -289,15 +295,18 @@ class SeamReader(asyncio.StreamReader):
         assert self._real is not None
         try:
             with crossing.enter():
-                data = await self._real.read(READ_AT_ONCE)
+                data = self._held or await self._real.read(READ_AT_ONCE)
         except Exception as error:
             await crossing.end(End(EndKind.ERROR, describe_error(error)))
             raise
+        except BaseException as error:
+            await rejoin_cancelled(error)
+            raise
         if data:
-            try:
-                await crossing.segment(data)
-            finally:  # cancelled while it waited for its turn: it has been noted, or the run is over
-                self.feed_data(data)
+            self._held = data  # a reader that is cancelled while it waits for its turn leaves it to the next one
+            await crossing.segment(data)
+            self._held = b""
+            self.feed_data(data)
         else:
             await crossing.end(End(EndKind.EOF))
             self.feed_eof()
