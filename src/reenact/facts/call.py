@@ -34,6 +34,10 @@ class Kind(StrEnum):
     GAP = "gap"
 
 
+TRANSPORTS = frozenset({Kind.HTTP, Kind.PROCESS})
+"""Kinds below whose calls nothing is recorded, ordered or numbered: what performs them is no code of the agent's."""
+
+
 class Effect(StrEnum):
     """What a call may do to the world.
 

@@ -41,3 +41,8 @@ def chosen(environment: Mapping[str, str], allowed: Iterable[str] = ()) -> dict[
         elif _KEPT.fullmatch(name) or any(fnmatchcase(name, pattern) for pattern in patterns):
             values[name] = value
     return {"env": dict(values), "env_names": list(names), "env_secret": list(secrets)}
+
+
+def is_secret(name: str) -> bool:
+    """Whether a variable of this name is taken for a credential."""
+    return _SECRET.search(name) is not None

@@ -6,18 +6,22 @@ import atexit
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
 from reenact.recording.opening import Opened, Who, hash_seed, interpreter, new_run, status_of
 from reenact.recording.speech import Spoken
 from reenact.seams import lanes, logs, speech, stdio, wiring
+from reenact.seams.boot.parent import Boot, choose_hash_seed
 from reenact.seams.files import file_digests
+from reenact.seams.processes import heirs
 from reenact.store import open_store
 
 
@@ -36,9 +40,12 @@ class RecordedProcess:
         entry = _entry(instructions)
         run = new_run(Who(**instructions.get("who") or {}), entry, self._policy, CLOCK, ENTROPY)
         run = replace(run, id=instructions.get("run") or run.id)
+        if instructions.get("parent"):
+            run = replace(run, parent=instructions["parent"], relation="child")
         store = open_store(instructions["store"])
         self._opened = Opened(run, store, self._policy, CLOCK, store.close, place=instructions.get("place") or "")
         self._spoken = Spoken(self._opened.session)
+        self._instructions = instructions
         self._error: BaseException | None = None
         self._stack = ExitStack()
 
@@ -52,8 +59,23 @@ class RecordedProcess:
             session.gap("standard stream", gap)
         speech.listen(self._spoken)
         self._watch_errors()
+        heirs.appoint(self._heir)
         atexit.register(self.finish)
         _before_exit(self.finish)
+
+    def _heir(self, argv: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:
+        """The environment with which a Python program started by this one is a child run in the same store."""
+        run_id = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
+        instructions = {
+            **{name: self._instructions.get(name) for name in ("store", "who", "policy")},
+            "mode": "record",
+            "run": run_id,
+            "parent": self._opened.run.id,
+            "argv": list(argv),
+        }
+        place = Path(self._instructions["place"]) / run_id
+        boot = Boot(instructions, environment, hash_seed=choose_hash_seed(environment, ENTROPY), place=place)
+        return boot.environment
 
     def _watch_errors(self) -> None:
         before = sys.excepthook
@@ -75,6 +97,7 @@ class RecordedProcess:
             self._opened.session.fault(error)
 
     def _finish(self) -> None:
+        heirs.appoint(None)
         self._spoken.end()
         stdio.flush()
         status, line = status_of(self._error)

@@ -10,10 +10,10 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import FrameType
 
 from reenact.errors import Halt
 from reenact.seams import lanes
+from reenact.seams.processes.asking import probes
 
 _CONTACTS = {
     "socket.connect": "connection",
@@ -29,10 +29,6 @@ _CONTACTS = {
     "os.startfile": "process",
     "pty.spawn": "process",
 }
-
-
-_PROBES = frozenset({"ctypes.util", "platform", "uuid", "sysconfig"})
-_DEPTH = 12
 
 
 @dataclass(slots=True)
@@ -53,7 +49,7 @@ class Guard:
         if not self.armed or event not in _CONTACTS:
             return
         target = _target(event, args)
-        if _probes():
+        if probes():
             return
         words = f"{_CONTACTS[event]} to {target}" if event.startswith("socket") else f"process {target}"
         words += f" at {_place()}"
@@ -61,18 +57,6 @@ class Guard:
         if lanes.listening() is not None and self.halt is not None:
             raise self.halt(words)
         raise PermissionError(f"refused while replaying: {words}")
-
-
-def _probes() -> bool:
-    """Whether a module of the standard library looks at the machine it runs on (``ldconfig``, ``uname``)."""
-    frame: FrameType | None = sys._getframe(2)
-    for _ in range(_DEPTH):
-        if frame is None:
-            return False
-        if frame.f_globals.get("__name__") in _PROBES:
-            return True
-        frame = frame.f_back
-    return False
 
 
 def _target(event: str, args: tuple[object, ...]) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from reenact.facts.call import Call, Effect, End, EndKind, Kind, Value
+from reenact.seams import descriptors
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
 from reenact.seams.stdout import buffer_size
@@ -130,7 +131,7 @@ class _Answers:
         """``os.read``."""
         if fd == 0 and "stdin" in _taken:
             return _read(lambda: _real_read(fd, size))
-        return _real_read(fd, size)
+        return descriptors.read(fd, lambda: _real_read(fd, size))
 
     def __deepcopy__(self, _memo: object) -> _Answers:
         return self

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from reenact.facts.call import Json
 from reenact.facts.interruptions import by_signal_handler
+from reenact.seams import descriptors
 from reenact.seams.lanes import listening
 from reenact.seams.rebinding import Rebinding
 
@@ -118,7 +119,7 @@ class _Told:
 
     def write(self, fd: int, data: Any, /) -> int:
         """``os.write``."""
-        count = _real_write(fd, data)
+        count = descriptors.write(fd, data, lambda: _real_write(fd, data))
         if count and fd in (1, 2) and self.on_bytes is not None:
             self.note(fd, memoryview(data).cast("B")[:count])
         return count

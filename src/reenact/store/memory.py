@@ -157,7 +157,8 @@ class MemoryStore(Views):
         """See ``abc.store.Store``."""
         wanted = parse_run(ref)
         if isinstance(wanted, Latest):
-            own = [run for run in self._newest() if not run.lane and (not wanted.failed or run.status in _FAILED)]
+            alone = [run for run in self._newest() if not run.lane and run.relation != "child"]
+            own = [run for run in alone if not wanted.failed or run.status in _FAILED]
             if wanted.back < len(own):
                 return own[wanted.back]
             refuse_run(ref, ())

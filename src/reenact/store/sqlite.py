@@ -126,7 +126,8 @@ class SqliteStore(Views):
         if isinstance(wanted, Latest):
             filters = {"failed": True} if wanted.failed else {}
             where, values = self._conditions(filters)
-            own = self._filtered(reading, where + " AND r.lane = ''", values, filters)
+            found_runs = self._filtered(reading, where + " AND r.lane = ''", values, filters)
+            own = (run for run in found_runs if run.relation != "child")
             for n, run in enumerate(own):
                 if n == wanted.back:
                     return run

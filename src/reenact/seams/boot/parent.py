@@ -35,6 +35,7 @@ class Boot:
         base: Environment the program would have.
         hash_seed: ``PYTHONHASHSEED`` to start with; None keeps what is set.
         show_seed: Whether the program sees that variable; by default only if it was set before.
+        place: The private directory to make; a temporary one of its own by default.
     """
 
     def __init__(
@@ -44,8 +45,11 @@ class Boot:
         *,
         hash_seed: str | None = None,
         show_seed: bool = False,
+        place: Path | None = None,
     ) -> None:
-        self.place = Path(tempfile.mkdtemp(prefix="reenact-"))
+        if place is not None:
+            place.mkdir(mode=0o700)
+        self.place = place if place is not None else Path(tempfile.mkdtemp(prefix="reenact-"))
         environment = dict(base)
         before = base.get("PYTHONPATH")
         restore: dict[str, str | None] = {"PYTHONPATH": before}

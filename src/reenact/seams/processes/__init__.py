@@ -1,0 +1,24 @@
+"""Processes that the agent starts: ``subprocess``, ``asyncio``'s, ``os.system`` and their like.
+
+One start is one call (kind ``process``), keyed by what is run, where, and with which changes of the environment. What
+then goes through the agent's hands are further calls that name the start by its event: each line written to standard
+input, what arrives from standard output and error (a packed stream each), waits, signals. In a replay nothing is
+started: the agent's own ``Popen`` object works on what was recorded.
+"""
+
+from __future__ import annotations
+
+from reenact.seams import descriptors
+from reenact.seams.patching import when_imported
+from reenact.seams.processes import channels, coroutines, heirs, popen, system
+
+
+def install() -> None:
+    """Hook what starts processes, once a process of ours; modules that are not imported yet when they are."""
+    system.install()
+    channels.install()
+    descriptors.install()
+    when_imported("subprocess", popen.patch)
+    when_imported("asyncio.subprocess", coroutines.patch)
+    when_imported("multiprocessing.process", heirs.patch_processes)
+    when_imported("multiprocessing.util", heirs.patch_spawning)

@@ -1,0 +1,137 @@
+"""Python programs that the agent's own program starts: each may become a child run of the same lineage.
+
+Who records appoints what prepares the environment of such a child. Without it, in a replay above all, nothing is
+prepared: there no child is ever started.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from reenact.errors import UnreplayableRun
+from reenact.seams.boot.parent import ignores_boot
+from reenact.seams.http.exchange import guarded
+from reenact.seams.lanes import Lane, listening
+from reenact.seams.patching import replace
+
+Maker = Callable[[Sequence[str], Mapping[str, str]], Mapping[str, str]]
+"""From the command and the environment it would have, the environment that makes it a child run."""
+
+_maker: Maker | None = None
+
+
+def appoint(maker: Maker | None) -> None:
+    """Children started from now on are child runs; None: they are not."""
+    global _maker
+    _maker = maker
+
+
+def environment_for(lane: Lane, argv: Any, environment: Mapping[Any, Any] | None) -> Mapping[str, str] | None:
+    """The environment for a command that is a Python program of this installation; None where it keeps its own.
+
+    Args:
+        lane: Who starts it; told of a child that cannot be recorded.
+        argv: The command; one line for a shell is never looked into.
+        environment: As given by the agent; None for ours.
+    """
+    maker = _maker
+    if maker is None or isinstance(argv, (str, bytes, os.PathLike)):
+        return None
+
+    def make() -> Mapping[str, str] | None:
+        words = [os.fsdecode(word) for word in argv]
+        if not words or not _is_ours(words[0]):
+            return None
+        option = ignores_boot(words)
+        if option:
+            lane.session.gap("child process", f"python {option}")
+            return None
+        base = os.environ if environment is None else environment
+        return maker(words, {os.fsdecode(name): os.fsdecode(value) for name, value in base.items()})
+
+    return guarded(lane, make)
+
+
+def _is_ours(program: str) -> bool:
+    """Whether it is the interpreter that runs here, so that it can load what runs here."""
+    found = program if os.path.dirname(program) else shutil.which(program)
+    if not found or not sys.executable:
+        return False
+    same_place = os.path.dirname(os.path.abspath(found)) == os.path.dirname(os.path.abspath(sys.executable))
+    return same_place and os.path.realpath(found) == os.path.realpath(sys.executable)
+
+
+def patch_processes(module: ModuleType) -> None:
+    """Hook ``multiprocessing.process``: a child that is forked is named, since it takes no recorder along."""
+    replace(module.BaseProcess, "start", _starting)
+
+
+def patch_spawning(module: ModuleType) -> None:
+    """Hook ``multiprocessing.util``: a child that is started afresh becomes a child run."""
+    if hasattr(module, "spawnv_passfds"):
+        replace(module, "spawnv_passfds", _spawning)
+
+
+def _starting(original: Any) -> Any:
+    def start(self: Any) -> Any:
+        lane = listening()
+        if lane is not None:
+            method = getattr(type(self), "_start_method", None) or _default_method()
+            lane.session.gap("child process", f"multiprocessing ({method})")
+            if lane.gate.virtual:
+                fault = _unplayable(method)
+                lane.session.fault(fault)
+                raise fault
+        return original(self)
+
+    return start
+
+
+def _unplayable(method: str) -> UnreplayableRun:
+    """Why a replay stops where a child of ``multiprocessing`` is started."""
+    return UnreplayableRun(
+        f"the program starts a child process through multiprocessing ({method}), which a replay does not start",
+        cause="what such a child sends back goes through pipes and shared memory that are not recorded; a frozen "
+        "tool around it is answered without it, and a spawned child is a run of its own",
+        next_command="reenact ls",
+        missing="child process",
+    )
+
+
+def _default_method() -> str:
+    multiprocessing: Any = sys.modules.get("multiprocessing")
+    return str(multiprocessing.get_start_method()) if multiprocessing is not None else "fork"
+
+
+def _spawning(original: Any) -> Any:
+    def spawnv_passfds(path: Any, args: Any, passfds: Any) -> Any:
+        lane = listening()
+        words = [os.fsdecode(word) for word in args]
+        if lane is None or any("multiprocessing.resource_tracker" in word for word in words):
+            return original(path, args, passfds)
+        with _set(environment_for(lane, words, None)):
+            return original(path, args, passfds)
+
+    return spawnv_passfds
+
+
+@contextmanager
+def _set(environment: Mapping[str, str] | None) -> Iterator[None]:
+    """The process environment for as long as it takes to start a child that is given no other."""
+    changed = {} if environment is None else {n: v for n, v in environment.items() if os.environ.get(n) != v}
+    before = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

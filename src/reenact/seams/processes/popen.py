@@ -1,0 +1,300 @@
+"""``subprocess.Popen``, and with it ``run``, ``call``, ``check_output``, ``getoutput`` and ``os.popen``.
+
+The methods of the class itself are replaced, so that subclasses and ``isinstance`` stay what they are. In a replay the
+constructor runs as always, pipes included, but for the one method that starts the child.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, Final
+
+from reenact.abc.session import Frozen, Live
+from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Value
+from reenact.facts.errors_as_data import describe_error, restore_error
+from reenact.facts.values import decode, encode
+from reenact.seams.http.exchange import guarded
+from reenact.seams.lanes import Lane, listening
+from reenact.seams.patching import replace
+from reenact.seams.processes import asking, heirs
+from reenact.seams.processes.asking import ask, further
+from reenact.seams.processes.pipes import PipeInput, PipeOutput, rewrapped
+from reenact.seams.processes.tracking import track
+from reenact.seams.switchboard import begin
+
+_UNDER: Final = "_reenact_process"
+_STREAMS: Final = ("stdin", "stdout", "stderr")
+
+
+class Process:
+    """What we know of a process that the agent started.
+
+    Args:
+        program: Its name.
+        event: The event of its start.
+        played: Whether it is one of a replay, which never ran.
+    """
+
+    __slots__ = ("event", "played", "program")
+
+    def __init__(self, program: str, event: int, played: bool) -> None:
+        self.program = program
+        self.event = event
+        self.played = played
+
+
+def patch(module: ModuleType) -> None:
+    """Hook the class."""
+    popen: Any = module.Popen
+    replace(popen, "__init__", lambda original: _starting(module, original))
+    replace(popen, "communicate", lambda original: _communicating(module, original))
+    replace(popen, "wait", lambda original: _waiting(module, original))
+    replace(popen, "poll", _polling)
+    replace(popen, "send_signal", _signalling)
+    if sys.platform == "win32":
+        replace(popen, "terminate", _ending)
+        replace(popen, "kill", _ending)
+
+
+# --- starting --------------------------------------------------------------------------------------------------------
+
+
+def _starting(module: Any, original: Any) -> Any:
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **options: Any) -> None:  # noqa: N807 - it takes that one's place
+        lane = listening()
+        if lane is None or asking.probes():
+            original(self, *args, **options)
+            return
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        if caller.startswith(("asyncio.", "uvloop")):  # a transport of the agent's own: nobody reads it through us
+            lane.session.gap("process", "loop.subprocess_exec")
+            original(self, *args, **options)
+            return
+        asked = guarded(lane, lambda: _asked(module, signature.bind(self, *args, **options).arguments))
+        crossing = begin(lane, lambda: _described(lane, asked)) if asked is not None else None
+        if asked is None or crossing is None or crossing.mode == "rerun":
+            original(self, *args, **options)
+            return
+        process = Process(asked.call.name, crossing.event, crossing.mode == "frozen")
+        if crossing.mode == "live":
+            start = functools.partial(original, self, *args, **options)
+            heir = None if asked.shell else heirs.environment_for(lane, asked.args, asked.environment)
+            if heir is not None:
+                given = signature.bind(self, *args, **options)
+                given.arguments["env"] = heir
+                start = functools.partial(original, *given.args, **given.kwargs)
+            _start(self, crossing, start)
+        else:
+            _pretend(self, crossing, lambda: original(self, *args, **options))
+        guarded(lane, lambda: _attach(self, process, asked.bufsize))
+
+    return __init__
+
+
+class _Asked:
+    """The arguments of one start, understood."""
+
+    __slots__ = ("args", "bufsize", "call", "environment", "inherited", "shell")
+
+    def __init__(self, call: Call, given: Mapping[str, Any]) -> None:
+        self.call = call
+        self.args = given.get("args")
+        self.bufsize: int = given.get("bufsize", -1)
+        self.environment = given.get("env")
+        self.shell = bool(given.get("shell")) or given.get("executable") is not None
+        self.inherited = tuple(name for name in _STREAMS[1:] if given.get(name) is None)
+
+
+def _asked(module: Any, given: Mapping[str, Any]) -> _Asked:
+    shell = bool(given.get("shell"))
+    command = asking.command_of(given.get("args"))
+    facts: dict[str, Json] = {"cwd": asking.place_of(given.get("cwd"))}
+    executable = given.get("executable")
+    if executable is not None:
+        facts["executable"] = asking.command_of(executable)
+    changes = asking.changes_of(given.get("env"))
+    if changes:
+        facts["environment"] = changes
+    names = {module.PIPE: "pipe", module.DEVNULL: "nothing", module.STDOUT: "stdout"}
+    for name in _STREAMS:
+        target = given.get(name)
+        if target is not None:
+            facts[name] = names.get(target, "file") if isinstance(target, int) else "file"
+    return _Asked(asking.start(command, shell, facts), given)
+
+
+def _described(lane: Lane, asked: _Asked) -> Call:
+    for name in asked.inherited:
+        lane.session.gap(f"inherited {name}", asked.call.name)
+    return asked.call
+
+
+def _start(popen: Any, crossing: Live, start: Callable[[], None]) -> None:
+    crossing.ready().wait()
+    try:
+        with crossing.enter():
+            start()
+    except Exception as error:
+        crossing.settle(Failure(describe_error(error))).wait()
+        raise
+    except BaseException:
+        crossing.dropped(End(EndKind.CANCELLED))
+        raise
+    crossing.settle(Value(encode({"pid": popen.pid}).body)).wait()
+
+
+def _pretend(popen: Any, crossing: Frozen, start: Callable[[], None]) -> None:
+    """The constructor without a child: its pipes are real and have nobody at their other end."""
+    outcome = crossing.outcome().wait()
+    if isinstance(outcome, Failure):
+        raise restore_error(outcome.error)
+    pid = decode(outcome.body)["pid"]
+    order = list(inspect.signature(type(popen)._execute_child).parameters)[1:]
+
+    def execute(*args: Any, **options: Any) -> None:
+        given = {**dict(zip(order, args, strict=False)), **options}
+        ends = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+        popen._close_pipe_fds(*(given[name] for name in ends))
+        popen._child_created = True
+        popen.pid = pid
+
+    popen._execute_child = execute
+    try:
+        start()
+    finally:
+        del popen._execute_child
+
+
+def _attach(popen: Any, process: Process, bufsize: int) -> None:
+    """Put our raw layer below the streams in the agent's hands."""
+    setattr(popen, _UNDER, process)
+    track(popen.pid, process)
+    for name, make in zip(_STREAMS, (PipeOutput, PipeInput, PipeInput), strict=True):
+        stream = getattr(popen, name)
+        if stream is not None:
+            raw = functools.partial(make, of=process, what=name)
+            setattr(popen, name, rewrapped(stream, 0 if bufsize == 0 else bufsize, raw))
+
+
+def _crossed(popen: Any) -> tuple[Process | None, Lane | None]:
+    """The process behind an object and who is asking; None for what is none of ours."""
+    process: Process | None = getattr(popen, _UNDER, None)
+    return process, None if process is None else listening()
+
+
+# --- talking, waiting, signalling --------------------------------------------------------------------------------
+
+
+def _communicating(module: Any, original: Any) -> Any:
+    def communicate(self: Any, input: Any = None, timeout: Any = None) -> Any:  # noqa: A002 - its name
+        process, lane = _crossed(self)
+        if process is None or (lane is None and not process.played):
+            return original(self, input, timeout)
+        if lane is None:
+            return None, None
+        if self._communication_started and input:
+            raise ValueError("Cannot send input after starting communication")
+        asked: dict[str, Json] = {} if timeout is None else {"timeout": timeout}
+        if input is not None:
+            asked |= {"input": input} if isinstance(input, str) else asking.written(bytes(input))
+
+        def perform() -> tuple[Any, Any, Any]:
+            stdout, stderr = original(self, input, timeout)
+            return stdout, stderr, self.returncode
+
+        try:
+            stdout, stderr, self.returncode = ask(
+                lane,
+                lambda: further(process.program, "communicate", process.event, Effect.WRITE, asked or None),
+                perform,
+            )
+        except module.TimeoutExpired as expired:
+            expired.cmd = self.args
+            self._communication_started = True
+            raise
+        self._communication_started = True
+        for name in _STREAMS:
+            stream = getattr(self, name)
+            if stream is not None:
+                _close_quietly(stream)
+        return stdout, stderr
+
+    return communicate
+
+
+def _close_quietly(stream: Any) -> None:
+    """What ``communicate`` leaves closed; there is nothing to flush any more."""
+    try:
+        stream.close()
+    except (OSError, ValueError):
+        return
+
+
+def _waiting(module: Any, original: Any) -> Any:
+    def wait(self: Any, timeout: float | None = None) -> Any:
+        process, lane = _crossed(self)
+        if process is None or self.returncode is not None or (lane is None and not process.played):
+            return original(self, timeout=timeout)
+        if lane is None:
+            return self.returncode
+        asked = None if timeout is None else {"timeout": timeout}
+        try:
+            self.returncode = ask(
+                lane,
+                lambda: further(process.program, "wait", process.event, Effect.READ, asked),
+                lambda: original(self, timeout=timeout),
+            )
+        except module.TimeoutExpired as expired:
+            expired.cmd = self.args
+            raise
+        return self.returncode
+
+    return wait
+
+
+def _polling(original: Any) -> Any:
+    def poll(self: Any) -> Any:
+        process, lane = _crossed(self)
+        if process is None or self.returncode is not None or (lane is None and not process.played):
+            return original(self)
+        if lane is not None:
+            self.returncode = ask(lane, lambda: further(process.program, "poll", process.event), lambda: original(self))
+        return self.returncode
+
+    return poll
+
+
+def _signalling(original: Any) -> Any:
+    def send_signal(self: Any, sig: int) -> Any:
+        return _signalled(self, {"signal": int(sig)}, lambda: original(self, sig))
+
+    return send_signal
+
+
+def _ending(original: Any) -> Any:
+    def end(self: Any) -> Any:
+        return _signalled(self, {"signal": original.__name__}, lambda: original(self))
+
+    return end
+
+
+def _signalled(popen: Any, asked: Json, perform: Callable[[], Any]) -> Any:
+    process, lane = _crossed(popen)
+    if process is None or popen.returncode is not None or (lane is None and not process.played):
+        return perform()
+    if lane is None:
+        return None
+
+    def send() -> Any:
+        perform()
+        return popen.returncode
+
+    popen.returncode = ask(lane, lambda: further(process.program, "signal", process.event, Effect.WRITE, asked), send)
+    return None

@@ -1,0 +1,159 @@
+"""Processes without an object: ``os.system``, ``os.posix_spawn``, and what is done to a process by its id."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from reenact.facts.call import Call, Effect, Json
+from reenact.seams import descriptors, lanes
+from reenact.seams.lanes import listening
+from reenact.seams.patching import replace
+from reenact.seams.processes import asking
+from reenact.seams.processes.asking import ask, further, revealed, sealed
+from reenact.seams.processes.channels import ProcessChannel
+from reenact.seams.processes.tracking import Known, known, track
+from reenact.seams.switchboard import begin
+
+T = TypeVar("T")
+
+
+def install() -> None:
+    """Hook the functions of ``os`` that this system has."""
+    replace(os, "system", _running)
+    for name in ("posix_spawn", "posix_spawnp"):
+        if hasattr(os, name):
+            replace(os, name, _spawning)
+    if hasattr(os, "fork"):
+        replace(os, "fork", _forking)
+    if hasattr(os, "forkpty"):
+        replace(os, "forkpty", _forking_terminal)
+    for name in ("kill", "killpg"):
+        if hasattr(os, name):
+            replace(os, name, _signalling)
+    for name in ("waitpid", "getpgid", "getsid"):
+        if hasattr(os, name):
+            replace(os, name, _by_id)
+
+
+class _Spawned:
+    """A process known by its id alone."""
+
+    __slots__ = ("event", "played", "program")
+
+    def __init__(self, program: str, event: int) -> None:
+        self.program = program
+        self.event = event
+        self.played = False
+
+
+def _running(original: Callable[..., int]) -> Callable[..., int]:
+    def system(command: Any) -> int:
+        lane = listening()
+        if lane is None:
+            return original(command)
+
+        def describe() -> Call:
+            call = asking.start(asking.command_of(command), True, {"cwd": "."})
+            lane.session.gap("inherited stdout", call.name)
+            return call
+
+        return ask(lane, describe, lambda: original(command))
+
+    return system
+
+
+def _spawning(original: Callable[..., int]) -> Callable[..., int]:
+    def spawn(path: Any, argv: Any, env: Any, **options: Any) -> int:
+        lane = listening()
+        if lane is None:
+            return original(path, argv, env, **options)
+        facts: dict[str, Json] = {"cwd": ".", "executable": asking.command_of(path)}
+        changes = asking.changes_of(env)
+        if changes:
+            facts["environment"] = changes
+        call = asking.start(asking.command_of(argv), False, facts)
+        pid = ask(lane, lambda: call, lambda: original(path, argv, env, **options))
+        track(pid, _Spawned(call.name, pid))
+        return pid
+
+    return spawn
+
+
+def _forking(original: Callable[[], int]) -> Callable[[], int]:
+    def fork() -> int:
+        return _forked("fork", lambda: (original(), -1), lambda: -1)[0]
+
+    return fork
+
+
+def _forking_terminal(original: Callable[[], tuple[int, int]]) -> Callable[[], tuple[int, int]]:
+    def forkpty() -> tuple[int, int]:
+        return _forked("forkpty", original, _terminal)
+
+    return forkpty
+
+
+def _terminal() -> int:
+    """The master side of a terminal that nobody uses."""
+    with lanes.inside(None):
+        master, slave = os.openpty()
+        os.close(slave)
+    return master
+
+
+def _forked(what: str, perform: Callable[[], tuple[int, int]], stand_in: Callable[[], int]) -> tuple[int, int]:
+    """A copy of this process: the parent's side is recorded, and alone replayed. Gives the id, and its terminal.
+
+    The crossing is not entered: the copy comes back from here with nothing but itself."""
+    lane = listening()
+    if lane is None or sys._getframe(2).f_globals.get("__name__", "").startswith("multiprocessing."):
+        return perform()
+    lane.session.gap("child process", f"os.{what}")
+    crossing = begin(lane, lambda: asking.start(what, False, {}))
+    if crossing is None or crossing.mode == "rerun":
+        return perform()
+    if crossing.mode == "frozen":
+        pid, fd = revealed(crossing.outcome().wait()), stand_in()
+    else:
+        crossing.ready().wait()
+        try:
+            pid, fd = perform()
+        except OSError as error:
+            crossing.settle(sealed(None, error)).wait()
+            raise
+        if pid == 0:
+            return pid, fd
+        crossing.settle(sealed(pid, None)).wait()
+    track(pid, _Spawned(what, crossing.event))
+    if fd >= 0:
+        descriptors.know(fd, ProcessChannel(what, crossing.event, "terminal"))
+    return pid, fd
+
+
+def _signalling(original: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    def signal(pid: int, number: int, /) -> None:
+        return _about(pid, original.__name__, Effect.WRITE, {"signal": int(number)}, lambda: original(pid, number))
+
+    return signal
+
+
+def _by_id(original: Callable[..., Any]) -> Callable[..., Any]:
+    def look(pid: int, *options: int) -> Any:
+        asked: Json = {"options": [int(option) for option in options]} if options else None
+        return _about(pid, original.__name__, Effect.READ, asked, lambda: original(pid, *options))
+
+    return look
+
+
+def _about(pid: Any, what: str, effect: Effect, asked: Json, perform: Callable[[], T]) -> T:
+    """Something done by id: a crossing where the id is that of a process of the agent, else none of ours.
+
+    A recorded id may by chance be that of another process of today: it is never handed to the system."""
+    process: Known | None = known(pid) if isinstance(pid, int) else None
+    lane = listening() if process is not None else None
+    if process is None or lane is None:
+        return perform()
+    return ask(lane, lambda: further(process.program, what, process.event, effect, asked), perform)

@@ -1,0 +1,26 @@
+"""Which process ids belong to processes that the agent started through a seam, in a replay recorded ones."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Known(Protocol):
+    """What is known of a process."""
+
+    program: str
+    event: int
+    played: bool
+
+
+_known: dict[int, Known] = {}
+
+
+def track(pid: int, process: Known) -> None:
+    """Remember whose id this is; the last start of an id counts."""
+    _known[pid] = process
+
+
+def known(pid: int) -> Known | None:
+    """The process of this id, or of the group or session it leads."""
+    return _known.get(abs(pid))
