@@ -18,7 +18,7 @@ from reenact.facts.call import Json
 from reenact.seams.lanes import listening
 from reenact.seams.rebinding import Rebinding
 
-__all__ = ["facts", "install", "remove"]
+__all__ = ["facts", "install", "meant", "remove"]
 
 _SHOWN: Final = frozenset({"logging", "__main__"})
 """Modules of the standard library whose reading of the process id a person sees."""
@@ -26,7 +26,6 @@ _SHOWN: Final = frozenset({"logging", "__main__"})
 _getpid = os.getpid
 _getppid = os.getppid
 _gethostname = socket.gethostname
-_kill: Callable[..., None] = os.kill
 _uname: Callable[..., Any] | None = getattr(os, "uname", None)
 
 
@@ -75,9 +74,9 @@ def uname() -> Any:
     return type(real)((real[0], kept, *real[2:])) if isinstance(kept, str) else real
 
 
-def kill(pid: int, signal: int, /) -> None:
-    """``os.kill``."""
-    _kill(_getpid() if pid == _kept("pid") else pid, signal)
+def meant(pid: int) -> int:
+    """Which process is meant by an id: this one by its recorded id, too."""
+    return _getpid() if pid == _kept("pid") else pid
 
 
 _lock = threading.Lock()
@@ -85,7 +84,6 @@ _listeners = 0
 _rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
 _rebinding.add(os, "getpid", _getpid, getpid)
 _rebinding.add(os, "getppid", _getppid, getppid)
-_rebinding.add(os, "kill", _kill, kill)
 _rebinding.add(socket, "gethostname", _gethostname, gethostname)
 if _uname is not None:
     _rebinding.add(os, "uname", _uname, uname)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from reenact.facts.call import Call, Effect, Json
 from reenact.seams import descriptors, lanes
 from reenact.seams.lanes import listening
+from reenact.seams.machine import meant
 from reenact.seams.patching import replace
 from reenact.seams.processes import asking
 from reenact.seams.processes.asking import ask, further, revealed, sealed
@@ -135,7 +136,9 @@ def _forked(what: str, perform: Callable[[], tuple[int, int]], stand_in: Callabl
 
 def _signalling(original: Callable[[int, int], None]) -> Callable[[int, int], None]:
     def signal(pid: int, number: int, /) -> None:
-        return _about(pid, original.__name__, Effect.WRITE, {"signal": int(number)}, lambda: original(pid, number))
+        return _about(
+            pid, original.__name__, Effect.WRITE, {"signal": int(number)}, lambda: original(meant(pid), number)
+        )
 
     return signal
 
@@ -143,7 +146,7 @@ def _signalling(original: Callable[[int, int], None]) -> Callable[[int, int], No
 def _by_id(original: Callable[..., Any]) -> Callable[..., Any]:
     def look(pid: int, *options: int) -> Any:
         asked: Json = {"options": [int(option) for option in options]} if options else None
-        return _about(pid, original.__name__, Effect.READ, asked, lambda: original(pid, *options))
+        return _about(pid, original.__name__, Effect.READ, asked, lambda: original(meant(pid), *options))
 
     return look
 
