@@ -317,6 +317,7 @@ def test_secrets_in_the_environment_of_a_child_are_neither_kept_nor_compared(age
     assert replayed.returncode == 0, replayed.stderr
 
 
+@pytest.mark.slow
 def test_fifty_megabytes_pass_through_in_bounded_memory(agent: Agent) -> None:
     printed = agent.same(
         """
