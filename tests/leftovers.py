@@ -33,7 +33,8 @@ PLACES: tuple[tuple[Any, str], ...] = (
     *((subprocess, name) for name in ("Popen", "run")),
 )
 """Names that a recording replaces while it listens, or that a test might. What is patched once for the life of the
-process (threads, loops, sockets of client libraries) is not among them: those patches are idle when nobody listens."""
+process (threads, loops, client libraries) may stay: those patches are idle when nobody listens, and carry what they
+replaced as ``__wrapped__``."""
 
 _PRIVATE = ("PYTEST_CURRENT_TEST",)
 _GRACE_S = 5.0
@@ -60,7 +61,7 @@ class Picture:
         if guard.GUARD.armed:
             yield "a guard of a replay that is still armed"
         for (owner, name), before, now in zip(PLACES, self.held, _held(), strict=True):
-            if before is not now and before != now:
+            if before is not now and before != now and getattr(now, "__wrapped__", None) is not before:
                 yield f"{getattr(owner, '__name__', owner)}.{name} is {now!r}"
         yield from self._environment_changed()
         if _folder() != self.folder:
