@@ -26,7 +26,7 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Any, reenact
             def main() -> Any:
                 return program(address)
 
-            seen = reenact.record(agent=request.param, store=store)(main)()
+            seen = reenact.record(agent=request.param, store=store, policy=reenact.Policy(hold_ms=1000))(main)()
         run = store.run("@")
         replayed = reenact.replay(run, entry=main, store=store)  # the world is gone
         assert (replayed.verdict, replayed.output, replayed.live_calls) == ("exact", seen, 0)
