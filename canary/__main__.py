@@ -28,7 +28,6 @@ from canary.verdict import OURS, Observed, exit_status, table
 ROOT = Path(__file__).resolve().parent.parent
 CALLS = Path(__file__).resolve().parent / "calls"
 LIMIT_S = 120
-KINDS = frozenset(("http", "mcp"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -139,7 +138,7 @@ def call(python: Path, folder: Path, entry: Entry, url: str) -> Observed:
         status=done.returncode,
         bare=bare,
         asked=reached,
-        captured=sum(1 for event in events if event.get("kind") in KINDS),
+        captured=sum(1 for event in events if reaches(event, url)),
         models=sum(1 for event in events if "reading" in event.get("attributes", {})),
         versions=versions(python, entry.needs),
         words="" if done.returncode == 0 else done.stderr.strip()[-400:],
@@ -174,6 +173,12 @@ def recorded(python: Path, folder: Path, surroundings: dict[str, str]) -> list[d
     done = ran([str(python), "-m", "reenact", "--json", "show", "@"], folder, surroundings)
     lines = [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else []
     return [line for line in lines if line.get("type") == "event"]
+
+
+def reaches(event: dict, url: str) -> bool:
+    """Whether an event is an exchange with the world: what an SDK asks of others is no answer to what we asked."""
+    head = event["request"]["head"]
+    return event["kind"] == "mcp" or (event["kind"] == "http" and str(head.get("url", "")).startswith(url))
 
 
 def versions(python: Path, needs: Sequence[str]) -> str:

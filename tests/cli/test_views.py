@@ -67,6 +67,16 @@ def test_a_loop_is_folded_whatever_its_pattern(pattern: list[str], times: int, b
     assert len(lines) <= before + 2 * len(pattern) + 2
 
 
+def test_asking_for_vectors_begins_no_step() -> None:
+    shelf = Shelf()
+    scene = scenes.Scene(shelf, 7, agent="rag")
+    decided = scene.http(b"{}", b"{}", reading=scenes.reading(("search_docs", {"query": "x"})))
+    scene.http(b"{}", b"{}", reading={"sort": "embedding", "provider": "openai", "usage": {"tokens_in": 3}})
+    acted = scene.tool("search_docs", [], query="x")
+    (step,) = steps_of(shelf.open(scene.close(Status.OK, totals={"models": 2})))
+    assert (step.first, step.last, [act.event for act in step.acts]) == (decided, acted, [acted])
+
+
 @given(DEEDS)
 def test_every_tool_call_of_the_agent_stands_in_one_step(deeds: list[tuple[str, int]]) -> None:
     log = play(deeds)

@@ -119,6 +119,7 @@ def test_gemini_at_vertex_streams_an_array() -> None:
     assert (found.text, found.finish, found.partial) == ("Hello]", "STOP", False)
     cut = reading(f"{VERTEX}:streamGenerateContent", request, whole[: whole.index(b"finishReason")])
     assert (cut.text, cut.partial) == ("Hello]", True)
+    assert reading(f"{VERTEX}:streamGenerateContent", request, whole[:-1]).partial
 
 
 def test_gemini_blocked_and_refused() -> None:

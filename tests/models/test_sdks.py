@@ -134,22 +134,19 @@ def test_recorded_and_replayed_with_the_provider_gone(
         assert one["stateless"] and one["finish"] and not one.get("partial") and not one.get("error")
         uncounted = dialect == "openai.chat" and one.get("streamed")  # this protocol counts streams when asked to
         assert uncounted or (one["usage"]["tokens_in"] > 0 and one["usage"]["tokens_out"] > 0)
+    remembered(store, model)
 
 
-def test_a_checkpoint_of_a_gemini_run_has_its_conversation(tmp_path: Path) -> None:
-    (tmp_path / "agent.py").write_text(GEMINI, encoding="utf-8")
-    store = f"sqlite:///{tmp_path / 'runs.db'}"
-    with ScriptedProvider(WORLD) as world:
-        environment = {**os.environ, "WORLD": world.url, "REENACT_STORE": store}
-        recorded = reenacted(tmp_path, environment, "record", "--", sys.executable, "agent.py")
-    assert recorded.returncode == 0, recorded.stderr
+def remembered(store: str, model: str) -> None:
+    """The checkpoint at the last model call holds its whole conversation."""
     with reenact.open_store(store) as opened:
         run = next(iter(opened.runs()))
         last = max(event.number for event in opened.events(run) if "reading" in event.attributes)
         checkpoint = opened.checkpoint(run, last)
-    assert [one["role"] for one in checkpoint.messages] == ["system", "user", "assistant", "user", "assistant"]
-    assert checkpoint.messages[0]["text"] == "Be brief."
-    assert checkpoint.model_config["model"] == "gemini-x"
+    system, asked, called, result, answer = checkpoint.messages
+    assert (system["text"], asked["text"], called["tool_calls"][0]["name"]) == ("Be brief.", "weather?", "look")
+    assert "fog" in result["tool_results"][0]["text"] and "fog" in answer["text"]
+    assert checkpoint.model_config["model"] == model and checkpoint.model_config["tools_hash"]
     assert run.totals.models == 3 and run.totals.tokens_in > 0
 
 

@@ -41,6 +41,11 @@ def is_model(event: Event) -> bool:
     return event.kind == "model" or reading_of(event) is not None
 
 
+def decides(event: Event) -> bool:
+    """Whether an event is a model call that may decide something: one that asks for vectors does not."""
+    return is_model(event) and (reading_of(event) or {}).get("sort") != "embedding"
+
+
 def model_name(event: Event) -> str:
     """The model that answered, else the one asked, else the event's name."""
     reading = reading_of(event) or {}

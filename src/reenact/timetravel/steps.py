@@ -15,7 +15,7 @@ from reenact.facts.call import Json
 from reenact.facts.event import Event
 from reenact.facts.values import jsonable
 from reenact.timetravel.contents import Unread, answered, asked, error_data, error_of
-from reenact.timetravel.readings import Decision, decision_of, is_model
+from reenact.timetravel.readings import Decision, decides, decision_of
 from reenact.timetravel.story import arguments_of
 
 _ACTS = frozenset(("tool", "retrieval", "mcp", "process", "human", "db"))
@@ -145,12 +145,12 @@ def _derived(recording: Recording) -> Iterator[_Draft]:
     inside: set[int] = set()
     for event in recording.events():
         nested = event.parent in inside
-        if is_model(event) or event.kind in _ACTS:
+        if decides(event) or event.kind in _ACTS:
             inside.add(event.number)
         if nested:
             inside.add(event.number)
             continue
-        if is_model(event):
+        if decides(event):
             if draft is not None:
                 yield draft
             draft = _Draft(event, [event])
