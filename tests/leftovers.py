@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reenact.facts import encoding
 from reenact.replaying import guard
 from reenact.seams import lanes
 
@@ -48,11 +49,14 @@ class Picture:
     held: tuple[Any, ...]
     environment: Mapping[str, str]
     folder: str
+    codecs: frozenset[str]
 
     @classmethod
     def taken(cls) -> Picture:
         """The state now. About 50 µs."""
-        return cls(frozenset(threading.enumerate()), tuple(_held()), _environment(), _folder())
+        return cls(
+            frozenset(threading.enumerate()), tuple(_held()), _environment(), _folder(), frozenset(encoding.codecs)
+        )
 
     def differences(self) -> Iterator[str]:
         """What is there now that was not, in words; threads that are about to end are waited for."""
@@ -66,6 +70,8 @@ class Picture:
         yield from self._environment_changed()
         if _folder() != self.folder:
             yield f"the working directory {_folder()}"
+        for name in sorted(self.codecs - encoding.codecs.keys()):
+            yield f"values without the codec of {name}"
         if asyncio._get_running_loop() is not None:
             yield "a running event loop"
         yield from self._threads_left()

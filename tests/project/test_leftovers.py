@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import reenact
+from reenact.facts import encoding
 from reenact.seams import clock, lanes
 from tests import leftovers
 from tests.leftovers import Picture
@@ -56,7 +57,14 @@ def _folder() -> Callable[[], None]:
     return lambda: os.chdir(before)
 
 
+def _codec() -> Callable[[], None]:
+    before = dict(encoding.codecs)
+    encoding.codecs.clear()
+    return lambda: encoding.codecs.update(before)
+
+
 LEFT = {
+    "values without the codec of a.Class": _codec,
     "the thread 'left'": _thread,
     "a session that still listens": _session,
     "time.monotonic is": _clocks,
@@ -74,7 +82,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("words", LEFT)
-def test_what_is_left_behind_is_named(words: str) -> None:
+def test_what_is_left_behind_is_named(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(encoding.codecs, "a.Class", None)  # type: ignore[arg-type]
     before = Picture.taken()
     clean = LEFT[words]()
     try:

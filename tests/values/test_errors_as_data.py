@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import zoneinfo
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -238,22 +239,21 @@ class Gone(StatusError):
 
 
 @pytest.fixture
-def taught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoding, "codecs", encoding.codecs)
-    monkeypatch.setitem(encoding.codecs, "x", None)  # type: ignore[arg-type]
-    encoding.codecs.pop("x")
+def taught() -> Iterator[None]:
+    """One class more, and afterwards what the seams of this process have taught."""
+    before = dict(encoding.codecs)
     register_codec(
         f"{__name__}.Response", Codec(lambda it: {"status": it.status}, lambda cls, data: cls(data["status"]))
     )
+    yield
+    encoding.codecs.clear()
+    encoding.codecs.update(before)
 
 
 def test_a_seam_may_teach_a_class(taught: None) -> None:
     back = restore_error(describe_error(Gone(Response(410))))
     assert type(back) is Gone and back.response.status == 410 and str(back) == "status 410"
     register_codec(f"{__name__}.StatusError", Codec(lambda it: it.response, lambda cls, data: cls(data)))
-    try:
-        fact = describe_error(Gone(Response(411)))
-        back = restore_error(fact)
-        assert type(back) is Gone and back.response.status == 411 and fact.args is None
-    finally:
-        encoding.codecs.clear()
+    fact = describe_error(Gone(Response(411)))
+    back = restore_error(fact)
+    assert type(back) is Gone and back.response.status == 411 and fact.args is None
