@@ -1,0 +1,63 @@
+"""Proves that a websocket connection and an MCP server over stdio are named as gaps of the run that made them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WEBSOCKET = """
+import threading
+from websockets.sync.server import serve
+from websockets.sync.client import connect
+server = serve(lambda ws: ws.send(ws.recv().upper()), "127.0.0.1", 0)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+with connect("ws://127.0.0.1:%d" % server.socket.getsockname()[1]) as ws:
+    ws.send("hello")
+    print(ws.recv())
+server.shutdown()
+"""
+SERVER = """
+from mcp.server import MCPServer
+server = MCPServer("s")
+@server.tool()
+def shout(text: str) -> str:
+    return text.upper()
+server.run("stdio")
+"""
+STDIO = """
+import asyncio, sys
+from mcp import ClientSession, StdioServerParameters, stdio_client
+async def main():
+    async with stdio_client(StdioServerParameters(command=sys.executable, args=["server.py"])) as (r, w):
+        async with ClientSession(r, w) as session:
+            await session.initialize()
+            print((await session.call_tool("shout", {"text": "hello"})).content[0].text)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "gap"), [(WEBSOCKET, "websocket"), (STDIO, "MCP server process")], ids=["websocket", "stdio"]
+)
+def test_the_gap_is_shown(tmp_path: Path, agent: str, gap: str) -> None:
+    (tmp_path / "agent.py").write_text(agent)
+    (tmp_path / "server.py").write_text(SERVER)
+
+    def reenact(*argv: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "reenact", *argv],
+            cwd=tmp_path,
+            env=os.environ.copy(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    recorded = reenact("record", "--", sys.executable, "agent.py")
+    assert recorded.stdout.splitlines()[:1] == ["HELLO"], recorded.stderr
+    shown = reenact("show", "@")
+    assert f"gap  {gap} at " in shown.stdout, shown.stdout + shown.stderr
