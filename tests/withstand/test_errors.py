@@ -130,7 +130,6 @@ def test_a_run_without_an_entry_point(tmp_path: Path) -> None:
     "words",
     [
         ("fork", "@:1"),
-        ("kit", "@"),
         ("gc",),
         ("replay", "@golden/x"),
         ("show", "x.reenact"),

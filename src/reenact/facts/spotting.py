@@ -62,6 +62,7 @@ _OUTSIDE = re.compile(rb"(?:ya29\.|SG\.|1//|\d{8,10}:)\Z")
 _SCHEME = re.compile(_LEFT + rb"((?i:bearer|basic))(?:\s|%20|\+){1,8}([A-Za-z0-9._~+/=-]{8,16384})")
 _PEM = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = b"-----END "
+_PEM_CUT = re.compile(rb"(?:[A-Za-z0-9+/=\s:,.~-]|\\{1,15}[nrt/]){0,16384}")
 _USER = re.compile(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
 
 _NAMES = (b"key", b"token", b"secret", b"pass", b"authorization", b"credential", b"cookie", b"pwd")
@@ -71,6 +72,13 @@ _OPEN = re.compile(rb"(?:\s|\\[nrt]){0,32}(\\{0,15})([\"'])")
 _BARE = re.compile(rb"[^\s\"'`<>&,;(){}\[\]\\|#]{1,4096}")
 _NUMBER = re.compile(rb"\d{1,20}(?![\w.])")
 _DIGITS = re.compile(rb"\d{4,20}(?![\w.])")
+_LINE_END = re.compile(rb"\n|(?<!\\)(?:\\\\)*\\[nr]")
+_JSON = re.compile(
+    rb"(?:\s{1,64}|(?:event|id|retry)?:[^\n]{0,256}\n){0,16}(?:data:)?\s{0,64}(?:[\[{]\s{0,64}){0,64}(?:[\"}\]\d-]|true|false|null)"
+)
+"""JSON, or server-sent events of it, by how they begin."""
+_STRING = re.compile(rb'"((?:[^"\\\n]|\\.)*+)"?')
+_BETWEEN = re.compile(rb"(?:[\s,:\[\]{}\d.eE+-]|true|false|null)*+")
 _LIST_GAP = re.compile(rb"(?:\s|\\[nrt]){0,64},?")
 _DEAR = 8  # what trying a shape costs, beside looking at a candidate
 _LONGEST_NAME = 96
@@ -100,7 +108,10 @@ def spot(data: bytes) -> list[Span]:
         found.extend(_schemes(data, budget))
     if _RUN in flat:
         found.extend(_by_shape(data, flat, budget))
-    return _without_overlaps(found) if len(found) > 1 else found
+    if not found:
+        return found
+    found = _without_overlaps(found) if len(found) > 1 else found
+    return _inside_strings(data, found) if _JSON.match(data) else found
 
 
 def spot_named(data: bytes, names: Iterable[str]) -> list[Span]:
@@ -123,7 +134,8 @@ def spot_named(data: bytes, names: Iterable[str]) -> list[Span]:
             if flat[end : end + 1] in (b" ", b"") and (at == 0 or flat[at - 1 : at] == b" " or escaped):
                 found.extend(_own_values(data, at, end))
             at = lower.find(needle, end)
-    return _without_overlaps(found) if len(found) > 1 else found
+    found = _without_overlaps(found) if len(found) > 1 else found
+    return _inside_strings(data, found) if found and _JSON.match(data) else found
 
 
 def _own_values(data: bytes, begin: int, end: int) -> Iterator[Span]:
@@ -196,6 +208,39 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
             kept.append(span)
             end = span.end
     return kept
+
+
+def _inside_strings(data: bytes, spans: list[Span]) -> list[Span]:
+    """In JSON, the spans up to where the string ends that they begin in; one between strings is none but a number.
+
+    A quote that a name seems to open (``"the password:", "next"``) may be the end of the string that holds the name.
+    """
+    kept = []
+    strings = _STRING.finditer(data)
+    string = next(strings, None)
+    for span in spans:
+        while string is not None and string.end() <= span.start:
+            string = next(strings, None)
+        if string is not None and string.start() < span.start:
+            end = min(span.end, string.end(1))
+            if end < string.end(1) and _escaped(data, end, span.start):  # half an escape
+                end -= 1
+        else:
+            quote = data.find(b'"', span.start, span.end)
+            end = span.end if quote < 0 else quote
+            if not span.digits and _BETWEEN.fullmatch(data, span.start, end):
+                continue
+        if end > span.start:
+            kept.append(span if end == span.end else span._replace(end=end))
+    return kept
+
+
+def _escaped(data: bytes, at: int, start: int) -> bool:
+    """Whether an odd number of backslashes stands before ``at``, none of them before ``start``."""
+    first = at
+    while first > start and data[first - 1] == 92:
+        first -= 1
+    return (at - first) % 2 == 1
 
 
 def _by_shape(data: bytes, flat: bytes, budget: _Budget) -> Iterator[Span]:
@@ -307,7 +352,7 @@ def _private_keys(data: bytes, budget: _Budget) -> Iterator[Span]:
         end = data.find(_PEM_END, match.end(), match.end() + 65536)
         if end < 0:
             # Cut off: everything that could belong to it.
-            tail = re.compile(rb"[A-Za-z0-9+/=\s\\:,.~-]{0,16384}").match(data, match.end())
+            tail = _PEM_CUT.match(data, match.end())
             end = tail.end() if tail else match.end()
         if end > match.end():
             yield Span(match.end(), end, Sort.PEM.value)
@@ -445,6 +490,11 @@ def _closing(data: bytes, start: int, escapes: int, quote: bytes, weight: int) -
     """
     levels = (escapes + 1).bit_length() - 1
     limit = len(data) if weight == 2 else min(len(data), start + _LONGEST_WEAK)
+    if quote == b"'":  # a literal of a programming language, which ends in its line or was none
+        line = _LINE_END.search(data, start, limit)
+        if line is not None:
+            closed = data.find(quote, start, line.start())
+            limit = line.start() if closed >= 0 else start
     at = data.find(quote, start, limit)
     while at >= 0:
         first = at
