@@ -23,7 +23,7 @@ from reenact.privacy import make_redactor
 from reenact.recording.evidence import Evidence
 from reenact.recording.kit import process_facts, traceparent
 from reenact.recording.readings import Readings
-from reenact.recording.session import RecordingSession
+from reenact.recording.session import Numbering, RecordingSession
 from reenact.seams import trust, wiring
 
 
@@ -99,6 +99,7 @@ class Opened:
         clock: Our own clock.
         release: Lets go of the store when the recording has ended.
         place: Private directory of the boot that began this process; empty without one.
+        gate: What orders it, where that is not a gate of its own.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Opened:
         release: Callable[[], object] = lambda: None,
         *,
         place: str = "",
+        gate: Numbering | None = None,
     ) -> None:
         surroundings = chosen(os.environ, policy.env)
         secrets = surroundings["env_secret"]
@@ -144,7 +146,7 @@ class Opened:
         wiring.install()
         log = store.begin(_cleaned(run, redactor))
         try:
-            self.session = RecordingSession(run, log, redactor, clock, policy, Readings())
+            self.session = RecordingSession(run, log, redactor, clock, policy, Readings(), gate)
             self.session.evidence = Evidence(run, store.url, place)
         except BaseException:
             log.close()

@@ -40,16 +40,21 @@ class Spoken:
             return go(text)
         with self._lock:
             try:
-                self._note(stream, text)
+                self._note(stream, text, self._inside())
             except Exception as error:
                 if self._session.fault(error):
                     raise
             return go(text)
 
-    def _note(self, stream: int, text: Any) -> None:
+    def said(self, event: int, stream: int, go: Go, text: str) -> None:
+        """Write ``text`` for the body of a call that does not run, as a piece of this call."""
+        with self._lock:
+            self._note(stream, text, event)
+            go(text)
+
+    def _note(self, stream: int, text: Any, event: int | None) -> None:
         number = self._counts[stream]
         self._counts[stream] = number + 1
-        event = self._inside()
         if event is None or not isinstance(text, str) or len(text) > self._room:
             return
         self._room -= len(text)

@@ -31,6 +31,11 @@ _CONTACTS = {
 }
 
 
+def _nothing() -> bool:
+    """A replay permits no contact."""
+    return False
+
+
 @dataclass(slots=True)
 class Guard:
     """Refuses contact with the world while it is armed.
@@ -38,15 +43,19 @@ class Guard:
     Attributes:
         refused: What was refused, with the place in the agent's code.
         halt: Called with the words for what the agent itself tried; gives what to raise in its place.
+        permits: Whether whoever performs a call for the agent may touch the world just now: a fork asks it.
     """
 
     refused: list[str] = field(default_factory=list)
     halt: Callable[[str], Halt] | None = None
     armed: bool = False
+    permits: Callable[[], bool] = _nothing
 
     def __call__(self, event: str, args: tuple[object, ...]) -> None:
         """The audit hook."""
         if not self.armed or event not in _CONTACTS:
+            return
+        if lanes.listening() is None and self.permits():
             return
         target = _target(event, args)
         if probes():
@@ -100,3 +109,4 @@ def disarm() -> None:
     """Let everything through again."""
     GUARD.armed = False
     GUARD.halt = None
+    GUARD.permits = _nothing

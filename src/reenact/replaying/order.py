@@ -60,7 +60,7 @@ class ReplayGate(Gate):
         self._early: set[Tag] = set()
         self.loose: set[int] = set()
         """Events found out of their place: their deliveries need not wait for those that stand before them."""
-        self.unproven: list[int] = []
+        self.doubts: list[int] = []
         self.surplus = 0
         self.granted: list[Delivery] = []
         self.keeping = False
@@ -79,7 +79,7 @@ class ReplayGate(Gate):
             return -1
         self._now_us = max(self._now_us, head.at_us)
         if not proven or not head.proven:
-            self.unproven.append(head.number)
+            self.doubts.append(head.number)
         self._advance()
         return head.number
 
@@ -134,7 +134,7 @@ class ReplayGate(Gate):
                 if self.halted is not None:
                     return None
             else:
-                self.unproven.append(head.number)
+                self.doubts.append(head.number)
             if self._next is head:
                 self._advance()
         return self._after_recording()

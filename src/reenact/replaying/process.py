@@ -19,11 +19,13 @@ from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
 from reenact.facts.ids import tail
 from reenact.replaying import guard
+from reenact.replaying.ambient import clock_of
 from reenact.replaying.opening import known_values, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference
 from reenact.replaying.results import Output, Printed, files
 from reenact.replaying.saving import save
+from reenact.replaying.session import ReplaySession
 from reenact.replaying.speech import Echo
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, logs, speech, stdio, stdout, wiring
@@ -52,11 +54,11 @@ class ReplayingProcess:
         self.options = Options(**fields)
         self._store: Store = open_store(instructions["store"])
         self.recording: Recording = self._store.open(instructions["run"])
-        self.session = open_session(self.recording, self.options)
+        self.session = self._open()
         known = known_values(self.recording.run, os.environ)
         self._outputs = [Output(n, partial(self.recording.printed, n), known) for n in (1, 2)]
         self._by_lanes = Printed(self.recording, known)
-        self._echo = Echo(self.recording, self.options.through)
+        self._echo = self._speech()
         self._kept_output: list[tuple[int, bytes]] = []
         self._guard = guard.GUARD
         self._stack = ExitStack()
@@ -64,12 +66,20 @@ class ReplayingProcess:
         self._finished = False
         self.output: str | None = None
 
+    def _open(self) -> ReplaySession:
+        """The session that answers."""
+        return open_session(self.recording, self.options)
+
+    def _speech(self) -> Any:
+        """Who listens to what is written."""
+        return Echo(self.recording, self.options.through)
+
     def start(self) -> None:
         """Answer the main thread and every thread nobody else answers."""
         wiring.install()
         self._stack.enter_context(self.session.begin(fallback=True))
         wiring.begin()
-        logs.begin_at(self.recording.run.started_us)
+        logs.begin_at(clock_of(self.recording.run)[0])
         terminal = self.recording.run.environment.get("streams")
         stdio.install(self._printed, terminal=terminal)
         self._echo.heard = speech.listen(self._echo)
@@ -150,9 +160,13 @@ class ReplayingProcess:
         if self.options.save:
             kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))
+        self._leave_result(report.to_json())
+
+    def _leave_result(self, report: dict[str, Any]) -> None:
+        """Leave the report for who began this process, who finds all of it or nothing."""
         path = self._place / "result"
         temporary = path.with_suffix(".part")
-        temporary.write_text(json.dumps(report.to_json(), default=str), encoding="utf-8")
+        temporary.write_text(json.dumps(report, default=str), encoding="utf-8")
         temporary.replace(path)
         self._store.close()
 
@@ -187,8 +201,12 @@ _process: ReplayingProcess | None = None
 
 def begin(instructions: dict[str, Any]) -> None:
     """Start replaying in this process. Called once, by the boot, before the program's first line."""
+    start(ReplayingProcess(instructions))
+
+
+def start(process: ReplayingProcess) -> None:
+    """Let it answer, as what this process was begun for."""
     global _process
-    process = ReplayingProcess(instructions)
     process.start()
     _process = process
 

@@ -116,7 +116,7 @@ def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int
 
 def _unproven(session: ReplaySession) -> list[str]:
     """What is not proven of the order."""
-    notes = [f"order not proven at {number}" for number in sorted({*session.gate.unproven})]
+    notes = [f"order not proven at {number}" for number in sorted({*session.gate.doubts})]
     if session.run.capture.get("order") == "off":
         notes.append("order not recorded")
     if session.gate.surplus:

@@ -67,15 +67,7 @@ COMMANDS: tuple[Entry, ...] = (
         "resume REF[:STEP] [--settle done|retry]: continue an interrupted or failed run from its head, or from a step "
         "as a child run.",
     ),
-    Entry(
-        "fork",
-        _REPLAY,
-        "run on from an event with one thing changed",
-        "fork REF:EVENT with --set PATH=JSON, --result EVENT=JSON|@FILE, --error EVENT=TYPE:TEXT, --input JSON, "
-        "--prompt @FILE, --model NAME, --param k=v, --flag k=v, --at-time ISO, --rev GITREV; "
-        "--live reads|all|model|none, --allow-write TOOL, --dry-run: a new run that shares a frozen prefix with its "
-        "parent.",
-    ),
+    Entry("fork", _REPLAY, "run on from an event with one thing changed"),
     Entry(
         "diff",
         _REPLAY,

@@ -1,0 +1,50 @@
+"""What the bodies of calls write in a fork: of those that run it is noted, of those that are frozen it is said again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from reenact.abc.store import Recording
+from reenact.facts.spoken import BELOW, NOTE, Piece
+from reenact.recording.speech import Spoken
+from reenact.timetravel.forks.places import inside
+
+if TYPE_CHECKING:
+    from reenact.seams.speech import Go
+
+
+class ForkSpeech:
+    """Listens to the standard streams of a forking process.
+
+    What a frozen call wrote is written when its answer is handed over, as a whole.
+
+    Args:
+        recording: The parent.
+        spoken: Notes what is written inside calls of the fork.
+    """
+
+    def __init__(self, recording: Recording, spoken: Spoken) -> None:
+        self._spoken = spoken
+        self._pieces: defaultdict[int, list[Piece]] = defaultdict(list)
+        for data in recording.notes(None).get(NOTE) or ():
+            piece = Piece.from_json(data)
+            if piece.event != BELOW:
+                event = recording.event(piece.event)
+                self._pieces[(inside(recording, event) or event).number].append(piece)
+        self.heard: dict[int, Go] = {}
+
+    def __call__(self, stream: int, go: Go, text: Any) -> Any:
+        """Write what the agent writes, and note it where a call's body does."""
+        return self._spoken(stream, go, text)
+
+    def answered(self, recorded: int, event: int) -> None:
+        """A call of the fork is handed the answer of a recorded one: say what its body wrote."""
+        for piece in self._pieces.pop(recorded, ()):
+            go = self.heard.get(piece.stream)
+            if go is not None:
+                self._spoken.said(event, piece.stream, go, piece.text)
+
+    def end(self) -> None:
+        """The program has ended: put what was noted into the recording."""
+        self._spoken.end()
