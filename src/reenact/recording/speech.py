@@ -46,23 +46,27 @@ class Spoken:
                     raise
             return go(text)
 
-    def said(self, event: int, stream: int, go: Go, text: str) -> None:
-        """Write ``text`` for the body of a call that does not run, as a piece of this call."""
-        with self._lock:
-            self._note(stream, text, event)
-            go(text)
+    def count(self, stream: int) -> int:
+        """How many pieces have been written to a stream, by anybody."""
+        return self._counts[stream]
 
-    def _note(self, stream: int, text: Any, event: int | None) -> None:
+    def said(self, piece: Piece, event: int, go: Go) -> None:
+        """Write what the body of a call wrote that does not run now, as a piece of call ``event``."""
+        with self._lock:
+            self._note(piece.stream, piece.text, event, piece.count)
+            go(piece.text)
+
+    def _note(self, stream: int, text: Any, event: int | None, count: int = 1) -> None:
         number = self._counts[stream]
-        self._counts[stream] = number + 1
+        self._counts[stream] = number + count
         if event is None or not isinstance(text, str) or len(text) > self._room:
             return
         self._room -= len(text)
         last = self._pieces[-1] if self._pieces else None
-        if last is not None and event != BELOW and last.goes_on(event, stream, number):
+        if last is not None and count == 1 and event != BELOW and last.goes_on(event, stream, number):
             self._pieces[-1] = last.joined(text)
         else:
-            self._pieces.append(Piece(event, stream, number, 1, text))
+            self._pieces.append(Piece(event, stream, number, count, text))
 
     def _inside(self) -> int | None:
         """The innermost call around the writer whose body a replay does not run; None where there is none."""
