@@ -177,6 +177,10 @@ class Session(Protocol):
         """Keep the state of a step at its start (``in``) or end (``out``)."""
         ...
 
+    def restate(self, event: int, state: Any) -> Any:
+        """The state that step ``event`` starts with: the agent's own, unless a fork changes it there."""
+        ...
+
     def printed(self, stream: int, data: bytes) -> None:
         """Keep what the agent wrote to standard output (1) or error (2)."""
         ...

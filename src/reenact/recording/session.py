@@ -219,6 +219,10 @@ class RecordingSession:
         """State of a step."""
         self.put(CheckpointTaken(event, phase, dict(slots)))
 
+    def restate(self, event: int, state: Any) -> Any:
+        """Every state is the agent's own."""
+        return state
+
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent wrote."""
         self.put(Printed(stream, self.now_us(), data))

@@ -16,7 +16,7 @@ from typing import Any
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Rerun
 from reenact.abc.store import Recording
-from reenact.errors import Divergence, Halt, StoreError, UnreplayableRun
+from reenact.errors import Divergence, ForkError, Halt, StoreError, UnreplayableRun
 from reenact.facts.call import TRANSPORTS, Call, EndKind, Failure, Fidelity, Json, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
@@ -33,6 +33,7 @@ from reenact.replaying.tape import Tape
 from reenact.seams import lanes
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
+from reenact.seams.restating import restated
 from reenact.seams.strands import release
 from reenact.seams.turns import parent_path
 from reenact.seams.watch import WATCH
@@ -179,6 +180,13 @@ class ReplaySession:
                     words.result_differs(step, was, before or b"", Value(after or b"null"), self._next(event))
                 )
 
+    def restate(self, event: int, state: Any) -> Any:
+        """The agent's own; of a fork, at its branching event, what it was changed to there."""
+        changes = (self.run.environment.get("fork") or {}).get("state")
+        if not changes or event != self.run.fork_event:
+            return state
+        return restated(state, changes)
+
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent's own lanes print, for whoever compares it."""
         self.on_printed(stream, data)
@@ -197,7 +205,13 @@ class ReplaySession:
             self._stop(Halt(error.message))
         elif isinstance(error, StoreError):
             self._unreadable(error)
+        elif isinstance(error, ForkError):
+            self.unheeded = error
+            self._stop(Halt(error.message))
         return True
+
+    unheeded: ForkError | None = None
+    """Why the change of a fork cannot be made, if it cannot."""
 
     # --- what calls use ----------------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from reenact.errors import ForkError
 from reenact.facts.call import End, EndKind, ErrorFact, Failure, Json, Kind, Outcome, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
-from reenact.facts.values import encode
+from reenact.facts.values import encode, jsonable
+from reenact.seams.restating import restated
 from reenact.timetravel.forks.plan import Plan
 
 _BODY_HEADERS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
@@ -44,7 +45,9 @@ def check(recording: Recording, plan: Plan) -> None:
     Raises:
         ForkError: One cannot.
     """
-    for number in {*plan.results, *plan.errors}:
+    if plan.state:
+        _check_state(recording, plan)
+    for number in sorted({*plan.results, *plan.errors}):
         event = recording.event(number)
         if event.call.observed:
             raise ForkError(
@@ -53,6 +56,21 @@ def check(recording: Recording, plan: Plan) -> None:
                 next_command=f"reenact show {tail(recording.run.id)}",
             )
         changed_outcome(recording, event, plan)
+
+
+def _check_state(recording: Recording, plan: Plan) -> None:
+    """Whether the branching event is a step whose recorded state has every path."""
+    run, event = tail(recording.run.id), recording.event(plan.at)
+    slots = recording.checkpoint_slots(plan.at, "in")
+    if event.call.kind is not Kind.STEP or slots is None:
+        step = next((e for e in recording.events(kinds=("step",)) if e.number >= plan.at), None)
+        raise ForkError(
+            f"event {plan.at} ({event.name}) is no step with a state: there is nothing to set in it",
+            cause="state can be set where a step begins: with step(name, state)",
+            next_command=f"reenact fork {run}:{step.number} …" if step is not None else f"reenact show {run}",
+        )
+    state = {name: jsonable(body) for name, body in slots.items()}
+    restated(state if "" not in state else state[""], plan.state)
 
 
 def _error(event: Event, text: str) -> Changed:

@@ -78,6 +78,8 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         code, message = 1, f"the prefix did not re-enact: {diverged.text}"
     elif session.stopped_by is not None:
         code, message = session.stopped_by.exit_code, str(session.stopped_by)
+    elif session.unheeded is not None:
+        code, message = session.unheeded.exit_code, str(session.unheeded)
     elif contacts:
         code, message = 5, f"refused: {contacts[0]}"
     elif session.unreplayable or session.damaged:

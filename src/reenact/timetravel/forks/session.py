@@ -23,6 +23,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
+from reenact.seams.restating import restated
 from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed, changed_outcome
 from reenact.timetravel.forks.gate import ForkGate
@@ -79,7 +80,7 @@ class ForkSession(ReplaySession):
         self._ladder = Ladder(self.tape, rules)
         self._top = -1
         self.ambience: ForkAmbient = ForkAmbient(recording, self.gate.now_us)
-        self._recorded: dict[int, int] = {}
+        self._branching = -1
 
     def _make_gate(self) -> ForkGate:
         def again() -> Iterator[Delivery]:
@@ -129,6 +130,7 @@ class ForkSession(ReplaySession):
 
     def _at_the_cut(self, lane: Lane, call: Call, event: Event) -> Crossing:
         """The branching event itself: it has its answer, unless it is to be asked anew."""
+        self._branching = event.number
         return self._taken(lane, call, Found(event, event, "the branching event"))
 
     def _freely(self, lane: Lane, call: Call, found: Found) -> Crossing:
@@ -211,6 +213,8 @@ class ForkSession(ReplaySession):
         """The number of a call in the fork: the parent's own before the cut, the next one after it."""
         if event is not None and not self.gate.cut:
             number = event.number
+        elif event is not None and event.number == self._branching and self._top < event.number:
+            number = event.number
         else:
             number = self._top + 1
         self._top = max(self._top, number)
@@ -222,8 +226,6 @@ class ForkSession(ReplaySession):
             known = {"fidelity": place.fidelity, "note": place.fidelity_note}
         self.child.issued(lane, call, number, **known)
         self.ambience.moved(lane.path, lane.position, place)
-        if place is not None:
-            self._recorded[number] = place.number
 
     def _say(self, event: int, call: Call, how: str, why: str) -> None:
         self.course.answers.append(Answer(event, call.name, how, why))
@@ -274,6 +276,12 @@ class ForkSession(ReplaySession):
         if not self.gate.cut:
             super().checkpoint(event, phase, slots)
         self.child.checkpoint(event, phase, slots)
+
+    def restate(self, event: int, state: Any) -> Any:
+        """The branching step starts with what the plan sets."""
+        if event != self._branching or not self.plan.state:
+            return super().restate(event, state)
+        return restated(state, self.plan.state)
 
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent writes."""

@@ -115,7 +115,7 @@ class OwnCall(LiveCall):
 
     def settle(self, outcome: Value | Failure) -> Any:
         """Note a value or an exception, in turn."""
-        if self._compared is not None:
+        if self._compared is not None and not self._fork.gate.cut:
             self._fork.settled(self._compared, outcome)
         self._fork.gate.arrives(self.event)
         return super().settle(outcome)
