@@ -59,7 +59,10 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""
-        return asdict(self)
+        data = asdict(self)
+        for name in ("results", "errors"):
+            data[name] = {str(number): value for number, value in data[name].items()}
+        return {**data, "allow_writes": list(self.allow_writes)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
