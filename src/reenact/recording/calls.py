@@ -207,6 +207,10 @@ class LiveCall:
         self.session.put(CallSettled(self.event, self.session.now_us(), outcome))
         return NOW
 
+    def sends(self, body: bytes) -> bytes:
+        """What the agent asked with."""
+        return body
+
     @total
     def head(self, head: Mapping[str, Json]) -> Any:
         """Note the head of a stream, in turn."""

@@ -14,6 +14,11 @@ from typing import Any
 from reenact.errors import ForkError
 from reenact.facts.call import Json
 
+_BETWEEN = frozenset(
+    ["CACHE", "SEND", "YIELD_VALUE", "RESUME", "JUMP_BACKWARD_NO_INTERRUPT", "GET_AWAITABLE", "LOAD_CONST", "END_SEND"]
+)
+"""What stands between entering an ``async with`` and what is done with what it gives."""
+
 
 def parts_of(path: str) -> tuple[str, ...]:
     """The keys that a path names, from the outermost on."""
@@ -107,9 +112,10 @@ def _nowhere(path: str, key: str, names: list[str]) -> ForkError:
 
 def takes_result(frame: FrameType) -> bool:
     """Whether a ``with`` statement that has just been entered by ``frame`` keeps what it was given (``as``)."""
-    after = [step for step in dis.get_instructions(frame.f_code) if step.offset > frame.f_lasti and step.opname != "CACHE"]
+    after = [
+        step for step in dis.get_instructions(frame.f_code) if step.offset > frame.f_lasti and step.opname != "CACHE"
+    ]
     for step in after:
-        if step.opname in ("SEND", "YIELD_VALUE", "RESUME", "JUMP_BACKWARD_NO_INTERRUPT", "GET_AWAITABLE", "LOAD_CONST", "END_SEND"):
-            continue
-        return step.opname != "POP_TOP"
+        if step.opname not in _BETWEEN:
+            return step.opname != "POP_TOP"
     return True

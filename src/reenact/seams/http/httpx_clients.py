@@ -114,6 +114,23 @@ class _Crossing:
     def _begin(self, request: Any, body: bytes) -> Live | Frozen | None:
         return exchange.begin(self.lane, lambda: self.family.describe(request, body))
 
+    @contextmanager
+    def _outgoing(self, crossing: Live, request: Any, body: bytes) -> Iterator[None]:
+        """The request as it goes out, which a fork may have changed."""
+        sent = crossing.sends(body)
+        if sent is body:
+            yield
+            return
+        stream, length = request.stream, request.headers.get("content-length")
+        request.stream = self.family.bytes_stream(sent)
+        request.headers["content-length"] = str(len(sent))
+        try:
+            yield
+        finally:
+            request.stream = stream
+            if length is not None:
+                request.headers["content-length"] = length
+
     def _noted(self, response: Any) -> tuple[dict[str, Json], bytes | None] | None:
         """Head, and the body if the transport has read it; None when our own code failed."""
         lane, family = self.lane, self.family
@@ -144,7 +161,8 @@ class _Crossed(_Crossing):
             if crossing is None:
                 return self.inner.handle_request(request)
             if crossing.mode == "live":
-                return self._perform(crossing, request)
+                with self._outgoing(crossing, request, body):
+                    return self._perform(crossing, request)
         finally:
             request.stream = stream  # a consumed generator stays consumed, for redirects that would send it again
         return self._answer(crossing)
@@ -213,7 +231,8 @@ class _AsyncCrossed(_Crossing):
             if crossing is None:
                 return await self.inner.handle_async_request(request)
             if crossing.mode == "live":
-                return await self._perform(crossing, request)
+                with self._outgoing(crossing, request, body):
+                    return await self._perform(crossing, request)
         finally:
             request.stream = stream
         return await self._answer(crossing)

@@ -70,7 +70,7 @@ def _check_state(recording: Recording, plan: Plan) -> None:
             next_command=f"reenact fork {run}:{step.number} …" if step is not None else f"reenact show {run}",
         )
     state = {name: jsonable(body) for name, body in slots.items()}
-    restated(state if "" not in state else state[""], plan.state)
+    restated(state.get("", state), plan.state)
 
 
 def _error(event: Event, text: str) -> Changed:

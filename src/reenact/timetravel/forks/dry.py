@@ -48,7 +48,9 @@ class DryRun:
             f"  if asked again  {self.after} calls after it keep their recorded answers",
         ]
         told += [f"  asked anew      {name} ({count} times in the recording)" for name, count in self.anew.items()]
-        told += [f"  blocked write   {name} ({count} recorded); a new one is refused" for name, count in self.writes.items()]
+        told += [
+            f"  blocked write   {name} ({count} recorded); a new one is refused" for name, count in self.writes.items()
+        ]
         told += [f"  change          {text}" for text in self.changes]
         return told
 

@@ -178,22 +178,29 @@ class ForkGate(ReplayGate):
             if head is None:
                 return self._after_order()
             waiter = self._at(head.tag)
-            if waiter is not None:
-                if waiter.alive is None or waiter.alive():
-                    self._jump([waiter])
-                    return waiter
+            if waiter is None:
+                if not settled and not self._given_up:
+                    return None
+                found, skip = self._beside(head.tag)
+                if not skip:
+                    return found
+                self._advance()
+            elif waiter.alive is None or waiter.alive():
+                self._jump([waiter])
+                return waiter
+            else:
                 del self.waiting[waiter.tag]
-                continue
-            if not settled and not self._given_up:
-                return None
-            if self._is_awaited(head.tag):
-                return self._due()
-            beyond = self._without_place()
-            if beyond is not None:
-                return beyond
-            if self._away() and not self._out_of_patience():
-                return self._due()  # what it leads to may be what comes next
-            self._advance()
+
+    def _beside(self, place: Tag) -> tuple[Waiter | None, bool]:
+        """Who may go while nobody waits for the next place, and whether that place is to be passed over."""
+        if self._is_awaited(place):
+            return self._due(), False
+        beyond = self._without_place()
+        if beyond is not None:
+            return beyond, False
+        if self._away() and not self._out_of_patience():
+            return self._due(), False  # what it leads to may be what comes next
+        return None, True
 
     def _is_awaited(self, place: Tag) -> bool:
         """Whether a call under way is to be answered at this place."""

@@ -64,13 +64,17 @@ class Ladder:
         if found is not None:
             return Found(found, place, "answered from the recording, out of its place")
         others = [
-            event for event in self._tape.unused() if event.lane != path and _alike(event, call) and self._asks(event, call)
+            event
+            for event in self._tape.unused()
+            if event.lane != path and _alike(event, call) and self._asks(event, call)
         ]
         if len(others) == 1:
             return Found(others[0], place, f"answered from the recording of {others[0].lane}")
         if others:
             return Found(None, place, "several recorded answers would fit")
-        return Found(None, place, "asks what was never asked" if place is None else f"asks other than event {place.number}")
+        return Found(
+            None, place, "asks what was never asked" if place is None else f"asks other than event {place.number}"
+        )
 
     def _first(self, events: Iterable[Event], call: Call) -> Event | None:
         return next((event for event in events if _alike(event, call) and self._asks(event, call)), None)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from reenact.errors import UsageError
 from reenact.facts.call import Call, Effect, Json, Kind
 
 Opening = Literal["reads", "all", "model", "none"]
@@ -39,6 +40,14 @@ class Plan:
     prompt: str | None = None
     model: str | None = None
     params: Mapping[str, Json] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.rewrites and self.live == "none":
+            raise UsageError(
+                "another prompt, model or parameter changes what models are asked, and nothing may go live",
+                cause="a recorded answer does not answer another request",
+                next_command="reenact fork --help",
+            )
 
     @property
     def rewrites(self) -> bool:

@@ -12,11 +12,12 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import EffectRefused, Halt
 from reenact.facts.call import TRANSPORTS, Call, Effect, Json, Kind
-from reenact.facts.dialects import is_model_request
+from reenact.facts.dialects import is_model_request, recognise
+from reenact.facts.dialects.rewriting import NotRewritten, rewritten
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
-from reenact.facts.record import Record
+from reenact.facts.record import Noted, Record
 from reenact.recording.session import RecordingSession
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
@@ -30,6 +31,9 @@ from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.ladder import Found, Ladder
 from reenact.timetravel.forks.plan import Plan, opens, refusal
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
+
+_REWRITABLE = ("httpx", "httpx2")
+"""Transports that send what ``Live.sends`` says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,7 @@ class ForkSession(ReplaySession):
 
     mode = "fork"
 
-    def __init__(
-        self, recording: Recording, redactor: Redactor, rules: Rules, options: Options, plan: Plan
-    ) -> None:
+    def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options, plan: Plan) -> None:
         self.plan = plan
         self.course = Course()
         self.child: RecordingSession = None  # type: ignore[assignment]
@@ -87,7 +89,10 @@ class ForkSession(ReplaySession):
             return self.recording.deliveries(0)
 
         parts = (again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
-        return ForkGate(CLOCK, lambda path: self.child.lane_number(path), *parts)
+        return ForkGate(CLOCK, self._lane_seen, *parts)
+
+    def _lane_seen(self, path: str) -> None:
+        self.child.lane_number(path)
 
     def records(self, child: RecordingSession, answered: Callable[[int, int], object]) -> None:
         """Everything that happens is noted in ``child``; ``answered`` is told of each recorded answer handed over."""
@@ -148,20 +153,50 @@ class ForkSession(ReplaySession):
     def _taken(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """Answer it from the recording, perform it, or refuse it."""
         event = found.answer
-        if event is not None and event.number in self.plan.results or event is not None and event.number in self.plan.errors:
+        if event is not None and (event.number in self.plan.results or event.number in self.plan.errors):
             self._say(event.number, call, "frozen", "its answer is the change")
             return self._answered(lane, call, self._with_change(event))
         if call.observed:
             return self._own_code(lane, call, event, None)
         model = is_model(call)
-        if event is not None and event.outcome is not None and not opens(self.plan, call, model=model):
-            if not (self.course.wrote and call.effect is Effect.READ and not model and self.plan.live != "none"):
-                self._say(event.number, call, "frozen", found.why)
-                return self._answered(lane, call, event)
-        refused = refusal(self.plan, call, model=model)
+        anew = opens(self.plan, call, model=model) or self._is_stale(call, model=model)
+        if event is not None and event.outcome is not None and not anew:
+            self._say(event.number, call, "frozen", found.why)
+            return self._answered(lane, call, event)
+        refused = refusal(self.plan, call, model=model) or (self._unwritable(call) if model else "")
         if refused:
             raise self._refused(lane, call, refused, found)
         return self._performed(lane, call, found, model)
+
+    def _is_stale(self, call: Call, *, model: bool) -> bool:
+        """Whether what was recorded may no longer be so: a live write came before this read."""
+        return self.course.wrote and call.effect is Effect.READ and not model and self.plan.live != "none"
+
+    def _unwritable(self, call: Call) -> str:
+        """Why a model request cannot be sent with what the plan changes in it; empty where it can."""
+        if not self.plan.rewrites:
+            return ""
+        if call.kind is not Kind.HTTP or call.head.get("transport") not in _REWRITABLE:
+            return f"{call.name} cannot be rewritten on its way: {call.head.get('transport') or 'a tool'} sends it"
+        try:
+            self._rewritten(call, call.body)
+        except NotRewritten as error:
+            return str(error)
+        return ""
+
+    def _rewritten(self, call: Call, body: bytes) -> bytes:
+        plan = self.plan
+        dialect = recognise(call.head, body) or ""
+        return rewritten(dialect, body, prompt=plan.prompt, model=plan.model, params=plan.params)
+
+    def outgoing(self, call: Call, event: int, body: bytes) -> bytes:
+        """What goes out for a call that is performed."""
+        if not self.plan.rewrites or not is_model(call):
+            return body
+        sent = self._rewritten(call, body)
+        said = {"prompt": self.plan.prompt, "model": self.plan.model, "params": dict(self.plan.params) or None}
+        self.child.put(Noted(event, "rewritten", {name: value for name, value in said.items() if value is not None}))
+        return sent
 
     # --- the three ways ----------------------------------------------------------------------------------------
 
@@ -210,13 +245,9 @@ class ForkSession(ReplaySession):
     stopped_by: EffectRefused | None = None
 
     def _number(self, event: Event | None) -> int:
-        """The number of a call in the fork: the parent's own before the cut, the next one after it."""
-        if event is not None and not self.gate.cut:
-            number = event.number
-        elif event is not None and event.number == self._branching and self._top < event.number:
-            number = event.number
-        else:
-            number = self._top + 1
+        """The number of a call in the fork: the parent's own up to the branching event, the next one after it."""
+        kept = event is not None and (not self.gate.cut or event.number == self._branching > self._top)
+        number = event.number if event is not None and kept else self._top + 1
         self._top = max(self._top, number)
         return number
 
@@ -309,4 +340,3 @@ def is_model(call: Call) -> bool:
     if call.kind is not Kind.HTTP:
         return False
     return is_model_request(str(call.head.get("method")), str(call.head.get("url")), call.body)
-

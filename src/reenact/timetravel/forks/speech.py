@@ -1,4 +1,4 @@
-"""What the bodies of calls write in a fork: of those that run it is noted, of those that are frozen it is said again."""
+"""What the bodies of calls write in a fork: noted of those that run, said again for those that are frozen."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class ForkSpeech:
     """Listens to the standard streams of a forking process.
 
-    What a frozen call wrote is written when its answer is handed over, as a whole; what a transport wrote below it, when
-    as many pieces have been written as there were then.
+    What a frozen call wrote is written when its answer is handed over, as a whole; what a transport wrote below it,
+    when as many pieces have been written as there were then.
 
     Args:
         recording: The parent.

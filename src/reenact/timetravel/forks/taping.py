@@ -106,12 +106,14 @@ class OwnCall(LiveCall):
 
     __slots__ = ("_compared", "_fork")
 
-    def __init__(
-        self, session: ForkSession, lane: Lane, call: Call, event: int, compared: Event | None = None
-    ) -> None:
+    def __init__(self, session: ForkSession, lane: Lane, call: Call, event: int, compared: Event | None = None) -> None:
         super().__init__(session.child, lane, call, event)
         self._fork = session
         self._compared = compared
+
+    def sends(self, body: bytes) -> bytes:
+        """The agent's request, as the plan rewrites it."""
+        return self._fork.outgoing(self._call, self.event, body)
 
     def settle(self, outcome: Value | Failure) -> Any:
         """Note a value or an exception, in turn."""
@@ -130,12 +132,8 @@ class OwnCall(LiveCall):
         self._fork.gate.lost(self.event)
         super().dropped(end)
 
-
     def _turn(self, part: int, make: Callable[..., Record], what: Any) -> Any:
         turn = super()._turn(part, make, what)
         if turn is not NOW:
             turn.tag = own_tag(self.event, part)
         return turn
-
-
-
