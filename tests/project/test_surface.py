@@ -149,7 +149,6 @@ def test_after_all_that_every_name_does_its_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: reenact.fork("@", 1, change=reenact.Change(prompt="other")),
         lambda: reenact.resume("@"),
         lambda: reenact.compare("@", "@~1"),
     ],

@@ -10,6 +10,7 @@ from reenact.facts.spoken import BELOW, NOTE, Piece
 from reenact.seams.lanes import current
 
 if TYPE_CHECKING:
+    from reenact.abc.session import Session
     from reenact.recording.session import RecordingSession
     from reenact.seams.speech import Go
 
@@ -24,11 +25,13 @@ class Spoken:
     own those of a call belong. Costs about a microsecond a piece.
 
     Args:
-        session: Whose lanes tell who writes.
+        session: Where it is noted.
+        lanes_of: Whose lanes tell who writes; the same session by default.
     """
 
-    def __init__(self, session: RecordingSession) -> None:
+    def __init__(self, session: RecordingSession, lanes_of: Session | None = None) -> None:
         self._session = session
+        self._lanes_of = session if lanes_of is None else lanes_of
         self._lock = threading.RLock()  # a signal handler may print while its own thread holds it
         self._counts = {1: 0, 2: 0}
         self._pieces: list[Piece] = []
@@ -71,7 +74,7 @@ class Spoken:
     def _inside(self) -> int | None:
         """The innermost call around the writer whose body a replay does not run; None where there is none."""
         lane = current()
-        if lane is None or lane.session is not self._session:
+        if lane is None or lane.session is not self._lanes_of:
             return None
         if lane.below:
             return BELOW

@@ -181,11 +181,9 @@ class ReplaySession:
                 )
 
     def restate(self, event: int, state: Any) -> Any:
-        """The agent's own; of a fork, at its branching event, what it was changed to there."""
-        changes = (self.run.environment.get("fork") or {}).get("state")
-        if not changes or event != self.run.fork_event:
-            return state
-        return restated(state, changes)
+        """The agent's own; of a fork what it, or a fork before it, has changed it to there."""
+        changes = (self.run.environment.get("restated") or {}).get(str(event))
+        return restated(state, changes) if changes else state
 
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent's own lanes print, for whoever compares it."""

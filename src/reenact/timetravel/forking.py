@@ -137,12 +137,11 @@ def _concluded(run: Run, report: ForkReport) -> Run:
             cause=data["cause"],
             next_command=data["next"],
         )
+    why = report.message.partition("\n")[0]
     if report.refused:
-        raise EffectRefused(
-            report.message, cause="--live and --allow-write say what may", next_command=f"reenact show {run.id}"
-        )
+        raise EffectRefused(why, cause="--live and --allow-write say what may", next_command=f"reenact show {run.id}")
     if report.exit_code:
-        raise ForkError(report.message, next_command=f"reenact show {run.id}")
+        raise ForkError(why, next_command=f"reenact show {run.id}")
     return run
 
 

@@ -67,7 +67,7 @@ def _check_state(recording: Recording, plan: Plan) -> None:
         raise ForkError(
             f"event {plan.at} ({event.name}) is no step with a state: there is nothing to set in it",
             cause="state can be set where a step begins: with step(name, state)",
-            next_command=f"reenact fork {run}:{step.number} …" if step is not None else f"reenact show {run}",
+            next_command=f"reenact fork {run}:{step.number} --dry-run" if step is not None else f"reenact show {run}",
         )
     state = {name: jsonable(body) for name, body in slots.items()}
     restated(state.get("", state), plan.state)

@@ -44,7 +44,8 @@ def fork_here(store: Store, parent: Run, plan: Plan, entry: Callable[..., Any]) 
         guard.disarm()
         session.close()
         status, line = status_of(error)
-        run = opened.close(status, CLOCK.wall_us(), error=line)
+        environment = {**opened.run.environment, "restated": session.restated}
+        run = opened.close(status, CLOCK.wall_us(), error=line, environment=environment)
     return conclude(session, run, contacts)
 
 

@@ -42,7 +42,7 @@ class ForkingProcess(replaying.ReplayingProcess):
     def _speech(self) -> ForkSpeech:
         store, told = open_store(self.instructions["store"]), self.instructions
         self._opened = open_child(self.session, store, told["child"], place=told["place"], release=store.close)
-        speech = ForkSpeech(self.recording, Spoken(self._opened.session))
+        speech = ForkSpeech(self.recording, Spoken(self._opened.session, self.session))
         self.session.records(self._opened.session, speech.answered)
         return speech
 
@@ -81,7 +81,8 @@ class ForkingProcess(replaying.ReplayingProcess):
         if self.session.gate.halted is not None and (self.session.divergences or self.session.stopped_by):
             status, line = Status.FAILED, (line or "the fork was stopped")
         files = file_digests(self._opened.run.entry.cwd, self.recording.run.capture.get("files") or ())
-        run = self._opened.close(status, CLOCK.wall_us(), error=line, files=files)
+        environment = {**self._opened.run.environment, "restated": self.session.restated}
+        run = self._opened.close(status, CLOCK.wall_us(), error=line, files=files, environment=environment)
         report = conclude(self.session, run, tuple(self._guard.refused))
         self._leave_result(report.to_json())
 

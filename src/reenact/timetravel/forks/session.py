@@ -83,6 +83,9 @@ class ForkSession(ReplaySession):
         self._top = -1
         self.ambience: ForkAmbient = ForkAmbient(recording, self.gate.now_us)
         self._branching = -1
+        self._stands_at: dict[int, int] = {}
+        self.restated: dict[str, Mapping[str, Json]] = {}
+        """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
 
     def _make_gate(self) -> ForkGate:
         def again() -> Iterator[Delivery]:
@@ -215,6 +218,8 @@ class ForkSession(ReplaySession):
     def _own_code(self, lane: Lane, call: Call, place: Event | None, compared: Event | None) -> OwnCall:
         """The agent's own code, which runs in any case."""
         number = self._number(place)
+        if place is not None:
+            self._stands_at[number] = place.number
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number, compared)
 
@@ -309,10 +314,15 @@ class ForkSession(ReplaySession):
         self.child.checkpoint(event, phase, slots)
 
     def restate(self, event: int, state: Any) -> Any:
-        """The branching step starts with what the plan sets."""
-        if event != self._branching or not self.plan.state:
-            return super().restate(event, state)
-        return restated(state, self.plan.state)
+        """The branching step starts with what the plan sets, every other one with what the parent's did."""
+        recorded = self.run.environment.get("restated") or {}
+        changes = {**recorded.get(str(self._stands_at.get(event)), {})}
+        if event == self._branching:
+            changes |= self.plan.state
+        if not changes:
+            return state
+        self.restated[str(event)] = changes
+        return restated(state, changes)
 
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent writes."""

@@ -28,7 +28,7 @@ from reenact.timetravel.forks.report import ForkReport
 @click.command(
     cls=Command,
     name="fork",
-    short_help="branch from a recorded run at an event, with something changed",
+    short_help="run on from an event with one thing changed",
     example="""
     reenact fork @failed:4 --result 4='{"docs": []}' --live none
     reenact fork @:0 --live model --param temperature=0 --param seed=42
@@ -157,5 +157,5 @@ def _tell(shell: Shell, report: ForkReport) -> None:
         for text in report.message.splitlines():
             shell.talk(f"reenact: {preview.safe(text)}")
     else:
-        shell.talk(f"reenact: next: reenact diff {tail(report.parent)} {tail(report.run)}")
+        shell.talk(f"reenact: next: reenact show {tail(report.run)}")
     shell.talk(f"reenact: {report.last_line}")
