@@ -28,6 +28,7 @@ from reenact.replaying.speech import Echo
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, logs, speech, stdio, stdout, wiring
 from reenact.seams.files import file_digests
+from reenact.seams.strands import signals
 from reenact.store import open_store
 
 ENFORCEMENT = ("audit hook (connections, processes)", "own process", "files not isolated")
@@ -69,6 +70,7 @@ class ReplayingProcess:
         wiring.install()
         self._stack.enter_context(self.session.begin(fallback=True))
         wiring.begin()
+        signals.hear(self.session.gate)
         logs.begin_at(self.recording.run.started_us)
         terminal = self.recording.run.environment.get("streams")
         stdio.install(self._printed, terminal=terminal)
