@@ -72,7 +72,7 @@ class ReplayingProcess:
         wiring.begin()
         signals.hear(self.session.gate)
         logs.begin_at(self.recording.run.started_us)
-        terminal = self.recording.run.environment.get("streams")
+        terminal = self.recording.run.environment.get("streams") or {}
         stdio.install(self._printed, terminal=terminal)
         self._echo.heard = speech.listen(self._echo)
         self._guard = guard.arm(self._refused)
