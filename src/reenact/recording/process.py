@@ -22,6 +22,7 @@ from reenact.seams import lanes, logs, speech, stdio, wiring
 from reenact.seams.boot.parent import Boot, choose_hash_seed
 from reenact.seams.files import file_digests
 from reenact.seams.processes import heirs
+from reenact.seams.strands import signals
 from reenact.store import open_store
 
 
@@ -54,6 +55,7 @@ class RecordedProcess:
         session = self._opened.session
         self._stack.enter_context(session.begin(fallback=True))
         wiring.begin()
+        signals.hear(session.gate)
         logs.begin_at(self._opened.run.started_us)
         for gap in stdio.install(session.printed):
             session.gap("standard stream", gap)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -82,7 +84,8 @@ def _run(argv: tuple[str, ...], boot: Boot, cwd: str, options: Options) -> int:
             missing=("entry",),
         )
     program = find_program(argv, boot.environment.get("PATH"))
-    streams: dict[str, Any] = {"cwd": cwd}
+    closed = {name: subprocess.DEVNULL for name in ("stdout", "stderr") if getattr(sys, f"__{name}__") is None}
+    streams: dict[str, Any] = {"cwd": cwd, **closed}
     if options.divert_output:
         streams["stdout"] = 2
     with tempfile.TemporaryFile() as nothing:  # what the agent reads comes from the recording

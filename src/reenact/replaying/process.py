@@ -30,6 +30,7 @@ from reenact.replaying.speech import Echo
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, logs, speech, stdio, stdout, wiring
 from reenact.seams.files import file_digests
+from reenact.seams.strands import signals
 from reenact.store import open_store
 
 ENFORCEMENT = ("audit hook (connections, processes)", "own process", "files not isolated")
@@ -79,8 +80,9 @@ class ReplayingProcess:
         wiring.install()
         self._stack.enter_context(self.session.begin(fallback=True))
         wiring.begin()
+        signals.hear(self.session.gate)
         logs.begin_at(clock_of(self.recording.run)[0])
-        terminal = self.recording.run.environment.get("streams")
+        terminal = self.recording.run.environment.get("streams") or {}
         stdio.install(self._printed, terminal=terminal)
         self._echo.heard = speech.listen(self._echo)
         self._guard = guard.arm(self._refused)

@@ -5,6 +5,7 @@ For tests and throw-away runs. Nothing survives the process; otherwise it answer
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -34,12 +35,13 @@ from reenact.facts.record import (
     SegmentArrived,
     StreamEnded,
 )
-from reenact.facts.run import Run, Status
+from reenact.facts.run import Run, Status, Totals
 from reenact.store.codec import joined, weaker
 from reenact.store.payloads import KeyedHash
 from reenact.store.reading import missing
 from reenact.store.references import Latest, no_event, parse_run, refuse_run
 from reenact.store.runrows import amended_run
+from reenact.store.unfinished import totalled
 from reenact.store.views import Views, check_filters
 from reenact.store.words import Gathering, occurs, words_of
 
@@ -144,7 +146,7 @@ class MemoryStore(Views):
         if run.status is not Status.RECORDING:
             return run
         recording = MemoryRecording(run, log, self)
-        run = replace(run, totals=replace(run.totals, events=recording.count()))
+        run = replace(run, totals=recording.totals())
         return run if log.live else replace(run, status=Status.INTERRUPTED, interrupted_at=recording.last())
 
     def log_of(self, run: Run) -> _Kept:
@@ -341,6 +343,12 @@ class MemoryRecording:
     def count(self) -> int:
         """See ``abc.store.Recording``."""
         return len(self._calls())
+
+    def totals(self) -> Totals:
+        """What a run that has no end has added up to."""
+        kinds = Counter(str(call.issued.call.kind) for call in self._calls())
+        readings = [self.notes(call.issued.event).get("reading") for call in self._calls()]
+        return totalled(self.count(), kinds["tool"], kinds["model"], [each for each in readings if each])
 
     def last(self) -> int | None:
         """Number of the last event; None where there is none."""

@@ -13,7 +13,7 @@ from reenact.facts.call import Json, Stream
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.order import Delivery, unpack
-from reenact.facts.run import Run
+from reenact.facts.run import Run, Totals
 from reenact.store.ahead import AmbientRows, ShortStreams
 from reenact.store.attributes import Attributes
 from reenact.store.codec import joined, load, weaker
@@ -23,6 +23,7 @@ from reenact.store.references import no_event
 from reenact.store.rows import damaged, event_of, parsed, sum_of
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT
 from reenact.store.streams import FIRST_LINK, Chunk, Part, parts_of, said_of
+from reenact.store.unfinished import totalled
 
 PAGE = 128
 """Most rows fetched at a time; the first page of a walk is smaller, for those who want one row."""
@@ -138,6 +139,21 @@ class SqliteRecording:
             return 0 if row is None else int(row[0])
         sql = "SELECT count(*) FROM event e JOIN lane l ON l.id = e.strand WHERE e.id BETWEEN ? AND ?"
         return int(self._reading.row(sql + self._lane_sql, (self._first, self._end, *self._lane_values))[0])
+
+    def totals(self) -> Totals:
+        """What a run that has no end has added up to: what its end would say of events, models, tools and tokens."""
+        span = f"e.id BETWEEN ? AND ?{self._lane_sql}"
+        values = (self._first, self._end, *self._lane_values)
+        events = "event e JOIN lane l ON l.id = e.strand"
+        kinds = dict(
+            self._reading.rows(
+                f"SELECT e.kind, count(*) FROM {events} WHERE {span} AND e.kind IN ('model', 'tool') GROUP BY e.kind",
+                values,
+            )
+        )
+        notes = f"SELECT e.id FROM {events} JOIN note n ON n.owner = e.id AND n.name = 'reading' WHERE {span}"
+        readings = [self._notes(owner)["reading"] for (owner,) in self._reading.rows(notes, values)]
+        return totalled(self.count(), kinds.get("tool", 0), kinds.get("model", 0), readings)
 
     def last(self) -> int | None:
         """Number of the last event; None where there is none."""

@@ -162,7 +162,7 @@ class SqliteStore(Views):
         if run.status is not Status.RECORDING:
             return run
         recording = SqliteRecording(run, Owner(number, log), reading, self._hash())
-        run = replace(run, totals=replace(run.totals, events=recording.count()))
+        run = replace(run, totals=recording.totals())
         if live:
             return run
         return replace(run, status=Status.INTERRUPTED, interrupted_at=recording.last())
