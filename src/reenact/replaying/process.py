@@ -19,15 +19,18 @@ from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
 from reenact.facts.ids import tail
 from reenact.replaying import guard
-from reenact.replaying.opening import known_values, open_session
+from reenact.replaying.opening import known_values, open_preamble, open_session
 from reenact.replaying.options import Options
-from reenact.replaying.report import Difference
+from reenact.replaying.report import Difference, Report
+from reenact.replaying.requests import Player, Preamble, Stage, never_served, preamble_of
 from reenact.replaying.results import Output, Printed, files
 from reenact.replaying.saving import save
+from reenact.replaying.session import ReplaySession
 from reenact.replaying.speech import Echo
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, logs, speech, stdio, stdout, wiring
 from reenact.seams.files import file_digests
+from reenact.seams.servers import hosting
 from reenact.store import open_store
 
 ENFORCEMENT = ("audit hook (connections, processes)", "own process", "files not isolated")
@@ -53,6 +56,9 @@ class ReplayingProcess:
         self._store: Store = open_store(instructions["store"])
         self.recording: Recording = self._store.open(instructions["run"])
         self.session = open_session(self.recording, self.options)
+        self._before = self._preamble()
+        self._player = Player(self.session, self._before, self) if self._before is not None else None
+        self._stage = self._player or Stage(self.session, self)
         known = known_values(self.recording.run, os.environ)
         self._outputs = [Output(n, partial(self.recording.printed, n), known) for n in (1, 2)]
         self._by_lanes = Printed(self.recording, known)
@@ -67,7 +73,9 @@ class ReplayingProcess:
     def start(self) -> None:
         """Answer the main thread and every thread nobody else answers."""
         wiring.install()
-        self._stack.enter_context(self.session.begin(fallback=True))
+        process: ReplaySession = self._before or self.session
+        self._stack.enter_context(process.begin(fallback=True))
+        hosting.appoint(self._stage)
         wiring.begin()
         logs.begin_at(self.recording.run.started_us)
         terminal = self.recording.run.environment.get("streams")
@@ -75,6 +83,7 @@ class ReplayingProcess:
         self._echo.heard = speech.listen(self._echo)
         self._guard = guard.arm(self._refused)
         self.session.on_stop = self._stopping
+        process.on_stop = self._stopping
         _quiet_halts()
         atexit.register(self.finish)
         leave = os._exit
@@ -85,6 +94,15 @@ class ReplayingProcess:
 
         os._exit = _exit  # type: ignore[assignment]
         self._leave = leave
+
+    def _preamble(self) -> Preamble | None:
+        """The session of the process around a request; None where a whole run is replayed."""
+        run = self.recording.run
+        before = preamble_of(run)
+        if not before:
+            return None
+        known = run.capture["preamble"]
+        return open_preamble(self._store.open(self._store.run(before)), self.options, int(known["deliveries"]))
 
     def _printed(self, stream: int, data: bytes) -> None:
         if self.options.save:
@@ -106,7 +124,14 @@ class ReplayingProcess:
             yield
 
     def _refused(self, words: str) -> Halt:
+        if self._before is not None:
+            self._before.refuse(words)
         return self.session.refuse(words)
+
+    def leave(self, status: int) -> None:
+        """The request has been served: end here, past whatever the program would do after it."""
+        self.finish()
+        self._leave(status)
 
     def _stopping(self) -> None:
         """The replay has stopped: an agent that does not end by itself is ended."""
@@ -132,11 +157,15 @@ class ReplayingProcess:
         self._stack.close()
         guard.disarm()
         self.session.close()
+        if self._before is not None:
+            self._joined(self._before)
         differences: list[Difference] = []
         remarks: tuple[str, ...] = ()
         if not self.session.divergences or self.options.on_divergence == "observe":
             run = self.recording.run
-            if run.entry.kind == "command":
+            if run.capture.get("served"):
+                remarks = ("output not compared: the process served requests, which are runs of their own",)
+            elif run.entry.kind == "command":
                 differences.extend(each for each in (output.end() for output in self._outputs) if each is not None)
             else:  # a run inside a process owns no standard streams: what its lanes printed is compared
                 differences.extend(self._by_lanes.end())
@@ -150,6 +179,20 @@ class ReplayingProcess:
         if self.options.save:
             kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))
+        self._report(report)
+
+    def _joined(self, before: Preamble) -> None:
+        """What stopped the process around the request stopped the request."""
+        before.close()
+        session = self.session
+        session.divergences.extend(before.divergences)
+        session.unreplayable.extend(before.unreplayable)
+        session.damaged.extend(before.damaged)
+        served = self._player is not None and self._player.played
+        if not (served or session.divergences or session.unreplayable or session.damaged):
+            session.unreplayable.append(never_served(session.run))
+
+    def _report(self, report: Report) -> None:
         path = self._place / "result"
         temporary = path.with_suffix(".part")
         temporary.write_text(json.dumps(report.to_json(), default=str), encoding="utf-8")
