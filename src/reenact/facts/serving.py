@@ -19,6 +19,9 @@ RESPONSE_RULE: Final = "response/1"
 REQUEST: Final = "request"
 """Name of the event that holds the request: head, and the body as a stream."""
 
+RELATION: Final = "request"
+"""How the run of a request is related to its parent, the run of the process."""
+
 RESPONSE: Final = "response"
 """Name of the event that holds the response."""
 

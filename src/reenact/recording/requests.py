@@ -12,15 +12,13 @@ from reenact.facts.call import Json
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
-from reenact.facts.serving import REQUEST, traceparent_of
+from reenact.facts.serving import RELATION, REQUEST, traceparent_of
 from reenact.recording.blocks import RootBlock
 from reenact.recording.opening import Opened, Who, new_run
 from reenact.recording.session import RecordingSession
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
 
-RELATION = "request"
-"""How the run of a request is related to its parent, the run of the process."""
 _FIRST_FAILURE = 500
 
 

@@ -24,6 +24,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.requests import Player, Preamble, Stage, never_served, preamble_of
 from reenact.replaying.results import Output, Printed, files
+from reenact.replaying.revision import Tree
 from reenact.replaying.saving import save
 from reenact.replaying.session import ReplaySession
 from reenact.replaying.speech import Echo
@@ -53,6 +54,8 @@ class ReplayingProcess:
         asked = instructions["options"]
         fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in asked.items()}
         self.options = Options(**fields)
+        tree = instructions.get("tree")
+        self._tree = Tree(**tree) if tree else None
         self._store: Store = open_store(instructions["store"])
         self.recording: Recording = self._store.open(instructions["run"])
         self.session = open_session(self.recording, self.options)
@@ -72,6 +75,8 @@ class ReplayingProcess:
 
     def start(self) -> None:
         """Answer the main thread and every thread nobody else answers."""
+        if self._tree is not None:
+            self._tree.relocate()
         wiring.install()
         process: ReplaySession = self._before or self.session
         self._stack.enter_context(process.begin(fallback=True))
@@ -104,10 +109,16 @@ class ReplayingProcess:
         known = run.capture["preamble"]
         return open_preamble(self._store.open(self._store.run(before)), self.options, int(known["deliveries"]))
 
+    def _folder(self) -> str:
+        """Where the program runs: declared files lie below it."""
+        cwd = self.recording.run.entry.cwd
+        return self._tree.moved(cwd) if self._tree is not None else cwd
+
     def _printed(self, stream: int, data: bytes) -> None:
         if self.options.save:
             self._kept_output.append((stream, bytes(data)))
         if stream in (1, 2):
+            data = self._tree.named_as_then(bytes(data)) if self._tree is not None else data
             self._outputs[stream - 1].feed(bytes(data))
 
     def _speak_last(self) -> None:
@@ -171,7 +182,7 @@ class ReplayingProcess:
                 differences.extend(self._by_lanes.end())
                 remarks = self._by_lanes.remarks
             declared = run.capture.get("files") or ()
-            differences.extend(files(run.files, file_digests(run.entry.cwd, declared)))
+            differences.extend(files(run.files, file_digests(self._folder(), declared)))
         contact = Contact(tuple(self._guard.refused), 0, ENFORCEMENT)
         report = conclude(self.session, differences, contact, self.options)
         forgiven = tuple(output.forgiven for output in self._outputs if output.forgiven)

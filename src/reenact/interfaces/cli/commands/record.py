@@ -117,7 +117,7 @@ def _tell(shell: Shell, run: Run) -> None:
 def _served(run: Run) -> str:
     """How many requests a server has served, each a run of its own."""
     served = run.capture.get("served")
-    return f"  {served} requests" if isinstance(served, int) else ""
+    return f"  {served} request{'' if served == 1 else 's'}" if isinstance(served, int) else ""
 
 
 def _kit(shell: Shell, run: Run) -> str:
