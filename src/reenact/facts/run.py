@@ -24,10 +24,11 @@ class Entry:
     """How to start the run again.
 
     Attributes:
-        kind: ``command`` (a command line), ``callable`` (``module:function`` with recorded arguments) or
-            ``block`` (a ``with record():`` block, which nothing can call again by itself).
+        kind: ``command`` (a command line), ``callable`` (``module:function`` with recorded arguments), ``request``
+            (one request that a command line's server served) or ``block`` (a ``with record():`` block, which nothing
+            can call again by itself).
         argv: The command line, program first; for a callable, the command that started its process.
-        target: ``module:qualname`` of the callable; empty otherwise.
+        target: ``module:qualname`` of the callable, ``METHOD /path`` of the request; empty otherwise.
         file: File that defines the callable or was run as a script.
         cwd: Working directory.
         python: Path of the interpreter.
@@ -115,6 +116,11 @@ class Run:
     environment: Mapping[str, Json] = field(default_factory=dict)
     capture: Mapping[str, Json] = field(default_factory=dict)
     degraded: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What to call it in a list: the agent, else the request it served, else a dash."""
+        return self.agent or (self.entry.target if self.entry.kind == "request" else "") or "-"
 
     def __repr__(self) -> str:
         return f"<Run {self.id} {self.agent or '-'} {self.status.value} events={self.totals.events}>"

@@ -132,6 +132,7 @@ class Opened:
                 "check_changes": policy.check_changes,
                 "output": "process" if run.entry.kind == "command" else "lanes",
                 "seal": trust.seal(run.id, run.entry, ENTROPY),
+                **run.capture,
             },
             environment={
                 **process_facts(),

@@ -11,16 +11,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from reenact.abc.store import Store
 from reenact.errors import ReplayError, UnreplayableRun, UsageError
+from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.known import placeholder
 from reenact.facts.run import Run
+from reenact.facts.serving import RELATION
 from reenact.facts.spotting import normalise
 from reenact.replaying import player
-from reenact.replaying.entries import start_of
+from reenact.replaying.entries import Start, start_of
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.replaying.results import exit_statuses
+from reenact.replaying.revision import REVISION, Tree, remarks, tree_of
 from reenact.replaying.verdict import first_line, last_line
 from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
 from reenact.seams.zone import zone_for
@@ -58,7 +62,27 @@ def replay_run(
         announce(first_line(run.id, options))
         if options.mode == "events":
             return player.walk(store.open(run), options)
+        known = _revision_note(store, run) if options.rev else {}
     start = start_of(run, options, project_of(store_url))
+    if not options.rev:
+        return _replayed(store_url, run, options, start, None)
+    with tree_of(options.rev, start.cwd, run) as tree:
+        report = _replayed(store_url, run, options, tree.start(start, run, options.rev), tree)
+    return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
+
+
+def _revision_note(store: Store, run: Run) -> Mapping[str, Json]:
+    """What the run, or the process that served it, says of the state of its code."""
+    for each in (run.parent if run.relation == RELATION else None, run.id):
+        if each:
+            found = store.open(store.run(each)).notes(None).get(REVISION)
+            if isinstance(found, Mapping):
+                return found
+    return {}
+
+
+def _replayed(store_url: str | None, run: Run, options: Options, start: Start, tree: Tree | None) -> Report:
+    """Run the program, and read the report it leaves."""
     instructions = {
         "mode": "replay",
         "store": store_url,
@@ -66,8 +90,11 @@ def replay_run(
         "options": asdict(options),
         "entry": start.entry,
         "file": start.file,
+        "tree": None if tree is None else asdict(tree),
     }
     environment = environment_of(run, os.environ)
+    if tree is not None:
+        environment = tree.environment(environment)
     seed = run.entry.hash_seed or None
     with Boot(instructions, environment, hash_seed=seed, show_seed=bool(run.environment.get("hash_seed_set"))) as boot:
         status = _run(start.argv, boot, start.cwd, options)

@@ -239,7 +239,7 @@ class ReplayGate(Gate):
         if waited_us < due_us:
             return waits
         if waited_us > due_us + STUCK_US or not self.ring(head.tag.number):  # it has no handler now, or never runs it
-            self.unproven.append(head.number)
+            self.doubts.append(head.number)
             self._advance()
             if waits:
                 self.pump()

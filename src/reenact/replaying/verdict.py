@@ -34,6 +34,8 @@ def first_line(run: str, options: Options) -> str:
     """Mode, what is frozen, live calls allowed: said before the agent's code starts."""
     frozen = "everything recorded" if options.mode == "events" else FROZEN
     line = f"replay {tail(run)}  mode: {options.mode}  frozen: {frozen}  live calls allowed: 0"
+    if options.rev:
+        line += f"  code: {options.rev}"
     if options.through:
         line += f"  through: {', '.join(options.through)}"
     if options.order.startswith("shuffle"):

@@ -17,7 +17,8 @@ import asyncio
 import asyncio.base_events
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sized
+from contextvars import ContextVar
 from typing import Any
 
 from reenact.errors import Halt
@@ -25,6 +26,9 @@ from reenact.facts.order import Tag
 
 _get_running_loop = asyncio._get_running_loop
 
+
+near: ContextVar[Gate | None] = ContextVar("reenact_gate", default=None)
+"""The gate of the run that a context stems from, set where several runs share a loop."""
 
 SPARED_US = 10_000_000
 """The most that one delivery waits without its being counted: a machine that is too busy gives nobody the processor."""
@@ -84,6 +88,8 @@ class Gate(ABC):
         pokes: Make loops without a view of their queue look whether it is empty.
         attend: Tells the watch that something waits while others run.
         ring: Sends a signal to the main thread; False where nothing handles it (``seams.strands.signals``).
+        shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
+        posted: Callbacks of this run posted to loops that show no view of their queue.
     """
 
     virtual = False
@@ -95,6 +101,8 @@ class Gate(ABC):
         self.passes = 0
         self.loops: dict[Any, bool] = {}
         self.nested = 0
+        self.shared = False
+        self.posted = 0
         self._seen = (-1, 0)
         self._worked_us = 0
         self._spared_us = 0
@@ -310,7 +318,8 @@ class Gate(ABC):
             return self.take(tag)
         ready = getattr(loop, "_ready", None)
         with self.lock:
-            number = self._at_once(tag, lone=self.running == 1 and not self.nested and not (ready is None or ready))
+            rests = ready is not None and not self.has_ready(ready)
+            number = self._at_once(tag, lone=self.running == 1 and not self.nested and rests)
             if number is not None:
                 return number
         future = loop.create_future()
@@ -322,6 +331,14 @@ class Gate(ABC):
                 self.waiting.pop(tag, None)
             raise
         return self._taken(waiter)
+
+    def has_ready(self, ready: Sized) -> bool:
+        """Whether a loop's queue holds something of this run. What is another run's, or the server's own, may go
+        before or after: all that it can hand to this run waits for its turn here."""
+        if not self.shared or not ready:
+            return bool(ready)
+        queue: Any = ready
+        return any(handle._context.get(near) is self for handle in queue)
 
     def never(self, *, is_async: bool) -> Any:
         """Wait for something that was never handed over: until cancelled, or until the replay ends."""

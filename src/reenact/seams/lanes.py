@@ -325,6 +325,12 @@ def session_ended(fallback: Lane | None = None) -> None:
         _fallback = None
 
 
+def forget_fallback() -> None:
+    """Threads that nobody saw start belong to nobody from now on: a server has taken over."""
+    global _fallback
+    _fallback = None
+
+
 def _forked() -> None:
     """In a forked child nobody listens: the threads that would write its parent's run stayed with the parent."""
     global _sessions, _fallback

@@ -108,7 +108,7 @@ def _table(runs: Iterable[Run]) -> Iterator[str]:
         row = _row(
             tail(run.id),
             preview.ago(now - run.started_us),
-            run.agent or "-",
+            run.title,
             outcome(run),
             str(totals.events),
             str(totals.models),

@@ -132,7 +132,7 @@ def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View) ->
 
 def headline(run: Run, cost: Decimal | None = None) -> str:
     """A run in one line: id, agent, outcome, events, time, cost where it is known, lineage, labels."""
-    parts = [tail(run.id), run.agent + (f"@{run.version}" if run.version else "") if run.agent else "-", outcome(run)]
+    parts = [tail(run.id), run.title + (f"@{run.version}" if run.version else ""), outcome(run)]
     parts.append(f"{run.totals.events} events")
     if run.ended_us is not None:
         parts.append(preview.duration(run.ended_us - run.started_us))
