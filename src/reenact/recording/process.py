@@ -18,7 +18,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
 from reenact.recording.opening import Opened, Who, hash_seed, interpreter, new_run, status_of
 from reenact.recording.speech import Spoken
-from reenact.seams import lanes, logs, speech, stdio, wiring
+from reenact.seams import escapes, lanes, logs, speech, stdio, wiring
 from reenact.seams.boot.parent import Boot, choose_hash_seed
 from reenact.seams.files import file_digests
 from reenact.seams.processes import heirs
@@ -62,6 +62,7 @@ class RecordedProcess:
         heirs.appoint(self._heir)
         atexit.register(self.finish)
         _before_exit(self.finish)
+        escapes.before_exec(self._opened.session.flush)
 
     def _heir(self, argv: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:
         """The environment with which a Python program started by this one is a child run in the same store."""
@@ -98,6 +99,7 @@ class RecordedProcess:
 
     def _finish(self) -> None:
         heirs.appoint(None)
+        escapes.before_exec(None)
         self._spoken.end()
         stdio.flush()
         status, line = status_of(self._error)
