@@ -6,7 +6,7 @@ import _thread
 
 from reenact.facts.dialects import stateless_model_request
 from reenact.facts.policy import Policy
-from reenact.seams import clock, entropy, escapes, http, machine, processes, strands
+from reenact.seams import clock, entropy, escapes, http, machine, numpy_random, processes, strands
 from reenact.seams.http.exchange import stateless_tests
 
 _lock = _thread.allocate_lock()
@@ -25,6 +25,7 @@ def install() -> None:
     http.install()
     processes.install()
     escapes.install()
+    numpy_random.install()
     stateless_tests.append(stateless_model_request)
 
 
