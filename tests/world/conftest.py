@@ -59,6 +59,12 @@ class World:
         assert "verdict: same (exact)" in replayed.stderr
         assert replayed.stdout == recorded.stdout
 
+    def kept(self) -> bytes:
+        """Everything in the store, as it lies on the disk."""
+        place = self.folder.parent / "store.sqlite"
+        files = sorted(place.rglob("*")) if place.is_dir() else [place]
+        return b"".join(path.read_bytes() for path in files if path.is_file())
+
     def shown(self) -> str:
         """The whole story of the last run."""
         return self.reenact("show", "@", "--all").stdout

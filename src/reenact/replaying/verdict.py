@@ -12,7 +12,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.session import ReplaySession
 
-FROZEN = "http tools models processes clock random"
+FROZEN = "http tools models processes flags environment clock random"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import _thread
 
 from reenact.facts.dialects import stateless_model_request
 from reenact.facts.policy import Policy
-from reenact.seams import clock, entropy, escapes, http, machine, numpy_random, processes, strands
+from reenact.seams import clock, entropy, environment, escapes, flags, http, machine, numpy_random, processes, strands
 from reenact.seams.http.exchange import stateless_tests
 
 _lock = _thread.allocate_lock()
@@ -26,18 +26,21 @@ def install() -> None:
     processes.install()
     escapes.install()
     numpy_random.install()
+    flags.install()
     stateless_tests.append(stateless_model_request)
 
 
 def begin() -> None:
-    """A session begins: the clocks, the entropy and the machine's name follow it."""
+    """A session begins: the clocks, the entropy, the environment and the machine's name follow it."""
     clock.install()
     entropy.install()
     machine.install()
+    environment.install()
 
 
 def end() -> None:
     """A session ends; after the last one the clocks are the system's again."""
+    environment.remove()
     machine.remove()
     entropy.remove()
     clock.remove()

@@ -185,7 +185,10 @@ def _variables(scene: Scene) -> Item:
             "variables", Standing.MISSING, "the recorder of this run did not say", capture=("reenact record --",)
         )
     about = f"{len(names)} names, {len(values)} values; {len(secret)} credentials are placeholders in a replay"
-    return _item("variables", Standing.CAPTURED, about, {"names": names, "values": dict(values)})
+    read = sorted(source.partition("/")[2] for source in scene.ambient if source.startswith("env/"))
+    if read:
+        about += f"; {len(read)} were read: {_few(read)}"
+    return _item("variables", Standing.CAPTURED, about, {"names": names, "values": dict(values), "read": read})
 
 
 def _flags(scene: Scene) -> Iterator[Item]:
