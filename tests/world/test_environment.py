@@ -47,10 +47,11 @@ def test_reads_of_libraries_and_of_strands_count_too(world: World) -> None:
         thread = threading.Thread(target=lambda: print(lib.mode()))
         thread.start()
         thread.join()
+        print(asyncio.run(asyncio.to_thread(os.getenv, "AGENT_FLAVOUR")))
         """,
         AGENT_FLAVOUR="sweet",
     )
-    assert recorded.stdout == "[(0, 'sweet'), (1, 'sweet'), (2, 'sweet')]\nsweet\n"
+    assert recorded.stdout == "[(0, 'sweet'), (1, 'sweet'), (2, 'sweet')]\nsweet\nsweet\n"
     world.exact(recorded, AGENT_FLAVOUR="sour")
 
 

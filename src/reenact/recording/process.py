@@ -53,7 +53,7 @@ class RecordedProcess:
         """Listen to the main thread and to every thread nobody else listens to."""
         session = self._opened.session
         self._stack.enter_context(session.begin(fallback=True))
-        wiring.begin()
+        wiring.begin(self._opened.run)
         logs.begin_at(self._opened.run.started_us)
         for gap in stdio.install(session.printed):
             session.gap("standard stream", gap)
@@ -103,7 +103,7 @@ class RecordedProcess:
         self._spoken.end()
         stdio.flush()
         status, line = status_of(self._error)
-        wiring.end()
+        wiring.end(self._opened.run)
         lanes.session_ended()
         self._stack.close()
         files = file_digests(self._opened.run.entry.cwd, self._policy.files)

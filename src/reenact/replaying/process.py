@@ -68,7 +68,7 @@ class ReplayingProcess:
         """Answer the main thread and every thread nobody else answers."""
         wiring.install()
         self._stack.enter_context(self.session.begin(fallback=True))
-        wiring.begin()
+        wiring.begin(self.recording.run)
         logs.begin_at(self.recording.run.started_us)
         terminal = self.recording.run.environment.get("streams")
         stdio.install(self._printed, terminal=terminal)
@@ -127,7 +127,7 @@ class ReplayingProcess:
             self._finished = True
         self._speak_last()
         stdio.flush()
-        wiring.end()
+        wiring.end(self.recording.run)
         lanes.session_ended()
         self._stack.close()
         guard.disarm()

@@ -19,6 +19,7 @@ from typing import Any, Final
 from reenact.facts import texts
 from reenact.facts.variables import is_ours, is_secret
 from reenact.seams.ambient import answer
+from reenact.seams.callers import module_of, whose
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
 
@@ -56,12 +57,11 @@ def _is_read(frame: Any) -> bool:
     for _ in range(_DEPTH):
         if frame is None:
             return False
-        module = str(frame.f_globals.get("__name__", ""))
-        ways = _WAYS.get(module)
-        if ways is None:
-            top = module.partition(".")[0]
-            return top == "__main__" or not (top == "reenact" or top in sys.stdlib_module_names)
-        if frame.f_code.co_name not in ways:
+        module = module_of(frame)
+        kind = whose(module)
+        if kind in ("agent", "carrier"):
+            return True
+        if kind == "ours" or (kind == "library" and frame.f_code.co_name not in _WAYS.get(module, ())):
             return False
         frame = frame.f_back
     return False
@@ -113,7 +113,7 @@ def _iter(self: Any) -> Any:
     """``os._Environ.__iter__``: somebody walks over all of it."""
     if listening() is not None:
         frame: Any = sys._getframe(1)
-        while frame is not None and frame.f_globals.get("__name__") == _ABSTRACT:
+        while frame is not None and module_of(frame) == _ABSTRACT:
             frame = frame.f_back
         _walk.place = _NOWHERE if frame is None else (id(frame), frame.f_lasti)
     return _iterate(self)

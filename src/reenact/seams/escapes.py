@@ -16,12 +16,15 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from reenact.seams import patching
+from reenact.seams import file_reads, patching
 from reenact.seams.contacts import CONTACTS, native, ours, place_of, target_of
 from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import listening
 
 _LIBRARY = "ctypes.dlopen"
+_OPENING = "open"
+_BESIDE = frozenset({_LIBRARY, _OPENING})
+"""Audit events that are asked for beside contact."""
 _MOST_NAMED = 500
 """Places named in one run: a program that connects from ever new places must not fill its recording with them."""
 
@@ -49,12 +52,17 @@ def install() -> None:
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     """The audit hook: about 0.1 µs for what is no contact, and for contact while nobody listens."""
-    if event not in CONTACTS and event != _LIBRARY:
+    if event not in CONTACTS and event not in _BESIDE:
         return
     lane = listening()
-    if lane is None or lane.quiet or lane.gate.virtual:
+    if lane is None:
         return
     try:
+        if event == _OPENING:
+            file_reads.opened(lane, args, _asking())
+            return
+        if lane.quiet or (lane.gate.virtual and event != _LIBRARY):
+            return
         if event == _LIBRARY:
             named = _library(args)
         else:
@@ -66,6 +74,14 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     except Exception as fault:
         if lane.session.fault(fault):
             raise
+
+
+def _asking() -> Any:
+    """The frame that caused an audit event; None where the interpreter itself did, with no Python code below."""
+    try:
+        return sys._getframe(2)
+    except ValueError:
+        return None
 
 
 def _name(session: Any, what: str, place: str, target: str) -> None:

@@ -6,7 +6,21 @@ import _thread
 
 from reenact.facts.dialects import stateless_model_request
 from reenact.facts.policy import Policy
-from reenact.seams import clock, entropy, environment, escapes, flags, http, machine, numpy_random, processes, strands
+from reenact.facts.run import Run
+from reenact.seams import (
+    clock,
+    entropy,
+    environment,
+    escapes,
+    file_contents,
+    flags,
+    http,
+    listings,
+    machine,
+    numpy_random,
+    processes,
+    strands,
+)
 from reenact.seams.http.exchange import stateless_tests
 
 _lock = _thread.allocate_lock()
@@ -30,16 +44,22 @@ def install() -> None:
     stateless_tests.append(stateless_model_request)
 
 
-def begin() -> None:
-    """A session begins: the clocks, the entropy, the environment and the machine's name follow it."""
+def begin(run: Run) -> None:
+    """The session of a run begins: the clocks, the entropy, the environment and the machine's name follow it."""
     clock.install()
     entropy.install()
     machine.install()
     environment.install()
+    listings.install()
+    if run.capture.get("file_contents"):
+        file_contents.install()
 
 
-def end() -> None:
-    """A session ends; after the last one the clocks are the system's again."""
+def end(run: Run) -> None:
+    """The session of a run ends; after the last one the clocks are the system's again."""
+    if run.capture.get("file_contents"):
+        file_contents.remove()
+    listings.remove()
     environment.remove()
     machine.remove()
     entropy.remove()
