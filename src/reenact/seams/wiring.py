@@ -18,6 +18,7 @@ from reenact.seams import (
     listings,
     machine,
     numpy_random,
+    passwords,
     processes,
     strands,
 )
@@ -40,6 +41,7 @@ def install() -> None:
     processes.install()
     escapes.install()
     numpy_random.install()
+    passwords.install()
     flags.install()
     stateless_tests.append(stateless_model_request)
 
