@@ -128,6 +128,7 @@ class Opened:
                 "require": list(policy.require),
                 "same_values": same_values(os.environ, secrets),
                 "files": list(policy.files),
+                "file_contents": list(policy.file_contents),
                 "redact": dict(policy.redact),
                 "check_changes": policy.check_changes,
                 "output": "process" if run.entry.kind == "command" else "lanes",

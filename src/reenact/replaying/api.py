@@ -161,11 +161,11 @@ def _listening(session: ReplaySession) -> Iterator[Callable[[], Contact]]:
 
     try:
         with session.begin():
-            wiring.begin()
+            wiring.begin(session.run)
             try:
                 yield contact
             finally:
-                wiring.end()
+                wiring.end(session.run)
                 lanes.session_ended()
     finally:
         refused.extend(armed.refused)

@@ -1,34 +1,18 @@
 """The guard of a replaying process: connections and processes are refused by the audit hook, named and counted.
 
-An audit hook cannot be removed once added, so it asks a switch. It sees what Python code does; sockets that a C
-library opens by itself it does not see.
+An audit hook cannot be removed once added, so it asks a switch. It sees what Python code does; of the sockets that a C
+library opens by itself it learns only where a seam says so (``seams.contacts.native``).
 """
 
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from reenact.errors import Halt
 from reenact.seams import lanes
-from reenact.seams.processes.asking import probes
-
-_CONTACTS = {
-    "socket.connect": "connection",
-    "socket.sendto": "datagram",
-    "socket.sendmsg": "datagram",
-    "socket.getaddrinfo": "name look-up",
-    "socket.gethostbyname": "name look-up",
-    "subprocess.Popen": "process",
-    "os.system": "process",
-    "os.exec": "process",
-    "os.posix_spawn": "process",
-    "os.spawn": "process",
-    "os.startfile": "process",
-    "pty.spawn": "process",
-}
+from reenact.seams.contacts import CONTACTS, ours, place_of, target_of
 
 
 def _nothing() -> bool:
@@ -53,40 +37,17 @@ class Guard:
 
     def __call__(self, event: str, args: tuple[object, ...]) -> None:
         """The audit hook."""
-        if not self.armed or event not in _CONTACTS:
+        if not self.armed or event not in CONTACTS or ours(event, args):
             return
         if lanes.listening() is None and self.permits():
             return
-        target = _target(event, args)
-        if probes():
-            return
-        words = f"{_CONTACTS[event]} to {target}" if event.startswith("socket") else f"process {target}"
-        words += f" at {_place()}"
+        what, target = CONTACTS[event], target_of(event, args)
+        words = f"{what} {target}" if what == "process" else f"{what} to {target}"
+        words += f" at {place_of()}"
         self.refused.append(words)
         if lanes.listening() is not None and self.halt is not None:
             raise self.halt(words)
         raise PermissionError(f"refused while replaying: {words}")
-
-
-def _target(event: str, args: tuple[object, ...]) -> str:
-    """What is contacted, in words."""
-    if event == "socket.connect":
-        address = args[1]
-        if isinstance(address, (str, bytes)):
-            return repr(address)
-        return f"{address[0]}:{address[1]}" if isinstance(address, tuple) and len(address) >= 2 else repr(address)
-    if event.startswith("socket."):
-        return repr(args[0] if event in ("socket.getaddrinfo", "socket.gethostbyname") else args[-1])
-    return repr(args[0])
-
-
-def _place() -> str:
-    for frame in reversed(traceback.extract_stack(limit=40)):
-        name = frame.filename
-        if "site-packages" in name or name.startswith((sys.base_prefix, "<")) or "reenact" in name:
-            continue
-        return f"{name}:{frame.lineno}"
-    return "an unknown place"
 
 
 GUARD = Guard()

@@ -83,17 +83,26 @@ class ReplayGate(Gate):
         if self.keeping:
             self.granted.append(Delivery(len(self.granted), tag, self._now_us, proven))
         if head is None or head.tag != tag:
-            self.surplus += 1
-            self._beyond += 1
-            if self._beyond > ENDLESS and tag.kind == "t" and self.halted is None:
-                self._stopped()
-            return -1
+            return self._out_of_turn(tag, head)
         self._beyond = 0
         self._now_us = max(self._now_us, head.at_us)
         if not proven or not head.proven:
             self.doubts.append(head.number)
         self._advance()
         return head.number
+
+    def _out_of_turn(self, tag: Tag, head: Delivery | None) -> int:
+        """The number of a delivery that is not the next one: an answer found out of its place is passed over when its
+        own number comes; whatever else the recording does not have."""
+        number = self._number(tag) if head is not None and tag.kind == "e" and tag.number in self.loose else None
+        if head is None or number is None or number < head.number:
+            self.surplus += 1
+            self._beyond += 1
+            if self._beyond > ENDLESS and tag.kind == "t" and self.halted is None:
+                self._stopped()
+            return -1
+        self._early.add(tag)
+        return number
 
     def _advance(self) -> None:
         """Go on to the next number that has not been given out early."""

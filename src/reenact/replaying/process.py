@@ -91,7 +91,7 @@ class ReplayingProcess:
         process: ReplaySession = self._before or self.session
         self._stack.enter_context(process.begin(fallback=True))
         hosting.appoint(self._stage)
-        wiring.begin()
+        wiring.begin(self.recording.run)
         signals.hear(self.session.gate)
         logs.begin_at(clock_of(self.recording.run)[0])
         terminal = self.recording.run.environment.get("streams") or {}
@@ -174,7 +174,7 @@ class ReplayingProcess:
             self._finished = True
         self._speak_last()
         stdio.flush()
-        wiring.end()
+        wiring.end(self.recording.run)
         lanes.session_ended()
         self._stack.close()
         guard.disarm()

@@ -26,11 +26,13 @@ from reenact.facts.values import canonical
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
 from reenact.replaying.calls import FrozenCall, RerunCall, Unanswered
+from reenact.replaying.files_read import Files
 from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.tape import Tape
 from reenact.seams import lanes
+from reenact.seams.file_reads import NOTE as FILE
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.restating import restated
@@ -92,6 +94,7 @@ class ReplaySession:
         self._disordered: set[str] = set()
         self._passed: set[int] = set()
         self._chains: dict[str, Any] = {}
+        self._files = Files(recording)
         self.matches: list[tuple[int, str, int]] = []
         self.gate = self._make_gate()
         self.gate.give_up_us += 4 * ((self.run.ended_us or self.run.started_us) - self.run.started_us)
@@ -165,6 +168,8 @@ class ReplaySession:
         """Remarks of a seam about the replay itself; the agent's notes are in the recording already."""
         if key == "loop":
             self.tally.remarks[key] = str(value)
+        elif key.startswith(FILE):
+            self._files.now(key[len(FILE) :], value)
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """Compare the state of a step with the recorded one."""
@@ -262,8 +267,13 @@ class ReplaySession:
     def _observing(self) -> bool:
         return self.options.on_divergence == "observe"
 
+    def changed_files(self) -> list[str]:
+        """What there is to say of files that are not what the recorded run read."""
+        return self._files.changed()
+
     def _diverged(self, divergence: Divergence) -> Halt:
         """Keep it and stop the agent; when observing, keep it and go on."""
+        divergence.cause = "; ".join([*self._files.changed(), divergence.cause])
         halt = Halt(divergence.message)
         with self._lock:
             if self._observing or not self.divergences:

@@ -12,7 +12,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.session import ReplaySession
 
-FROZEN = "http tools models processes clock random"
+FROZEN = "http tools models processes flags environment clock random"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,7 @@ def conclude(
         digest_chain=session.digest_chain(),
         exit_code=_exit_code(contact, session, bool(every)),
         remarks=(
+            *session.changed_files(),
             *tally.remarks.values(),
             *(f"{what} ({count})" for what, count in tally.gaps.items()),
             *(f"ignore rule {name} applied {count} times" for name, count in session.rules.ignored.items()),
