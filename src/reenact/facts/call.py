@@ -34,7 +34,7 @@ class Kind(StrEnum):
     GAP = "gap"
 
 
-TRANSPORTS = frozenset({Kind.HTTP, Kind.PROCESS})
+TRANSPORTS = frozenset({Kind.HTTP, Kind.PROCESS, Kind.MCP})
 """Kinds below whose calls nothing is recorded, ordered or numbered: what performs them is no code of the agent's."""
 
 
@@ -91,6 +91,12 @@ class Call:
     ordinal: str | None = None
     source: str | None = None
     observed: bool = False
+
+
+def is_transport(call: Call) -> bool:
+    """Whether what performs a call is no code of the agent's. What an MCP server asks of its client is answered by
+    the agent itself, so that is not."""
+    return call.kind in TRANSPORTS and not call.observed
 
 
 @dataclass(frozen=True, slots=True)

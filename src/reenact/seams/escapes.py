@@ -1,4 +1,4 @@
-"""Names, in the run, what no seam answers yet: websocket connections, and MCP servers started over stdio.
+"""Names, in the run, what no seam answers yet: websocket connections.
 
 The call goes through untouched, in a recording and in a replay; the gap says that it did.
 """
@@ -16,17 +16,10 @@ def install() -> None:
     """Watch each client as soon as the program imports it; imports none of them itself. Idempotent."""
     patching.when_imported("websockets.sync.client", _watch_websockets)
     patching.when_imported("websockets.asyncio.client", _watch_websockets)
-    patching.when_imported("mcp.client.stdio", _watch_stdio_servers)
 
 
 def _watch_websockets(module: ModuleType) -> None:
     patching.replace(module.ClientConnection, "__init__", _naming("websocket", "a connection of websockets"))
-
-
-def _watch_stdio_servers(module: ModuleType) -> None:
-    name = "_create_platform_compatible_process"
-    if hasattr(module, name):
-        patching.replace(module, name, _naming("MCP server process", "a server over stdio"))
 
 
 def _naming(what: str, place: str) -> Any:
