@@ -99,6 +99,17 @@ def is_transport(call: Call) -> bool:
     return call.kind in TRANSPORTS and not call.observed
 
 
+_CALLED = ("tools/call", "call_tool")
+
+
+def calls_a_tool(call: Call) -> bool:
+    """Whether a call is one of a tool: a function marked as one, or a tool of an MCP server."""
+    if call.kind is not Kind.MCP:
+        return call.kind is Kind.TOOL
+    said = (call.head.get("method"), call.name)
+    return any(isinstance(word, str) and each in word for word in said for each in _CALLED)
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorFact:
     """An exception as data.
