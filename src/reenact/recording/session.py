@@ -20,7 +20,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
-from reenact.facts.call import Call, Json, Kind
+from reenact.facts.call import Call, Json, Kind, calls_a_tool
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.making import maker
 from reenact.facts.order import Delivery
@@ -186,7 +186,8 @@ class RecordingSession:
         if call.observed:
             self.observed[event] = lane.parent
         with self._lock:
-            self._counts[call.kind] = self._counts.get(call.kind, 0) + 1
+            kind = Kind.TOOL if calls_a_tool(call) else call.kind
+            self._counts[kind] = self._counts.get(kind, 0) + 1
         self.put(_issued(event, number, position, lane.parent, self.now_us(), call, **known))
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:

@@ -17,7 +17,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, ForkError, Halt, StoreError, UnreplayableRun
-from reenact.facts.call import TRANSPORTS, Call, EndKind, Failure, Fidelity, Json, Stream, Value
+from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Stream, Value, is_transport
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
@@ -143,7 +143,7 @@ class ReplaySession:
                 self._passed.add(found.nearest.number)
             return Unanswered(self, lane)
         event = found.event
-        if call.kind in TRANSPORTS:
+        if is_transport(call):
             return FrozenCall(self, lane, event)
         recorded_scope = self._recorded_scope(found) if event.lane in self._disordered else ""
         if call.observed or call.name in self.options.through:
@@ -358,7 +358,7 @@ class ReplaySession:
         event = found.event
         ordinal = 0
         for other in self.recording.events(lane=event.lane, name=event.name):
-            ordinal += other.call.kind not in TRANSPORTS
+            ordinal += not is_transport(other.call)
             if other.number == event.number:
                 break
         return Lane(event.lane, self, self.gate).scope_path(event.name, ordinal)

@@ -132,12 +132,6 @@ def _watch_websockets(module: ModuleType) -> None:
     )
 
 
-def _watch_stdio_servers(module: ModuleType) -> None:
-    name = "_create_platform_compatible_process"
-    if hasattr(module, name):
-        patching.replace(module, name, _naming("MCP server process", "a server over stdio"), answers=False)
-
-
 def _naming(what: str, place: str) -> Any:
     """A replacement that notes the gap and calls the original."""
 
@@ -160,7 +154,6 @@ def _naming(what: str, place: str) -> Any:
 _WATCHED: tuple[tuple[str, Callable[[ModuleType], None]], ...] = (
     ("websockets.sync.client", _watch_websockets),
     ("websockets.asyncio.client", _watch_websockets),
-    ("mcp.client.stdio", _watch_stdio_servers),
     ("curl_cffi.curl", _watch_curl),
     ("psycopg2", _watch_psycopg2),
 )

@@ -17,7 +17,7 @@ from reenact.seams.turns import rejoin_cancelled
 
 T = TypeVar("T")
 
-__all__ = ["across", "begin", "cross", "listening"]
+__all__ = ["across", "answered", "begin", "cross", "listening"]
 
 
 def begin(lane: Lane, describe: Callable[[], Call]) -> Crossing | None:
@@ -94,6 +94,23 @@ async def across(
     crossing = begin(lane, describe)
     if crossing is None:
         return await perform()
+    return await answered(lane, crossing, perform, seal, reveal)
+
+
+async def answered(
+    lane: Lane,
+    crossing: Crossing,
+    perform: Callable[[], Awaitable[T]],
+    seal: Callable[[T | None, BaseException | None], Value | Failure],
+    reveal: Callable[[Value | Failure], T],
+) -> T:
+    """The second half of ``across``, for a seam that must know its event before the call is performed.
+
+    Args:
+        lane: Who calls.
+        crossing: What ``begin`` gave.
+        perform, seal, reveal: As for ``cross``.
+    """
     if crossing.mode == "frozen":
         return reveal(await crossing.outcome())
     if crossing.mode == "live":

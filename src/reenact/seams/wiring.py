@@ -17,6 +17,7 @@ from reenact.seams import (
     http,
     listings,
     machine,
+    mcp,
     numpy_random,
     passwords,
     processes,
@@ -41,6 +42,7 @@ def install() -> None:
     http.install()
     processes.install()
     servers.install()
+    mcp.install()
     escapes.install()
     numpy_random.install()
     passwords.install()

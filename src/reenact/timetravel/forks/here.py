@@ -29,7 +29,7 @@ def fork_here(store: Store, parent: Run, plan: Plan, entry: Callable[..., Any]) 
     error: BaseException | None = None
     try:
         with session.begin():
-            wiring.begin()
+            wiring.begin(session.run)
             try:
                 _called(session, inspect.unwrap(entry))
             except KeyboardInterrupt:
@@ -37,7 +37,7 @@ def fork_here(store: Store, parent: Run, plan: Plan, entry: Callable[..., Any]) 
             except BaseException as raised:
                 error = raised
             finally:
-                wiring.end()
+                wiring.end(session.run)
                 lanes.session_ended()
     finally:
         contacts = tuple(armed.refused)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reenact.abc.store import Recording
 from reenact.errors import EventNotFound, ForkError
-from reenact.facts.call import TRANSPORTS
+from reenact.facts.call import is_transport
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 
@@ -15,7 +15,7 @@ def inside(recording: Recording, event: Event) -> Event | None:
     at = event
     while at.parent is not None:
         at = recording.event(at.parent)
-        if not at.call.observed or at.call.kind in TRANSPORTS:
+        if not at.call.observed or is_transport(at.call):
             found = at
     return found
 

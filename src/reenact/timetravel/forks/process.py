@@ -72,7 +72,7 @@ class ForkingProcess(replaying.ReplayingProcess):
             self._finished = True
         self._echo.end()
         stdio.flush()
-        wiring.end()
+        wiring.end(self.recording.run)
         lanes.session_ended()
         self._stack.close()
         guard.disarm()

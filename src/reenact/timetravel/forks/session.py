@@ -11,7 +11,7 @@ from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import EffectRefused, Halt
-from reenact.facts.call import TRANSPORTS, Call, Effect, Json, Kind
+from reenact.facts.call import Call, Effect, Json, Kind, is_transport
 from reenact.facts.dialects import is_model_request, recognise
 from reenact.facts.dialects.rewriting import NotRewritten, rewritten
 from reenact.facts.event import Event
@@ -211,7 +211,7 @@ class ForkSession(ReplaySession):
         self.gate.numbers[event.number] = number
         self.course.frozen += 1
         self._issued(lane, call, number, event)
-        if call.kind not in TRANSPORTS:
+        if not is_transport(call):
             self._frozen_scopes.add(lane.skip_scope(call.name))
         return TapedCall(self, lane, event, number)
 
@@ -227,7 +227,7 @@ class ForkSession(ReplaySession):
         """By the world."""
         place = found.answer or found.place
         number = self._number(None)
-        self.gate.sets_out(number, place.number if place is not None else None, transport=call.kind in TRANSPORTS)
+        self.gate.sets_out(number, place.number if place is not None else None, transport=is_transport(call))
         self.course.live += 1
         self.course.wrote |= call.effect is Effect.WRITE
         self._say(number, call, "live", found.why if found.answer is None else "asked anew")
