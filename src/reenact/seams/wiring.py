@@ -6,7 +6,7 @@ import _thread
 
 from reenact.facts.dialects import stateless_model_request
 from reenact.facts.policy import Policy
-from reenact.seams import clock, entropy, escapes, http, machine, processes, strands
+from reenact.seams import clock, entropy, escapes, http, machine, processes, rpc, strands
 from reenact.seams.http.exchange import stateless_tests
 
 _lock = _thread.allocate_lock()
@@ -23,6 +23,7 @@ def install() -> None:
         _installed = True
     strands.install()
     http.install()
+    rpc.install()
     processes.install()
     escapes.install()
     stateless_tests.append(stateless_model_request)
