@@ -21,6 +21,7 @@ from reenact.seams import (
     numpy_random,
     passwords,
     processes,
+    rpc,
     servers,
     strands,
 )
@@ -40,6 +41,7 @@ def install() -> None:
         _installed = True
     strands.install()
     http.install()
+    rpc.install()
     processes.install()
     servers.install()
     mcp.install()
