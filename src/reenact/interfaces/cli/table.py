@@ -46,13 +46,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("cat", _RECORD, "exact bytes of an event, or one field of it"),
     Entry("flag", _RECORD, "mark a run with a person's verdict"),
     Entry("tag", _RECORD, "label a run"),
-    Entry(
-        "timeline",
-        _RECORD,
-        "what was true when, and who made it so",
-        "timeline REF [--at EVENT] [--changed EVENT] [--last-set PATH] [--watch EXPR]: what was true when in a run, "
-        "and which event made it so.",
-    ),
+    Entry("timeline", _RECORD, "what was true when, and who made it so"),
     Entry(
         "view",
         _RECORD,
