@@ -70,13 +70,7 @@ COMMANDS: tuple[Entry, ...] = (
         "--live reads|all|model|none, --allow-write TOOL, --dry-run: a new run that shares a frozen prefix with its "
         "parent.",
     ),
-    Entry(
-        "diff",
-        _REPLAY,
-        "where two runs part, and how they differ",
-        "diff A B [C…] [--stat] [--state] [--text] [--json]: first difference, aligned events, state, answer, tools, "
-        "tokens, cost and time of runs.",
-    ),
+    Entry("diff", _REPLAY, "where two runs part, and how they differ"),
     Entry(
         "resend",
         _REPLAY,
