@@ -228,7 +228,7 @@ class _ChildBlock(Block):
             lane=self._inner.path,
             origin_us=root.origin_us,
             capture={"require": list(policy.require)} if policy.require else {},
-        )
+        ).kept_in(root.home)
         if self._put is not None:
             self._put(RunOpened(self.run))
 

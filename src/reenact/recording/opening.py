@@ -89,6 +89,10 @@ def hash_seed() -> str:
     return "" if seed == "random" else seed
 
 
+def _nothing() -> None:
+    """Nothing is to be released."""
+
+
 class Opened:
     """A recording under way: its session and what must be released when it ends.
 
@@ -97,7 +101,7 @@ class Opened:
         store: Where it is kept.
         policy: What may be kept and how.
         clock: Our own clock.
-        release: Lets go of the store when the recording has ended.
+        release: Lets go of the store when the recording has ended; None where it is not ours to let go.
         place: Private directory of the boot that began this process; empty without one.
         gate: What orders it, where that is not a gate of its own.
     """
@@ -108,7 +112,7 @@ class Opened:
         store: Store,
         policy: Policy,
         clock: Clock,
-        release: Callable[[], object] = lambda: None,
+        release: Callable[[], object] | None = None,
         *,
         place: str = "",
         gate: Numbering | None = None,
@@ -117,7 +121,7 @@ class Opened:
         secrets = surroundings["env_secret"]
         redactor = make_redactor(run.id, policy, known=Known(os.environ, secrets, fields=policy.redact))
         self._store = store
-        self._release = release
+        self._release = release or _nothing
         self._clock = clock
         run = replace(
             run,
@@ -144,6 +148,8 @@ class Opened:
                 **run.environment,
             },
         )
+        # A store that is let go may be closed before somebody asks for the run's timeline: its URL stays good.
+        run.kept_in(store if release is None else store.url)
         self.run = run
         wiring.install()
         log = store.begin(_cleaned(run, redactor))

@@ -6,7 +6,7 @@ For tests and throw-away runs. Nothing survives the process; otherwise it answer
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -15,6 +15,7 @@ from reenact.abc.sources import ENTROPY, Entropy
 from reenact.abc.store import Log
 from reenact.errors import StoreBusy, StoreError, UsageError
 from reenact.facts.call import End, Outcome, Stream, Value
+from reenact.facts.checkpoint import Snapshot
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.order import Delivery
@@ -140,7 +141,10 @@ class MemoryStore(Views):
         return closed and not run.lane and occurs(self._logs[run.id].words.text(), text)
 
     def _now(self, run: Run) -> Run:
-        """A run as it stands now."""
+        """A run as it stands now; it knows that it is kept here."""
+        return self._stands(run).kept_in(self)
+
+    def _stands(self, run: Run) -> Run:
         run = amended_run(run, self._amended.get(run.id))
         log = self.log_of(run)
         if run.status is not Status.RECORDING:
@@ -324,21 +328,25 @@ class MemoryRecording:
         *,
         lane: str | None = None,
         after: int = -1,
+        before: int | None = None,
         kinds: Iterable[str] = (),
         name: str | None = None,
         limit: int | None = None,
+        skip: int = 0,
+        backwards: bool = False,
     ) -> Iterator[Event]:
         """See ``abc.store.Recording``."""
         wanted = {str(each) for each in kinds}
         found = (
             call
-            for call in self._calls()
+            for call in (reversed(self._calls()) if backwards else self._calls())
             if call.issued.event > after
+            and (before is None or call.issued.event < before)
             and (lane is None or self._path(call.issued.lane) == lane)
             and (not wanted or call.issued.call.kind in wanted)
             and (name is None or call.issued.call.name == name)
         )
-        return (self._event(call) for call in islice(found, limit))
+        return (self._event(call) for call in islice(found, skip, None if limit is None else skip + limit))
 
     def count(self) -> int:
         """See ``abc.store.Recording``."""
@@ -423,6 +431,33 @@ class MemoryRecording:
             if isinstance(record, CheckpointTaken) and (record.event, record.phase) == (event, phase):
                 found = dict(record.slots)
         return found
+
+    def snapshots(
+        self,
+        *,
+        lanes: Collection[str] = (),
+        after: int = -1,
+        before: int | None = None,
+        unlike: tuple[str, str | None] | None = None,
+        backwards: bool = False,
+    ) -> Iterator[Snapshot]:
+        """See ``abc.store.Recording``."""
+        kept: dict[tuple[int, str], Snapshot] = {}
+        for record in self._log.records:
+            if isinstance(record, CheckpointTaken) and record.event in self._log.calls:
+                slots = {name: self._store.hasher.of(body).hex() if body else "" for name, body in record.slots.items()}
+                lane = self._path(self._log.calls[record.event].issued.lane)
+                kept[record.event, record.phase] = Snapshot(record.event, record.phase, lane, slots)
+        found = (kept[place] for place in sorted(kept, reverse=backwards))
+        return (
+            each
+            for each in found
+            if each.event > after
+            and (before is None or each.event < before)
+            and self._holds(each.lane)
+            and (not lanes or each.lane in lanes)
+            and (unlike is None or each.slots.get(unlike[0]) != unlike[1])
+        )
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
         """See ``abc.store.Recording``."""

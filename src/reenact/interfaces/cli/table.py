@@ -46,13 +46,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("cat", _RECORD, "exact bytes of an event, or one field of it"),
     Entry("flag", _RECORD, "mark a run with a person's verdict"),
     Entry("tag", _RECORD, "label a run"),
-    Entry(
-        "timeline",
-        _RECORD,
-        "what was true when, and who made it so",
-        "timeline REF [--at EVENT] [--changed EVENT] [--last-set PATH] [--watch EXPR]: what was true when in a run, "
-        "and which event made it so.",
-    ),
+    Entry("timeline", _RECORD, "what was true when, and who made it so"),
     Entry(
         "view",
         _RECORD,
@@ -68,13 +62,7 @@ COMMANDS: tuple[Entry, ...] = (
         "as a child run.",
     ),
     Entry("fork", _REPLAY, "run on from an event with one thing changed"),
-    Entry(
-        "diff",
-        _REPLAY,
-        "where two runs part, and how they differ",
-        "diff A B [C…] [--stat] [--state] [--text] [--json]: first difference, aligned events, state, answer, tools, "
-        "tokens, cost and time of runs.",
-    ),
+    Entry("diff", _REPLAY, "where two runs part, and how they differ"),
     Entry(
         "resend",
         _REPLAY,

@@ -54,6 +54,7 @@ def policy_of(parent: Run) -> Policy:
         files=tuple(capture.get("files") or ()),
         redact=capture.get("redact") or {},
         check_changes=bool(capture.get("check_changes", True)),
+        file_contents=tuple(capture.get("file_contents") or ()),
     )
 
 

@@ -157,5 +157,5 @@ def _tell(shell: Shell, report: ForkReport) -> None:
         for text in report.message.splitlines():
             shell.talk(f"reenact: {preview.safe(text)}")
     else:
-        shell.talk(f"reenact: next: reenact show {tail(report.run)}")
+        shell.talk(f"reenact: next: reenact diff {tail(report.parent)} {tail(report.run)}")
     shell.talk(f"reenact: {report.last_line}")
