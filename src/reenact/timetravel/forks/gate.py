@@ -177,6 +177,9 @@ class ForkGate(ReplayGate):
             head = self._next
             if head is None:
                 return self._after_order()
+            if head.tag.kind == "i":
+                self.attend(self)  # the watch sends the signal
+                return None
             waiter = self._at(head.tag)
             if waiter is None:
                 if not settled and not self._given_up:
