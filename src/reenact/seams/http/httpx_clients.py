@@ -19,7 +19,7 @@ from reenact.facts.call import Call, EndKind, Json, Stream
 from reenact.seams import patching
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
-from reenact.seams.lanes import Lane, listening
+from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.turns import rejoin, rejoin_cancelled
 
 TRIGGERS: tuple[str, ...] = ("httpx", "httpx2")
@@ -31,6 +31,42 @@ def patch(module: ModuleType) -> None:
     family = Family(module)
     for client, crossed in ((module.Client, _Crossed), (module.AsyncClient, _AsyncCrossed)):
         patching.replace(client, "_transport_for_url", _choosing(family, crossed))
+    for name in ("close", "__exit__"):
+        patching.replace(module.HTTPTransport, name, _closing)
+    for name in ("aclose", "__aexit__"):
+        patching.replace(module.AsyncHTTPTransport, name, _closing_async)
+
+
+def _closing(original: Any) -> Any:
+    """Closing connections is the transport's own doing: a replay has none, and what it logs is said for it."""
+
+    def close(self: Any, *failure: Any) -> Any:
+        lane = listening()
+        if lane is None:
+            return original(self, *failure)
+        with inside(lane.beneath()):
+            return original(self, *failure)
+
+    return close
+
+
+def _closing_async(original: Any) -> Any:
+    """``_closing`` for coroutines, which go on in their turn: closing a live connection takes turns of the loop."""
+
+    async def close(self: Any, *failure: Any) -> Any:
+        lane = listening()
+        if lane is None:
+            return await original(self, *failure)
+        try:
+            with inside(lane.beneath()):
+                result = await original(self, *failure)
+        except asyncio.CancelledError as error:
+            await rejoin_cancelled(error)
+            raise
+        await rejoin()
+        return result
+
+    return close
 
 
 def _choosing(family: Family, crossed: Callable[[Family, Lane, Any], Any]) -> Callable[[Any], Any]:
