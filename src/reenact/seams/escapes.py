@@ -108,10 +108,6 @@ def _watch_curl(module: ModuleType) -> None:
     patching.replace(module.Curl, "perform", _telling("curl_cffi"), answers=False)
 
 
-def _watch_psycopg2(module: ModuleType) -> None:
-    patching.replace(module, "connect", _telling("psycopg2"), answers=False)
-
-
 def _telling(library: str) -> Any:
     """A replacement that says what cannot be seen, and calls the original."""
 
@@ -162,5 +158,4 @@ _WATCHED: tuple[tuple[str, Callable[[ModuleType], None]], ...] = (
     ("websockets.asyncio.client", _watch_websockets),
     ("mcp.client.stdio", _watch_stdio_servers),
     ("curl_cffi.curl", _watch_curl),
-    ("psycopg2", _watch_psycopg2),
 )
