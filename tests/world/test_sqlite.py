@@ -124,7 +124,7 @@ def test_an_error_comes_with_the_row_it_belongs_to(shop: World) -> None:
     )
     bare = shop.run(sys.executable, "agent.py")
     recorded = shop.record()
-    assert recorded.stdout == bare.stdout and "(3,)" in bare.stdout and "exception" in bare.stdout
+    assert recorded.stdout == bare.stdout and "(1,)" in bare.stdout and "exception" in bare.stdout
     shop.exact(recorded)
 
 
