@@ -28,7 +28,17 @@ def test_reads_are_answered_with_what_they_gave_then(world: World) -> None:
         "gold gold None else\nTrue\ngold-$NOT_SET b'gold'\n'NOT_SET'\nset here set here False"
     )
     world.exact(recorded)
-    world.exact(recorded, TIER="silver", NOT_SET="set now")
+    world.exact(recorded, TIER="silver")
+
+
+def test_a_variable_that_was_not_set_may_be_set_to_try_something_and_is_named(world: World) -> None:
+    world.record('import os\nprint(os.environ.get("VERSION_OF_PARSER", "v1"))\n')
+    replayed = world.replay(VERSION_OF_PARSER="v2")
+    assert (replayed.returncode, replayed.stdout) == (1, "v2\n")
+    assert (
+        "the variable VERSION_OF_PARSER, which was not set when it was recorded, is used as it is now"
+        in replayed.stderr
+    )
 
 
 def test_reads_of_libraries_and_of_strands_count_too(world: World) -> None:

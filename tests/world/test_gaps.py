@@ -166,11 +166,12 @@ def test_native_libraries_are_named_and_declared_as_not_visible(world: World) ->
 
 
 def test_a_client_in_c_is_named_and_refused(world: World) -> None:
-    world.write("def connect(*args, **kwargs):\n    print('connected')\n", "psycopg2.py")
-    world.record("import psycopg2\npsycopg2.connect('host=db.example dbname=shop')\n")
-    assert "gap  native connection at agent.py:2 (psycopg2), 1 times" in world.shown()
+    world.write("", "curl_cffi/__init__.py")
+    world.write("class Curl:\n    def perform(self):\n        print('connected')\n", "curl_cffi/curl.py")
+    world.record("from curl_cffi.curl import Curl\nCurl().perform()\n")
+    assert "gap  native connection at agent.py:2 (curl_cffi), 1 times" in world.shown()
     replayed = world.replay()
-    assert replayed.returncode == 5 and "native connection to psycopg2 at agent.py:2" in replayed.stderr
+    assert replayed.returncode == 5 and "native connection to curl_cffi at agent.py:2" in replayed.stderr
     assert "connected" not in replayed.stdout
 
 

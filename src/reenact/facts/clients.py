@@ -78,10 +78,9 @@ CLIENTS: Mapping[str, Client] = {
     **_alone("socket", "socketserver", "paramiko", "asyncssh", "telnetlib", "ftplib", "smtplib", "imaplib", "poplib"),
     **_native("playwright", "pyppeteer", "docker", "ray", "celery"),
     # databases and queues
-    **_alone(
-        "sqlite3", "aiosqlite", "psycopg", "asyncpg", "pymysql", "aiomysql", "pg8000", "pymongo", "motor", "redis"
-    ),
+    **_alone("sqlite3", "psycopg", "asyncpg", "pymysql", "aiomysql", "pg8000", "pymongo", "motor", "redis"),
     **_alone("kafka", "aiokafka", "pika", "aio_pika", "nats", "ldap3", "cassandra", "neo4j", "clickhouse_driver"),
+    **_over(("sqlite3",), "aiosqlite"),
     **_native("psycopg2", "duckdb", "pyodbc", "cx_Oracle", "oracledb", "MySQLdb", "confluent_kafka", "zmq", "lancedb"),
     # C libraries with sockets of their own
     **_native("pycurl", "curl_cffi", "primp", "tls_client", "pywebpush", "ibm_db"),

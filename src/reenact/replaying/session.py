@@ -32,6 +32,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.tape import Tape
 from reenact.seams import lanes
+from reenact.seams.environment import NOTE as VARIABLE
 from reenact.seams.file_reads import NOTE as FILE
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
@@ -55,6 +56,7 @@ class Tally:
     unread: list[int] = field(default_factory=list)
     gaps: dict[str, int] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
+    set_now: dict[str, str] = field(default_factory=dict)
 
 
 def _nothing() -> None:
@@ -170,6 +172,11 @@ class ReplaySession:
             self.tally.remarks[key] = str(value)
         elif key.startswith(FILE):
             self._files.now(key[len(FILE) :], value)
+        elif key.startswith(VARIABLE):
+            name = key[len(VARIABLE) :]
+            self.tally.set_now[name] = (
+                f"the variable {name}, which was not set when it was recorded, is used as it is now"
+            )
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """Compare the state of a step with the recorded one."""
@@ -267,13 +274,13 @@ class ReplaySession:
     def _observing(self) -> bool:
         return self.options.on_divergence == "observe"
 
-    def changed_files(self) -> list[str]:
-        """What there is to say of files that are not what the recorded run read."""
-        return self._files.changed()
+    def changed_inputs(self) -> list[str]:
+        """What there is to say of files and variables that are not what the recorded run read."""
+        return [*self._files.changed(), *self.tally.set_now.values()]
 
     def _diverged(self, divergence: Divergence) -> Halt:
         """Keep it and stop the agent; when observing, keep it and go on."""
-        divergence.cause = "; ".join([*self._files.changed(), divergence.cause])
+        divergence.cause = "; ".join([*self.changed_inputs(), divergence.cause])
         halt = Halt(divergence.message)
         with self._lock:
             if self._observing or not self.divergences:

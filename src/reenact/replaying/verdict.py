@@ -98,7 +98,7 @@ def conclude(
         digest_chain=session.digest_chain(),
         exit_code=_exit_code(contact, session, bool(every)),
         remarks=(
-            *session.changed_files(),
+            *session.changed_inputs(),
             *tally.remarks.values(),
             *(f"{what} ({count})" for what, count in tally.gaps.items()),
             *(f"ignore rule {name} applied {count} times" for name, count in session.rules.ignored.items()),

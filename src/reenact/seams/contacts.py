@@ -11,11 +11,16 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
+from reenact.seams import places
+from reenact.seams.callers import module_of, whose
 from reenact.seams.http.source import calling_line
 from reenact.seams.processes.asking import command_of, name_of, probes
 
 NATIVE: Final = "reenact.native"
 """Our own audit event: contact that a C library makes by itself. Arguments: the library, and what it reaches."""
+
+DATABASE: Final = "reenact.database"
+"""The same for a database: its driver, and the database."""
 
 CONTACTS: Final[Mapping[str, str]] = {
     "socket.connect": "connection",
@@ -35,7 +40,9 @@ CONTACTS: Final[Mapping[str, str]] = {
     "os.forkpty": "process",
     "pty.spawn": "process",
     "_winapi.CreateProcess": "process",
+    "sqlite3.connect": "database",
     NATIVE: "native connection",
+    DATABASE: "database",
 }
 """Audit event to what it is called."""
 
@@ -53,11 +60,22 @@ def native(library: str, target: str = "") -> None:
     sys.audit(NATIVE, library, target)
 
 
+def database(driver: str, name: str) -> None:
+    """Say that a driver is about to connect to a database: named in a recording, refused in a replay.
+
+    Raises:
+        Halt: The calling strand is being replayed.
+    """
+    sys.audit(DATABASE, driver, name)
+
+
 def ours(event: str, args: tuple[Any, ...]) -> bool:
     """Whether what looks like contact is none of the agent's: the standard library looking at its own machine, a pair
     of sockets of one process, a look-up of what is an address already, a datagram along a connection that was named."""
     if event in _LOOK_UPS and _is_address(args[0]):
         return True
+    if event == "sqlite3.connect":
+        return in_memory(args[0]) or whose(module_of(sys._getframe(2))) == "ours"
     if event == "socket.sendmsg" and (not args or args[-1] is None):
         return True
     if event == "socket.connect" and sys._getframe(2).f_code.co_name in _PAIRS:
@@ -67,10 +85,12 @@ def ours(event: str, args: tuple[Any, ...]) -> bool:
 
 def target_of(event: str, args: tuple[Any, ...]) -> str:
     """What is contacted, in words: an address, a host, the name of a program and never its arguments."""
-    if event == NATIVE:
+    if event in (NATIVE, DATABASE):
         return " to ".join(str(part) for part in args if part)
     if event in _WITHOUT_A_COMMAND:
         return "a copy of this process"
+    if event == "sqlite3.connect":
+        return os.path.basename(places.text_of(args[0]) or "")
     if event.startswith("socket."):
         return _host(args[0]) if event in _LOOK_UPS else _address(args[-1])
     second = event == "os.spawn" or args[0] is None or (event == "subprocess.Popen" and args[1] is not None)
@@ -97,6 +117,12 @@ def _is_address(host: Any) -> bool:
     """Whether a host is written as a number, or is this machine's own wildcard: nobody is asked for it."""
     text = _host(host) if host else ""
     return not text or ":" in text or text.replace(".", "").isdecimal()
+
+
+def in_memory(database: Any) -> bool:
+    """Whether a database of SQLite lives in memory, or in a file that has no name."""
+    text = places.text_of(database)
+    return text is not None and (text in ("", ":memory:") or text.startswith("file::memory:") or "mode=memory" in text)
 
 
 def _host(host: Any) -> str:

@@ -1,8 +1,9 @@
 """The environment: each variable that the agent or a library of its reads is an ambient read, by name and value.
 
 What ``os.environ`` gives, and with it ``os.getenv`` and ``expandvars``, is noted for the lane that asks; the write gate
-takes credentials out. A replay answers with what was read then, also where it was not set. A variable that is named
-like a credential is kept by name alone: what it holds now, or a placeholder, stands in for it.
+takes credentials out. A replay answers with what was read then. A variable that is named like a credential is kept by
+name alone: what it holds now, or a placeholder, stands in for it. One that was not set then and is set now was set to
+try something (another version of the code): the replay uses it, and says so.
 
 The standard library reads the real environment, and so does whoever walks over all of it (``dict(os.environ)``), which
 keeps out of the recording what nobody asked for.
@@ -23,7 +24,10 @@ from reenact.seams.callers import module_of, whose
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
 
-__all__ = ["install", "remove"]
+__all__ = ["NOTE", "install", "remove"]
+
+NOTE: Final = "variable."
+"""What the name of a note begins with that a replay makes of a variable which was not set when it was recorded."""
 
 _Environ: Any = type(os.environ)
 _get = _Environ.__getitem__
@@ -93,6 +97,9 @@ def _seen(lane: Lane, environ: Any, key: Any, name: str) -> Any:
     told = texts.absent() if real is None else texts.known("" if is_secret(name) else os.fsdecode(real))
     seen = answer(lane, f"env/{name}", told)
     if lane.gate.virtual:
+        if seen == texts.ABSENT and real is not None:
+            lane.session.note(lane, NOTE + name, True)
+            return real
         real = _recorded(seen, real, secret=is_secret(name), as_bytes=isinstance(key, bytes))
     if real is None:
         raise KeyError(key) from None
@@ -101,7 +108,7 @@ def _seen(lane: Lane, environ: Any, key: Any, name: str) -> Any:
 
 def _recorded(seen: bytes, real: Any, *, secret: bool, as_bytes: bool) -> Any:
     """What a replay gives: what was read; of a credential what is there now, if it was there then."""
-    if seen == texts.UNKNOWN or (real is not None and (seen[:1] == texts.ERASED or (secret and seen != texts.ABSENT))):
+    if seen == texts.UNKNOWN or (real is not None and (secret or seen[:1] == texts.ERASED)):
         return real
     if seen == texts.ABSENT:
         return None

@@ -108,10 +108,6 @@ def _watch_curl(module: ModuleType) -> None:
     patching.replace(module.Curl, "perform", _telling("curl_cffi"), answers=False)
 
 
-def _watch_psycopg2(module: ModuleType) -> None:
-    patching.replace(module, "connect", _telling("psycopg2"), answers=False)
-
-
 def _telling(library: str) -> Any:
     """A replacement that says what cannot be seen, and calls the original."""
 
@@ -155,5 +151,4 @@ _WATCHED: tuple[tuple[str, Callable[[ModuleType], None]], ...] = (
     ("websockets.sync.client", _watch_websockets),
     ("websockets.asyncio.client", _watch_websockets),
     ("curl_cffi.curl", _watch_curl),
-    ("psycopg2", _watch_psycopg2),
 )

@@ -9,6 +9,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.seams import (
     clock,
+    databases,
     entropy,
     environment,
     escapes,
@@ -48,6 +49,7 @@ def install() -> None:
     escapes.install()
     numpy_random.install()
     passwords.install()
+    databases.install()
     flags.install()
     stateless_tests.append(stateless_model_request)
 
