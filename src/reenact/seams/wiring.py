@@ -6,7 +6,7 @@ import _thread
 
 from reenact.facts.dialects import stateless_model_request
 from reenact.facts.policy import Policy
-from reenact.seams import clock, entropy, escapes, http, machine, mcp, processes, strands
+from reenact.seams import clock, entropy, http, machine, mcp, processes, strands, websockets
 from reenact.seams.http.exchange import stateless_tests
 
 _lock = _thread.allocate_lock()
@@ -25,7 +25,7 @@ def install() -> None:
     http.install()
     processes.install()
     mcp.install()
-    escapes.install()
+    websockets.install()
     stateless_tests.append(stateless_model_request)
 
 
