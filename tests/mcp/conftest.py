@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +73,16 @@ if __name__ == "__main__":
     if how == "stdio":
         server.run("stdio")
     else:
-        server.run(how, host="127.0.0.1", port=int(sys.argv[2]))
+        import socket, threading, uvicorn
+        app = server.streamable_http_app() if how == "http" else server.sse_app()
+        listener = socket.create_server(("127.0.0.1", 0))
+        print(listener.getsockname()[1], flush=True)
+        running = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1))
+        def until_our_starter_has_gone():
+            sys.stdin.read()
+            running.should_exit = True
+        threading.Thread(target=until_our_starter_has_gone, daemon=True).start()
+        running.run(sockets=[listener])
 '''
 
 
@@ -108,6 +119,20 @@ class Agent:
     def replay(self, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Replay the last run."""
         return self.run("replay", "@", *options, **environment)
+
+    @contextmanager
+    def serving(self, how: str) -> Iterator[str]:
+        """The server behind an address of its own: ``http`` or ``sse``."""
+        command = (sys.executable, "server.py", how)
+        with subprocess.Popen(
+            command, cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as server:
+            assert server.stdin is not None and server.stdout is not None
+            port = server.stdout.readline().strip()
+            assert port
+            yield f"http://127.0.0.1:{port}/{'mcp' if how == 'http' else 'sse'}"
+            server.stdin.close()
+            server.wait(20)
 
     @property
     def marks(self) -> list[str]:

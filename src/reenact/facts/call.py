@@ -22,6 +22,7 @@ class Kind(StrEnum):
     RETRIEVAL = "retrieval"
     HTTP = "http"
     MCP = "mcp"
+    WEBSOCKET = "websocket"
     PROCESS = "process"
     HUMAN = "human"
     FILE = "file"
@@ -34,7 +35,7 @@ class Kind(StrEnum):
     GAP = "gap"
 
 
-TRANSPORTS = frozenset({Kind.HTTP, Kind.PROCESS, Kind.MCP})
+TRANSPORTS = frozenset({Kind.HTTP, Kind.PROCESS, Kind.MCP, Kind.WEBSOCKET})
 """Kinds below whose calls nothing is recorded, ordered or numbered: what performs them is no code of the agent's."""
 
 

@@ -25,6 +25,7 @@ from reenact.seams import (
     rpc,
     servers,
     strands,
+    websockets,
 )
 from reenact.seams.http.exchange import stateless_tests
 
@@ -51,6 +52,7 @@ def install() -> None:
     passwords.install()
     databases.install()
     flags.install()
+    websockets.install()
     stateless_tests.append(stateless_model_request)
 
 

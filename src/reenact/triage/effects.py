@@ -14,7 +14,7 @@ from reenact.triage.scene import ModelCall, Scene, label_of
 
 _WORLD = (
     *(Kind.TOOL, Kind.RETRIEVAL, Kind.MCP, Kind.PROCESS, Kind.HUMAN, Kind.FILE, Kind.DB, Kind.FLAG, Kind.ENV),
-    Kind.HTTP,
+    *(Kind.WEBSOCKET, Kind.HTTP),
 )
 _NAMES: Mapping[Kind, str] = {
     Kind.TOOL: "tool_calls",
@@ -26,6 +26,7 @@ _NAMES: Mapping[Kind, str] = {
     Kind.DB: "databases",
     Kind.FLAG: "flag_evaluations",
     Kind.ENV: "environment_reads",
+    Kind.WEBSOCKET: "websockets",
     Kind.HTTP: "exchanges",
 }
 _FEW = 4

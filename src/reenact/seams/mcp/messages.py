@@ -65,6 +65,16 @@ def connection(name: str, transport: str, effect: Effect, place: Json) -> Call:
     return _call(f"connect {name}", effect, {"transport": transport}, place)
 
 
+def about_line(what: str, of: int) -> Call:
+    """What becomes of a connection.
+
+    Args:
+        what: ``lost``, ``failure`` or ``disconnect``.
+        of: The event it was opened with.
+    """
+    return _call(what, Effect.READ, {"of": of}, None)
+
+
 def _call(name: str, effect: Effect, head: Mapping[str, Json], asked: Json) -> Call:
     body = _body(asked)
     return Call(Kind.MCP, name, effect, RULE, head, body, _MEDIA if body else "")

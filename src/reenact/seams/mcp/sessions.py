@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from reenact.seams.lanes import Lane, listening
-from reenact.seams.mcp import messages
+from reenact.seams.mcp import lines, messages
 from reenact.seams.mcp.inbox import Inbox, Item, Progress, Starting, item_revealed, item_sealed
 from reenact.seams.patching import replace
 from reenact.seams.switchboard import across, answered, begin
@@ -144,6 +144,7 @@ class Dispatching:
         try:
             result: dict[str, Any] = await self._real.send_raw_request(method, params, opts)
         except Exception:
+            await lines.settled(self._real)
             if inbox is not None:
                 await inbox.drained()
             raise
@@ -158,8 +159,9 @@ class Dispatching:
             await self._real.notify(method, params, opts)
             return
         describe = functools.partial(messages.request, method, params, self._of, self._server, self._reads)
-        perform = functools.partial(self._real.notify, method, params, opts)
-        await across(lane, describe, perform, messages.sealed, messages.revealed)
+        await across(
+            lane, describe, lambda: self._real.notify(method, params, opts), messages.sealed, messages.revealed
+        )
 
     # --- what the server begins --------------------------------------------------------------------------------
 
@@ -203,6 +205,7 @@ class Dispatching:
             else:
                 inbox.started.set_exception(error)
         else:
+            await lines.settled(self._real)
             inbox.put(Item("closed"))
 
 

@@ -1,92 +1,31 @@
-"""MCP transports: connecting is one call; below it the real transport runs unrecorded, or, in a replay, nothing.
+"""MCP transports: how each is opened, and what the agent gets in a replay, where none is.
 
-In a replay the agent gets streams that nobody feeds, inside a task group as the real ones are, so that what its code
-raises comes out wrapped in the same way.
+In a replay the agent gets streams that nobody feeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import ModuleType
 from typing import Any
 
 from reenact.facts.call import Call, Effect, Json
-from reenact.seams import lanes
 from reenact.seams.http.exchange import place_of
-from reenact.seams.lanes import Lane, listening
 from reenact.seams.mcp import messages
+from reenact.seams.mcp.lines import connected
 from reenact.seams.patching import replace
 from reenact.seams.processes import asking
 from reenact.seams.rebinding import Rebinding
-from reenact.seams.switchboard import answered, begin
-from reenact.seams.turns import rejoin
-
-Open = Callable[[], AbstractAsyncContextManager[Any]]
 
 
-@contextmanager
-def below(lane: Lane) -> Iterator[None]:
-    """A block of a transport's own work, in a strand of the agent's."""
-    with lanes.inside(Lane(lane.path, lane.session, lane.gate, parent=lane.parent, below=True)):
-        yield
-
-
-@asynccontextmanager
-async def connected(describe: Callable[[], Call], real: Open, pretended: Open) -> AsyncIterator[Any]:
-    """A transport, as one crossing.
-
-    Args:
-        describe: The call.
-        real: Opens it.
-        pretended: What stands for it in a replay.
-    """
-    lane = listening()
-    crossing = begin(lane, describe) if lane is not None else None
-    if lane is None or crossing is None or crossing.mode == "rerun":
-        async with real() as streams:
-            yield streams
-        return
-    if crossing.mode == "frozen":
-        messages.revealed(await crossing.outcome())
-        transport = pretended()
-        streams = await transport.__aenter__()
-    else:
-        transport = real()
-        streams = await answered(lane, crossing, transport.__aenter__, messages.nothing_sealed, _unused)
-    try:
-        yield streams
-    except BaseException as error:
-        if not await _left(lane, transport, error):
-            raise
-    else:
-        await _left(lane, transport, None)
-
-
-async def _left(lane: Lane, transport: AbstractAsyncContextManager[Any], error: BaseException | None) -> bool:
-    """Leave a transport; takes a turn, because a live one takes time for it. Whether it swallowed the exception."""
-    try:
-        with below(lane):
-            if error is None:
-                return bool(await transport.__aexit__(None, None, None))
-            return bool(await transport.__aexit__(type(error), error, error.__traceback__))
-    finally:
-        await rejoin()
-
-
-def _unused(_outcome: object) -> Any:
-    raise TypeError("a live crossing has no recorded outcome")
-
-
-def _streams(anyio: Any) -> Open:
+def _streams(anyio: Any) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
     """A pair of streams that nobody feeds or reads."""
 
-    @asynccontextmanager
-    async def pretended() -> AsyncIterator[Any]:
+    def pretended() -> tuple[Any, tuple[Any, ...]]:
         into, read = anyio.create_memory_object_stream(0)
         write, out = anyio.create_memory_object_stream(0)
-        async with into, read, write, out, anyio.create_task_group():
-            yield read, write
+        return (read, write), (into, read, write, out)
 
     return pretended
 
@@ -99,10 +38,13 @@ def _hook(module: ModuleType, name: str, describe: Callable[..., Call]) -> None:
 
     def make(function: Any) -> Any:
         def opening(*args: Any, **options: Any) -> Any:
+            anyio = module.anyio
             return connected(
+                anyio,
                 lambda: describe(*args, **options),
                 lambda: function(*args, **options),
-                _streams(module.anyio),
+                _streams(anyio),
+                getattr(module, "create_mcp_http_client", object),
             )
 
         return opening
@@ -134,7 +76,8 @@ def patch_memory(module: ModuleType) -> None:
 
     def make(original: Any) -> Any:
         def _connect(self: Any) -> Any:
-            return connected(lambda: _memory(self._server), lambda: original(self), _streams(module.anyio))
+            anyio = module.anyio
+            return connected(anyio, lambda: _memory(self._server), lambda: original(self), _streams(anyio))
 
         return _connect
 
@@ -155,12 +98,7 @@ def patch_inprocess(module: ModuleType) -> None:
                     async with AsyncExitStack() as inner:
                         yield await real(inner, *how)
 
-                @asynccontextmanager
-                async def pretended() -> AsyncIterator[Any]:
-                    async with anyio.create_task_group():
-                        yield Unconnected()
-
-                whole = connected(lambda: _memory(server), opened, pretended)
+                whole = connected(anyio, lambda: _memory(server), opened, lambda: (Unconnected(), ()))
                 return await exit_stack.enter_async_context(whole)
 
             return connect

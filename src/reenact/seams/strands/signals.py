@@ -2,7 +2,7 @@
 
 A signal reaches the main thread wherever it is: in a sleep, in a wait for a lock, in a loop with nothing to do, in the
 middle of a computation. While recording, the moment at which the program's handler is about to run is noted as a
-delivery. In a replay it is the gate that sends the signal, really, when that delivery is the next: the main thread is
+delivery. In a replay it is the gate that sends the signal, really, when its turn has come: the main thread is
 interrupted where it waits, the program's own handler runs, and whatever it raises is raised there. What the program
 sends to itself, and its alarms, do not fire on their own then.
 
