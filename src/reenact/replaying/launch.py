@@ -53,6 +53,7 @@ def replay_run(
         )
     with open_store(store_url) as store:
         run = store.run(run_id)
+        keep = folder_of(store.url)
         announce(first_line(run.id, options))
         if options.mode == "events":
             return player.walk(store.open(run), options)
@@ -64,6 +65,8 @@ def replay_run(
         "options": asdict(options),
         "entry": start.entry,
         "file": start.file,
+        "root": project_of(store_url),
+        "keep": [keep] if keep else [],
     }
     environment = environment_of(run, os.environ)
     seed = run.entry.hash_seed or None
@@ -112,6 +115,14 @@ def _concluded(run: Run, boot: Boot, status: int) -> Report:
         )
         report = report.with_last_line(last_line(report))
     return report
+
+
+def folder_of(store_url: str) -> str:
+    """The folder a store writes in; empty for one that has none."""
+    scheme, colon, rest = store_url.partition("://")
+    if not colon:
+        return "" if scheme.startswith("memory:") else os.path.abspath(scheme)
+    return os.path.dirname(os.path.abspath(rest[1:])) if scheme == "sqlite" else ""
 
 
 def project_of(store_url: str | None) -> str:

@@ -19,6 +19,7 @@ from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
 from reenact.facts.ids import tail
 from reenact.replaying import guard
+from reenact.replaying.isolation import Isolation, folders_of, isolate
 from reenact.replaying.opening import known_values, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference
@@ -30,7 +31,7 @@ from reenact.seams import lanes, logs, speech, stdio, stdout, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
 
-ENFORCEMENT = ("audit hook (connections, processes)", "own process", "files not isolated")
+ENFORCEMENT = ("audit hook (connections, processes)", "own process")
 GRACE_S = 3.0
 """How long an agent may go on after the replay has stopped, before its process is ended."""
 
@@ -47,6 +48,7 @@ class ReplayingProcess:
         self.instructions = instructions
         self._pid = os.getpid()
         self._place = Path(instructions["place"])
+        self._isolation = _isolated(instructions)
         asked = instructions["options"]
         fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in asked.items()}
         self.options = Options(**fields)
@@ -143,7 +145,7 @@ class ReplayingProcess:
                 remarks = self._by_lanes.remarks
             declared = run.capture.get("files") or ()
             differences.extend(files(run.files, file_digests(run.entry.cwd, declared)))
-        contact = Contact(tuple(self._guard.refused), 0, ENFORCEMENT)
+        contact = Contact(tuple(self._guard.refused), 0, (*ENFORCEMENT, *self._isolation.words()))
         report = conclude(self.session, differences, contact, self.options)
         forgiven = tuple(output.forgiven for output in self._outputs if output.forgiven)
         report = replace(report, output=self.output, remarks=(*report.remarks, *forgiven, *remarks))
@@ -155,6 +157,14 @@ class ReplayingProcess:
         temporary.write_text(json.dumps(report.to_json(), default=str), encoding="utf-8")
         temporary.replace(path)
         self._store.close()
+
+
+def _isolated(instructions: dict[str, Any]) -> Isolation:
+    """This process without a network, its files behind scratch, as far as the system permits. Before any is opened."""
+    scratch = Path(instructions["place"]) / "scratch"
+    scratch.mkdir(mode=0o700)
+    folders = folders_of(os.getcwd(), instructions.get("root") or "", os.environ)
+    return isolate(folders, [*instructions.get("keep", ()), instructions["place"]], str(scratch))
 
 
 def _quiet_halts() -> None:
