@@ -26,7 +26,6 @@ from reenact.seams import lanes, stdout, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
 
-
 _IN_PROCESS = Isolation(no_network="the caller's process", no_files="the caller's process")
 
 
