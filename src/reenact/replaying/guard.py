@@ -1,7 +1,7 @@
 """The guard of a replaying process: connections and processes are refused by the audit hook, named and counted.
 
-An audit hook cannot be removed once added, so it asks a switch. It sees what Python code does; sockets that a C
-library opens by itself it does not see.
+An audit hook cannot be removed once added, so it asks a switch. It sees what Python code does, and which functions it
+asks a C library for; sockets that such a library opens by itself it does not see (``replaying.isolation``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,15 @@ _CONTACTS = {
     "os.spawn": "process",
     "os.startfile": "process",
     "pty.spawn": "process",
+    "ctypes.dlsym": "native function",
 }
+_NATIVE = frozenset(
+    (
+        *("connect", "send", "sendto", "sendmsg", "getaddrinfo", "system", "popen", "fork", "vfork", "clone"),
+        *("posix_spawn", "posix_spawnp", "execv", "execve", "execvp", "execl", "execlp"),
+    )
+)
+"""What Python code may not ask a C library for."""
 
 
 @dataclass(slots=True)
@@ -48,10 +56,12 @@ class Guard:
         """The audit hook."""
         if not self.armed or event not in _CONTACTS:
             return
+        if event == "ctypes.dlsym" and args[1] not in _NATIVE:
+            return
         target = _target(event, args)
         if probes():
             return
-        words = f"{_CONTACTS[event]} to {target}" if event.startswith("socket") else f"process {target}"
+        words = f"{_CONTACTS[event]} to {target}" if event.startswith("socket") else f"{_CONTACTS[event]} {target}"
         words += f" at {_place()}"
         self.refused.append(words)
         if lanes.listening() is not None and self.halt is not None:
@@ -66,6 +76,8 @@ def _target(event: str, args: tuple[object, ...]) -> str:
         if isinstance(address, (str, bytes)):
             return repr(address)
         return f"{address[0]}:{address[1]}" if isinstance(address, tuple) and len(address) >= 2 else repr(address)
+    if event == "ctypes.dlsym":
+        return str(args[1])
     if event.startswith("socket."):
         return repr(args[0] if event in ("socket.getaddrinfo", "socket.gethostbyname") else args[-1])
     return repr(args[0])
