@@ -1,7 +1,8 @@
 """The guard of a replaying process: connections and processes are refused by the audit hook, named and counted.
 
-An audit hook cannot be removed once added, so it asks a switch. It sees what Python code does; of the sockets that a C
-library opens by itself it learns only where a seam says so (``seams.contacts.native``).
+An audit hook cannot be removed once added, so it asks a switch. It sees what Python code does, and which functions it
+asks a C library for; of the sockets that such a library opens by itself it learns only where a seam says so
+(``seams.contacts.native``), and ``replaying.isolation`` cuts off the rest where the system permits.
 """
 
 from __future__ import annotations
@@ -13,6 +14,15 @@ from dataclasses import dataclass, field
 from reenact.errors import Halt
 from reenact.seams import lanes
 from reenact.seams.contacts import CONTACTS, ours, place_of, target_of
+
+_ASKED = "ctypes.dlsym"
+_NATIVE = frozenset(
+    (
+        *("connect", "send", "sendto", "sendmsg", "getaddrinfo", "system", "popen", "fork", "vfork", "clone"),
+        *("posix_spawn", "posix_spawnp", "execv", "execve", "execvp", "execl", "execlp"),
+    )
+)
+"""What Python code may not ask a C library for."""
 
 
 def _nothing() -> bool:
@@ -37,12 +47,19 @@ class Guard:
 
     def __call__(self, event: str, args: tuple[object, ...]) -> None:
         """The audit hook."""
-        if not self.armed or event not in CONTACTS or ours(event, args):
+        if not self.armed or not (event in CONTACTS or event == _ASKED):
             return
+        if event == _ASKED:
+            if args[1] not in _NATIVE:
+                return
+            words = f"native function {args[1]}"
+        elif ours(event, args):
+            return
+        else:
+            what, target = CONTACTS[event], target_of(event, args)
+            words = f"{what} {target}" if what == "process" else f"{what} to {target}"
         if lanes.listening() is None and self.permits():
             return
-        what, target = CONTACTS[event], target_of(event, args)
-        words = f"{what} {target}" if what == "process" else f"{what} to {target}"
         words += f" at {place_of()}"
         self.refused.append(words)
         if lanes.listening() is not None and self.halt is not None:

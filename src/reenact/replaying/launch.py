@@ -58,16 +58,16 @@ def replay_run(
             next_command=f"reenact replay {tail(run_id)}",
         )
     with open_store(store_url) as store:
-        run = store.run(run_id)
+        run, url = store.run(run_id), store.url
         announce(first_line(run.id, options))
         if options.mode == "events":
             return player.walk(store.open(run), options)
         known = _revision_note(store, run) if options.rev else {}
     start = start_of(run, options, project_of(store_url))
     if not options.rev:
-        return _replayed(store_url, run, options, start, None)
+        return _replayed(url, run, options, start, None)
     with tree_of(options.rev, start.cwd, run) as tree:
-        report = _replayed(store_url, run, options, tree.start(start, run, options.rev), tree)
+        report = _replayed(url, run, options, tree.start(start, run, options.rev), tree)
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
 
 
@@ -81,8 +81,9 @@ def _revision_note(store: Store, run: Run) -> Mapping[str, Json]:
     return {}
 
 
-def _replayed(store_url: str | None, run: Run, options: Options, start: Start, tree: Tree | None) -> Report:
+def _replayed(store_url: str, run: Run, options: Options, start: Start, tree: Tree | None) -> Report:
     """Run the program, and read the report it leaves."""
+    keep = folder_of(store_url)
     instructions = {
         "mode": "replay",
         "store": store_url,
@@ -91,6 +92,8 @@ def _replayed(store_url: str | None, run: Run, options: Options, start: Start, t
         "entry": start.entry,
         "file": start.file,
         "tree": None if tree is None else asdict(tree),
+        "root": project_of(store_url),
+        "keep": [keep] if keep else [],
     }
     environment = environment_of(run, os.environ)
     if tree is not None:
@@ -142,6 +145,14 @@ def _concluded(run: Run, boot: Boot, status: int) -> Report:
         )
         report = report.with_last_line(last_line(report))
     return report
+
+
+def folder_of(store_url: str) -> str:
+    """The folder a store writes in; empty for one that has none."""
+    scheme, colon, rest = store_url.partition("://")
+    if not colon:
+        return "" if scheme.startswith("memory:") else os.path.abspath(scheme)
+    return os.path.dirname(os.path.abspath(rest[1:])) if scheme == "sqlite" else ""
 
 
 def project_of(store_url: str | None) -> str:

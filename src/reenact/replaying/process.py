@@ -20,6 +20,7 @@ from reenact.errors import Halt
 from reenact.facts.ids import tail
 from reenact.replaying import guard
 from reenact.replaying.ambient import clock_of
+from reenact.replaying.isolation import Isolation, folders_of, isolate
 from reenact.replaying.opening import known_values, open_preamble, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference
@@ -36,7 +37,7 @@ from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
 from reenact.store import open_store
 
-ENFORCEMENT = ("audit hook (connections, processes)", "own process", "files not isolated")
+ENFORCEMENT = ("audit hook (connections, processes)", "own process")
 GRACE_S = 3.0
 """How long an agent may go on after the replay has stopped, before its process is ended."""
 
@@ -53,6 +54,7 @@ class ReplayingProcess:
         self.instructions = instructions
         self._pid = os.getpid()
         self._place = Path(instructions["place"])
+        self._isolation = self._isolate()
         asked = instructions["options"]
         fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in asked.items()}
         self.options = Options(**fields)
@@ -74,6 +76,10 @@ class ReplayingProcess:
         self._lock = threading.Lock()
         self._finished = False
         self.output: str | None = None
+
+    def _isolate(self) -> Isolation:
+        """Keep this process from the world, as far as the system permits."""
+        return _isolated(self.instructions)
 
     def _open(self) -> ReplaySession:
         """The session that answers."""
@@ -194,7 +200,7 @@ class ReplayingProcess:
                 remarks = self._by_lanes.remarks
             declared = run.capture.get("files") or ()
             differences.extend(files(run.files, file_digests(self._folder(), declared)))
-        contact = Contact(tuple(self._guard.refused), 0, ENFORCEMENT)
+        contact = Contact(tuple(self._guard.refused), 0, (*ENFORCEMENT, *self._isolation.words()))
         report = conclude(self.session, differences, contact, self.options)
         forgiven = tuple(output.forgiven for output in self._outputs if output.forgiven)
         report = replace(report, output=self.output, remarks=(*report.remarks, *forgiven, *remarks))
@@ -221,6 +227,14 @@ class ReplayingProcess:
         temporary.write_text(json.dumps(report, default=str), encoding="utf-8")
         temporary.replace(path)
         self._store.close()
+
+
+def _isolated(instructions: dict[str, Any]) -> Isolation:
+    """This process without a network, its files behind scratch, as far as the system permits. Before any is opened."""
+    scratch = Path(instructions["place"]) / "scratch"
+    scratch.mkdir(mode=0o700)
+    folders = folders_of(os.getcwd(), instructions.get("root") or "", os.environ)
+    return isolate(folders, [*instructions.get("keep", ()), instructions["place"]], str(scratch))
 
 
 def _quiet_halts() -> None:

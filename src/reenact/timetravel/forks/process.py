@@ -12,6 +12,7 @@ from reenact.recording.opening import status_of
 from reenact.recording.speech import Spoken
 from reenact.replaying import guard
 from reenact.replaying import process as replaying
+from reenact.replaying.isolation import Isolation
 from reenact.seams import lanes, stdio, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
@@ -35,6 +36,10 @@ class ForkingProcess(replaying.ReplayingProcess):
         self.plan = Plan.from_json(instructions["plan"])
         super().__init__(instructions)
         self._error: BaseException | None = None
+
+    def _isolate(self) -> Isolation:
+        """A fork may go live, and then needs the network and the files as they are."""
+        return Isolation()
 
     def _open(self) -> ForkSession:
         return open_session(self.recording, self.options, self.plan)
