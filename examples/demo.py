@@ -172,7 +172,7 @@ def forked(stage: Stage) -> None:
     answer = "I don't have any documents about refund policy. Please check with support."
     check(now.status == 0 and now.out.rstrip().endswith(answer), "it says that it has no documents, after one search")
     check("live calls made: 0 " in now.err.rstrip().rpartition("\n")[2], "live calls made: 0")
-    beside = stage.run(f"reenact diff @~2 @ --stat", show=12)
+    beside = stage.run("reenact diff @~2 @ --stat", show=12)
     check(beside.status == 1, "the two runs differ, and diff says in what")
     stage.run("reenact ls")
 

@@ -122,6 +122,4 @@ def _telling(library: str) -> Any:
     return make
 
 
-_WATCHED: tuple[tuple[str, Callable[[ModuleType], None]], ...] = (
-    ("curl_cffi.curl", _watch_curl),
-)
+_WATCHED: tuple[tuple[str, Callable[[ModuleType], None]], ...] = (("curl_cffi.curl", _watch_curl),)

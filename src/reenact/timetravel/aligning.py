@@ -141,24 +141,36 @@ class _Alignment:
         self._taken.add(right.number)
 
     def _in_order(self) -> list[Match]:
-        """All of it in the order of the left run, what was added behind what it followed."""
+        """All of it in the order of the left run; what was added stands behind what it followed and all inside that."""
         counterpart = {match.right: match.left for match in self._found.values() if match.change is not Sort.REORDERED}
+        last = last_inside(self._left)
         placed: dict[int, list[Match]] = defaultdict(list)
         followed: dict[str, int] = {}
-        last = -1
+        latest = -1
         for face in self._right:
             at = counterpart.get(face.number)
             if at is not None:
-                followed[face.lane] = last = at
+                followed[face.lane] = last[at]
+                latest = at
             elif face.number not in self._taken:
-                inside = counterpart.get(face.parent, -1) if face.parent is not None else -1
-                behind = max(followed.get(face.lane, -1), inside if inside is not None else -1)
-                placed[behind if behind >= 0 else last].append(Match(None, face.number, Sort.ADDED))
+                around = counterpart.get(face.parent)
+                behind = max(followed.get(face.lane, -1), -1 if around is None else around)
+                placed[behind if behind >= 0 else latest].append(Match(None, face.number, Sort.ADDED))
         ordered = list(placed.get(-1, ()))
         for face in self._left:
             ordered.append(self._found.get(face.number) or Match(face.number, None, Sort.REMOVED))
             ordered.extend(placed.get(face.number, ()))
         return ordered
+
+
+def last_inside(faces: Sequence[Face]) -> dict[int, int]:
+    """The number of the last event inside each call, by number; its own where it holds none."""
+    found: dict[int, int] = {}
+    for face in reversed(faces):
+        last = found[face.number] = max(found.get(face.number, -1), face.number)
+        if face.parent is not None:
+            found[face.parent] = max(found.get(face.parent, -1), last)
+    return found
 
 
 def _inside(faces: Sequence[Face]) -> dict[int | None, list[Face]]:

@@ -14,7 +14,7 @@ from reenact.facts.run import Run
 from reenact.facts.values import canonical
 from reenact.store import open_store
 from reenact.timetravel import documents
-from reenact.timetravel.aligning import Match, Sort, align
+from reenact.timetravel.aligning import Match, Sort, align, last_inside
 from reenact.timetravel.authorship import equal
 from reenact.timetravel.faces import Side, compared, same_call, side_of
 from reenact.timetravel.figures import figures
@@ -139,13 +139,7 @@ class Comparison:
 
     @cached_property
     def _last_inside(self) -> dict[int, int]:
-        """The last event inside each call of the left run, by number; itself where it holds none."""
-        found: dict[int, int] = {}
-        for face in reversed(self._sides[0].faces):
-            last = found.setdefault(face.number, face.number)
-            if face.parent is not None:
-                found[face.parent] = max(found.get(face.parent, -1), last)
-        return found
+        return last_inside(self._sides[0].faces)
 
     @cached_property
     def _places(self) -> dict[int, int]:
