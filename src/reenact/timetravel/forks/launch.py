@@ -12,6 +12,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.errors import ForkError, ReplayError
 from reenact.facts.ids import make_run_id, tail
 from reenact.facts.run import Run, Status
+from reenact.facts.serving import RELATION
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import environment_of, project_of
 from reenact.replaying.options import Options
@@ -85,11 +86,17 @@ def fork_run(
 
 
 def require_ended(run: Run) -> None:
-    """A run that is still being recorded has no prefix to rely on.
+    """A run that is still being recorded has no prefix to rely on; a request of a server only replays so far.
 
     Raises:
-        ForkError: It is still being recorded.
+        ForkError: It is still being recorded, or is a request.
     """
+    if run.relation == RELATION:
+        raise ForkError(
+            f"run {tail(run.id)} is a request of a server, and forks of those are not available yet",
+            cause="the whole server would have to be started for it, and go live after the cut",
+            next_command=f"reenact replay {tail(run.id)}",
+        )
     if run.status is Status.RECORDING:
         raise ForkError(
             f"run {tail(run.id)} is still being recorded",
