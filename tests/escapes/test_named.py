@@ -1,4 +1,4 @@
-"""Proves that a websocket connection and an MCP server over stdio are named as gaps of the run that made them."""
+"""Proves that a websocket connection, an MCP server over stdio and a bare socket are named as gaps of their run."""
 
 from __future__ import annotations
 
@@ -38,10 +38,30 @@ async def main():
             print((await session.call_tool("shout", {"text": "hello"})).content[0].text)
 asyncio.run(main())
 """
+BY_HAND = """
+import http.client, threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Answering(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200, "HELLO")
+        self.end_headers()
+    def log_message(self, *args): ...
+server = HTTPServer(("127.0.0.1", 0), Answering)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
+connection.putrequest("GET", "/")
+connection.endheaders()
+print(connection.getresponse().reason)
+connection.request("GET", "/")
+connection.getresponse().read()
+server.shutdown()
+"""
 
 
 @pytest.mark.parametrize(
-    ("agent", "gap"), [(WEBSOCKET, "websocket"), (STDIO, "MCP server process")], ids=["websocket", "stdio"]
+    ("agent", "gap"),
+    [(WEBSOCKET, "websocket"), (STDIO, "MCP server process"), (BY_HAND, "connection")],
+    ids=["websocket", "stdio", "socket"],
 )
 def test_the_gap_is_shown(tmp_path: Path, agent: str, gap: str) -> None:
     (tmp_path / "agent.py").write_text(agent)
