@@ -52,7 +52,7 @@ class Heard:
     def __call__(self) -> Callable[[int, Any], Any]:
         """The handler to call now. Runs in the main thread, between two instructions of whatever that does."""
         gate = _gate
-        if gate is None or gate.halted is not None or gate.closed:
+        if gate is None or gate.halted is not None or gate.closed or not lanes.anybody():  # nobody in a forked child
             return self.handler
         return _chosen(self, gate, sys._getframe(1))
 
