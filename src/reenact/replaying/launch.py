@@ -59,6 +59,7 @@ def replay_run(
         )
     with open_store(store_url) as store:
         run, url = store.run(run_id), store.url
+        _require_tools(store, run, options)
         announce(first_line(run.id, options))
         if options.mode == "events":
             return player.walk(store.open(run), options)
@@ -69,6 +70,23 @@ def replay_run(
     with tree_of(options.rev, start.cwd, run) as tree:
         report = _replayed(url, run, options, tree.start(start, run, options.rev), tree)
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
+
+
+def _require_tools(store: Store, run: Run, options: Options) -> None:
+    """Names given with ``--through`` are of tools that the run has called.
+
+    Raises:
+        UsageError: One is not; says which there are.
+    """
+    recording = store.open(run)
+    for name in options.through:
+        if next(recording.events(name=name, limit=1), None) is None:
+            called = sorted({event.name for event in recording.events(kinds=("tool", "model", "retrieval"))})
+            raise UsageError(
+                f"the run has called no tool {name}",
+                cause=f"it has called {', '.join(called[:12])}" if called else "it has called no marked tool at all",
+                next_command=f"reenact show {tail(run.id)}",
+            )
 
 
 def _revision_note(store: Store, run: Run) -> Mapping[str, Json]:
@@ -131,8 +149,10 @@ def _concluded(run: Run, boot: Boot, status: int) -> Report:
         raise ReplayError(
             f"the replay of {tail(run.id)} ended without a report (exit status {status})"
             + (f": {failure.strip()}" if failure else ""),
-            cause="the interpreter did not import reenact, or the process was killed",
-            next_command="reenact replay @ --cmd 'python agent.py'",
+            cause=f"the program, or somebody else, ended its process by signal {-status}"
+            if status < 0
+            else "the interpreter did not import reenact, or the process was killed",
+            next_command=f"reenact show {tail(run.id)}" if status < 0 else "reenact replay @ --cmd 'python agent.py'",
         )
     report = Report.from_json(json.loads(text))
     difference = exit_statuses(run.exit_status, status) if report.divergence is None else None

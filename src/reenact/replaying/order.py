@@ -69,6 +69,8 @@ class ReplayGate(Gate):
         self.surplus = 0
         self.granted: list[Delivery] = []
         self.keeping = False
+        self.cut_short = False
+        """The recorded program died: behind its last delivery nothing has happened, and no timer fires."""
         self._signalled = False
         self._guessed = False
         self._beyond = 0
@@ -202,7 +204,7 @@ class ReplayGate(Gate):
             if waiter.deadline_us is None:
                 return waiter
             timers.append(waiter)
-        return self._jump(timers)
+        return None if self.cut_short else self._jump(timers)
 
     def _jump(self, timers: list[Waiter]) -> Waiter | None:
         """The earliest of some virtual timers; time jumps to it."""

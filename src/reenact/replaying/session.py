@@ -101,6 +101,7 @@ class ReplaySession:
         self.gate = self._make_gate()
         self.gate.give_up_us += 4 * ((self.run.ended_us or self.run.started_us) - self.run.started_us)
         self.gate.keeping = options.save
+        self.gate.cut_short = self.run.interrupted_at is not None
         self.gate.attend = WATCH.attend
         self.ambience = Ambient(recording, self.gate.now_us, keeping=options.save)
         self.root = Lane(self.run.lane or "root", self, self.gate)
