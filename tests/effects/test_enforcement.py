@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.replaying.isolation import Isolation, folders_of, outermost
 
-from .conftest import Agent, in_force
+from .conftest import Agent, in_force, permitted
 
 WRITING = """
     import os, pathlib, tempfile
@@ -96,6 +99,35 @@ def test_a_store_among_the_files_is_said_to_be_open(agent: Agent) -> None:
     agent.record(REENACT_STORE=store)
     words = " ".join(agent.report(REENACT_STORE=store)["enforcement"])
     assert "files not isolated (" in words
+
+
+ISOLATED = """
+import os, sys
+from reenact.replaying.isolation import isolate
+here = os.getcwd()
+print(isolate([here], [os.path.join(here, "keep")], os.path.join(here, "keep", "scratch")).words())
+print(open("volume/data").read(), open("data").read())
+for name in ("volume/data", "data", "keep/data"):
+    with open(name, "w") as file:
+        file.write("changed")
+"""
+
+
+def test_what_is_mounted_below_a_folder_is_seen_and_goes_to_scratch_too(tmp_path: Path) -> None:
+    if not permitted():
+        pytest.skip("this system does not permit mounts in a namespace")
+    for folder in ("volume", "keep/scratch"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "data").write_text("outer")
+    (tmp_path / "isolated.py").write_text(ISOLATED)
+    mount = "mount -t tmpfs none volume && echo -n inner > volume/data"
+    script = f"{mount} && '{sys.executable}' isolated.py && cat volume/data data keep/data"
+    words = ["unshare", "-rm", "sh", "-c", script]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said, seen, after = done.stdout.split("\n")
+    assert f"scratch overlay ({tmp_path})" in said and "not isolated" not in said
+    assert seen == "inner outer" and after == "innerouterchanged"
 
 
 PATHS = st.lists(st.text("ab/", min_size=1, max_size=8).map(lambda text: "/" + text.strip("/").replace("//", "/")))

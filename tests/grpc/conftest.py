@@ -40,10 +40,13 @@ class Agent:
         self.server = Server(folder)
         self._base = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
 
+    def environment(self) -> dict[str, str]:
+        """What every command finds."""
+        return {**self._base, "REENACT_STORE": str(self.folder / "store"), "PORT": str(self.server.port)}
+
     def run(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """A command in the folder."""
-        store = str(self.folder / "store")
-        base = {**self._base, "REENACT_STORE": store, "PORT": str(self.server.port), **environment}
+        base = {**self.environment(), **environment}
         return subprocess.run(words, cwd=self.folder, env=base, capture_output=True, text=True, timeout=60, check=False)
 
     def write(self, text: str) -> None:

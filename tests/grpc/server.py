@@ -35,10 +35,20 @@ class Server:
         """How many calls have reached it."""
         return len(self._marks.read_text().splitlines()) if self._marks.exists() else 0
 
+    def until_one_hangs(self) -> None:
+        """Wait until the next call that hangs does so."""
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "hangs\n"
+
     def close(self) -> None:
         """End it."""
         self._process.kill()
         self._process.communicate()
+
+
+def _hang() -> None:
+    print("hangs", flush=True)
+    threading.Event().wait(60)
 
 
 class Handler(grpc.GenericRpcHandler):
@@ -73,7 +83,7 @@ class Handler(grpc.GenericRpcHandler):
         if request == b"fail":
             context.abort(grpc.StatusCode.NOT_FOUND, "no such thing")
         elif request.startswith(b"hang"):
-            threading.Event().wait(60)
+            _hang()
         elif request.startswith(b"wait"):
             self._quick.acquire(timeout=20)
         elif request.startswith(b"quick"):
@@ -97,10 +107,14 @@ class Handler(grpc.GenericRpcHandler):
             got.append(request)
             if request == b"enough":
                 return b"enough"
+            if request == b"hang":
+                _hang()
         return b"+".join(got) + b" %d" % next(self._numbers)
 
     def _both(self, requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
         for request in requests:
+            if request == b"hang":
+                _hang()
             yield b"%b %d" % (request, next(self._numbers))
 
 

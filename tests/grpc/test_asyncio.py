@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 
 from .conftest import Agent
@@ -124,3 +125,21 @@ def test_concurrent_calls_keep_their_answers_and_their_order(agent: Agent) -> No
         """)
     )
     assert said.startswith("6 ") and said.endswith("\n8\n")
+
+
+def test_a_channel_made_before_anything_is_recorded_is_followed(agent: Agent) -> None:
+    agent.write(
+        inside("""
+        import reenact
+
+        blocking = methods(grpc.insecure_channel(TARGET))[0]
+        print(await unary(b"before"), blocking(b"before"))
+        async with reenact.record():
+            print(await unary(b"one"), blocking(b"two"), [message async for message in down(b"x")])
+        print(await unary(b"after"))
+        """)
+    )
+    done = agent.run(sys.executable, "agent.py")
+    assert done.returncode == 0, done.stderr
+    shown = agent.run(sys.executable, "-m", "reenact", "show", "@").stdout
+    assert shown.count("shop.Orders/Unary") == 2 and "shop.Orders/Down" in shown

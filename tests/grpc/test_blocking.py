@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+
 from .conftest import Agent
 
 SINGLE = """
@@ -183,3 +187,27 @@ def test_a_channel_tells_when_it_is_ready(agent: Agent) -> None:
         ready.result(timeout=30)
         print(ready.done(), methods(channel)[0](b"one"))
     """)
+
+
+def test_ctrl_c_while_a_call_waits_ends_it_again(agent: Agent) -> None:
+    agent.write("""
+        channel = grpc.insecure_channel(TARGET)
+        unary, down, up, both = methods(channel)
+        for ask in (lambda: unary(b"hang"), lambda: up(iter([b"hang"])), lambda: list(both(iter([b"a", b"hang"])))):
+            try:
+                ask()
+            except KeyboardInterrupt:
+                print("interrupted")
+    """)
+    words = [sys.executable, "-m", "reenact", "record", "--", sys.executable, "agent.py"]
+    with subprocess.Popen(
+        words, cwd=agent.folder, env=agent.environment(), stdout=subprocess.PIPE, text=True
+    ) as process:
+        for _ in range(3):
+            agent.server.until_one_hangs()
+            process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[0] == "interrupted\n" * 3
+    agent.server.close()
+    replayed = agent.replay()
+    assert replayed.returncode == 0, replayed.stderr
+    assert replayed.stdout == "interrupted\n" * 3

@@ -27,7 +27,7 @@ _MNT_DETACH: Final = 2
 _SIOCGIFFLAGS: Final = 0x8913
 _SIOCSIFFLAGS: Final = 0x8914
 _IFF_UP: Final = 0x1
-_NO_FILES: Final = frozenset(("proc", "sysfs", "devpts", "cgroup", "cgroup2", "mqueue", "overlay-scratch"))
+_NO_FILES: Final = frozenset(("proc", "sysfs", "devpts", "cgroup", "cgroup2", "mqueue"))
 NETWORK: Final = "network namespace"
 OVERLAY: Final = "scratch overlay"
 
@@ -106,9 +106,12 @@ def isolate(folders: Sequence[str], keep: Sequence[str], scratch: str) -> Isolat
         network = _without_network(libc)
         if alone and not ours:  # nothing in it could be copied to scratch: its owner does not exist in here
             return Isolation(not network, (), network, "the working directory belongs to another user")
-        files, why = _Overlays(libc, scratch, keep).lay(folders)
     except Exception as error:  # the replay goes on, and says what it lacks
         return Isolation(no_network=str(error), no_files=str(error))
+    try:
+        files, why = _Overlays(libc, scratch, keep).lay(folders)
+    except Exception as error:
+        files, why = (), str(error)
     return Isolation(not network, files, network, why)
 
 
@@ -183,7 +186,7 @@ class _Overlays:
 
     def __init__(self, libc: Any, scratch: str, keep: Sequence[str]) -> None:
         self._libc = libc
-        self._scratch = scratch
+        self._scratch = os.path.realpath(scratch)
         self._keep = [os.path.realpath(folder) for folder in keep]
         self._made = 0
 
@@ -195,7 +198,7 @@ class _Overlays:
         why = f"{open_}: the store lies among them" if open_ else ""
         if not wanted:
             return (), why or "there is no folder to cover"
-        refused = self._mount(b"overlay-scratch", self._scratch, b"tmpfs", 0, b"mode=0700")
+        refused = self._mount(b"tmpfs", self._scratch, b"tmpfs", 0, b"mode=0700")
         if refused:
             return (), refused
         os.chdir(self._scratch)  # what is in there keeps its short names, also where its path will be covered
@@ -206,29 +209,36 @@ class _Overlays:
 
     def _laid(self, wanted: Sequence[str], why: str) -> tuple[tuple[str, ...], str]:
         kept = [(folder, self._bound(folder)) for folder in self._keep if os.path.isdir(folder)]
-        below = {folder: [(each, self._bound(each)) for each in _mounts_below(folder)] for folder in wanted}
-        covered = []
-        for folder, parts in below.items():
-            reasons = [self._covered(part, lower) for part, lower in parts]
-            why = why or next(filter(None, reasons), "")
-            if not reasons[0]:
-                covered.append(folder)
-        for folder, held in kept:
-            if any(_within(folder, each) for each in covered):
-                refused = self._mount(held.encode(), folder, None, _MS_BIND, None)
-                if refused:
-                    for each in reversed(covered):
-                        self._libc.umount2(os.fsencode(each), _MNT_DETACH)
-                    return (), f"{folder} cannot be kept: {refused}"
+        below = {folder: [(each, self._bound(each)) for each in self._parts(folder)] for folder in wanted}
+        covered: list[str] = []
+        try:
+            for folder, parts in below.items():
+                reasons = [self._covered(part, lower) for part, lower in parts]
+                why = why or next(filter(None, reasons), "")
+                if not reasons[0]:
+                    covered.append(folder)
+            for folder, held in kept:
+                if any(_within(folder, each) for each in covered):
+                    self._must(self._mount(held.encode(), folder, None, _MS_BIND, None), f"{folder} cannot be kept")
+        except OSError as error:  # what we write ourselves must arrive: rather no scratch than a lost report
+            for each in reversed(covered):
+                self._libc.umount2(os.fsencode(each), _MNT_DETACH)
+            return (), str(error)
         return tuple(covered), why
+
+    def _parts(self, folder: str) -> list[str]:
+        """A folder and what is mounted below it, but for our own scratch."""
+        return [each for each in _mounts_below(folder) if not _within(each, self._scratch)]
 
     def _bound(self, folder: str) -> str:
         """Another way to what is in a folder now."""
         place = self._place("held")
-        refused = self._mount(folder.encode(), place, None, _MS_BIND, None)
-        if refused:
-            raise OSError(f"{folder} cannot be held: {refused}")
+        self._must(self._mount(os.fsencode(folder), place, None, _MS_BIND, None), f"{folder} cannot be held")
         return place
+
+    def _must(self, refused: str, what: str) -> None:
+        if refused:
+            raise OSError(f"{what}: {refused}")
 
     def _covered(self, folder: str, lower: str) -> str:
         """Lay scratch over one folder; where that is refused it stays as it was, and why is given."""

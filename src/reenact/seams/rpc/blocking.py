@@ -160,7 +160,7 @@ def _performed(lane: Lane, crossing: Live, asked: Asked, rpc: Rpc) -> Feeder | N
                     feeder.over()
             else:
                 rpc.real = _begun(asked)(asked.message, **rest)
-    except Exception as error:
+    except exchange.RAISED as error:
         outcome = exchange.failure(lane, error)
         if outcome is not None:
             crossing.settle(outcome).wait()

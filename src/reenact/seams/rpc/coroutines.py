@@ -17,10 +17,24 @@ from reenact.seams.rpc.asking import ask, ask_async, beneath
 from reenact.seams.rpc.connectivity import asked, making
 from reenact.seams.rpc.core import CallCore
 
+_SHAPES = ("UnaryUnary", "UnaryStream", "StreamUnary", "StreamStream")
+
 
 def patch(module: ModuleType) -> None:
-    """Hook channels: each gets a core of ours in front of its own."""
+    """Hook channels: each gets a core of ours in front of its own; and calls, for channels that were made before."""
     replace(module.Channel, "__init__", functools.partial(_fronting, module))
+    for shape in _SHAPES:
+        replace(getattr(module, f"{shape}MultiCallable"), "__call__", functools.partial(_calling, module))
+
+
+def _calling(module: Any, original: Any) -> Any:
+    @functools.wraps(original)
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+        if not isinstance(self._channel, ChannelCore):  # its target is not known any more
+            self._channel = ChannelCore(module, self._channel, self._loop, "")
+        return original(self, *args, **kwargs)
+
+    return __call__
 
 
 def _fronting(module: Any, original: Any) -> Any:

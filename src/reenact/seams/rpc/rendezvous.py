@@ -12,10 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from reenact.abc.session import Frozen, Live
-from reenact.facts.call import End, Stream
+from reenact.facts.call import End, EndKind, Stream
+from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF, RAISED
 from reenact.seams.rpc.asking import Pairs, ask, beneath, framed, further, pairs, raw, unframed
-from reenact.seams.rpc.status import Status, answer, initial_of, opening, status_from, status_in, status_of
+from reenact.seams.rpc.status import Status, answer, answered, initial_of, opening, status_from, status_in, status_of
 
 __all__ = ["Rpc", "rendezvous_class"]
 
@@ -41,6 +42,7 @@ class Rpc:
         self.single = single
         self.real: Any = None
         self.lock = threading.Lock()
+        self._lane = lane
         self._deserializer = deserializer
         self._headed = False
         self._over = False
@@ -62,6 +64,9 @@ class Rpc:
                 self.crossing.end(EOF).wait()
             else:
                 head: Stream = self.crossing.head().wait()
+                if not answered(head.head):
+                    self._over = True
+                    raise exchange.revive(self._lane, self.crossing.part().wait())
                 initial, status = initial_of(head.head), status_in(head.head)
                 part = self.crossing.part().wait()
                 message = None if isinstance(part, End) else unframed(part)
@@ -78,8 +83,10 @@ class Rpc:
             with crossing.enter():
                 real.code()
                 return real._state.response, pairs(real.initial_metadata()), _status(real)
-        except RAISED:
-            crossing.dropped(CANCELLED)
+        except RAISED as error:  # Ctrl-C where the program waits is how it ended, and ends it so again
+            crossing.head(opening([])).wait()
+            crossing.end(exchange.broken(self._lane, error)).wait()
+            self._over = True
             raise
 
     def opened(self) -> None:
@@ -112,6 +119,9 @@ class Rpc:
                 part = self.crossing.part().wait()
                 if not isinstance(part, End):
                     return unframed(part)
+                if part.kind is EndKind.ERROR:
+                    self._over = True
+                    raise exchange.revive(self._lane, part)
             self._over = True
             return None
 
@@ -121,8 +131,9 @@ class Rpc:
                 return next(self.real)  # type: ignore[no-any-return]
         except (StopIteration, self.grpc.grpc.RpcError):
             return None
-        except RAISED:
-            crossing.dropped(CANCELLED)
+        except RAISED as error:
+            crossing.end(exchange.broken(self._lane, error)).wait()
+            self._over = True
             raise
 
     def decoded(self, message: bytes) -> Any:

@@ -56,6 +56,11 @@ def answer(initial: Pairs, status: Status) -> dict[str, Json]:
     return {**opening(initial), "status": status.code, "extensions": status.facts()}
 
 
+def answered(head: Mapping[str, Json]) -> bool:
+    """Whether a head is that of a single answer, and not of a wait that ended otherwise."""
+    return "extensions" in head
+
+
 def initial_of(head: Mapping[str, Json]) -> Pairs:
     """The initial metadata in a head."""
     return list((head.get("headers") or [])[1:])
