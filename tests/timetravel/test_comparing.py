@@ -275,6 +275,48 @@ def test_what_cannot_be_compared_is_a_mistake_of_usage(
 # --- size -------------------------------------------------------------------------------------------------------------
 
 
+def edited(store: reenact.Store, edits: dict[int, str]) -> str:
+    """A run of 300 searches in two steps, with something else at some places."""
+
+    def agent() -> None:
+        for half in (0, 1):
+            with reenact.step("half", {"half": half}):
+                for n in range(half * 150, half * 150 + 150):
+                    edit = edits.get(n, "")
+                    if edit == "swap":
+                        search(f"about {n + 1}")
+                        edits[n + 1] = "leave out"
+                    if edit != "leave out":
+                        search("changed" if edit == "change" else f"about {n}", found=2 if edit == "more" else 1)
+                    if edit == "add":
+                        search(f"added {n}")
+
+    return record(store, agent)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {3: "change"}, {149: "add"}, {150: "leave out"}, {299: "more"}, {80: "swap"}, {10: "add", 250: "change"},
+        dict.fromkeys(range(20, 140), "leave out"), dict.fromkeys(range(100), "add"),
+        dict.fromkeys(range(5, 295), "change"),
+    ],
+)  # fmt: skip
+def test_the_first_difference_is_the_first_of_all_however_it_is_found(
+    store: reenact.Store, edits: dict[int, str]
+) -> None:
+    """It is looked for near where the runs part by number, without laying all of both beside each other."""
+    left, right = edited(store, {}), edited(store, dict(edits))
+    for one, other in ((left, right), (right, left)):
+        near = Comparison(store.open(one), store.open(other))
+        whole = Comparison(store.open(one), store.open(other))
+        assert whole.pairs
+        found, wanted = near.first_difference, whole.first_difference
+        assert "_laid" not in near.__dict__ or max(edits) - min(edits) > 60, "and without more than is needed"
+        assert found is not None and wanted is not None
+        assert (found.numbers, found.changes) == (wanted.numbers, wanted.changes)
+
+
 def test_long_runs_are_compared_in_time(store: reenact.Store) -> None:
     """The bounds are ten times what is promised and measured by ``make bench``: machines differ, squares do not."""
     left, right = keep_long(store, 1000, 1), keep_long(store, 1000, 2, odd=50)
