@@ -129,6 +129,9 @@ EXPRESSIONS = [
     "kind == 'model'", "'model' == kind and 'answer 4' in answer", "kind == 'http'", "name == 'search_docs'",
     "name == 'work' or kind == 'tool'", "not (kind == 'tool')", "status == 429", "number > 30 and kind == 'step'",
     "len(state['docs']) == 3", "args['query'] == 'q 12'", "result['docs'][0] == 'd15'", "tokens == 5",
+    "state", "not state", "state == None", "state != 5", "'d2' in state['docs']", "state['turn'] == 2",
+    "5 > state['turn']",
+    "state['turn'] in [None, 3]", "'d2' not in state['docs']", "len(state) == 3 and name == 'work'", "state['no'] != 1",
 ]  # fmt: skip
 
 
