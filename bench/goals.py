@@ -92,6 +92,7 @@ def moving(*, full: bool) -> list[Row]:
             Row("  the state at an event", Figure(looks, "state_ms"), "ms"),
             Row("  who set a value last", Figure(looks, "last_set_ms"), "ms"),
             Row("  the same, of a value that never changed", Figure(looks, "last_set_never_ms"), "ms"),
+            Row("  the same, below a slot that always did", Figure(looks, "last_set_deep_ms"), "ms", "most", 100),
             Row(f"a watch over {size:,} events", Figure(watched, "head_ms"), "ms", "most", 2000 * size / 100_000),
             Row("  over every answer", Figure(watched, "payload_ms"), "ms", "most", 2000 * size / 100_000),
             Row("  over every state", Figure(watched, "state_ms"), "ms", "most", 2000 * size / 100_000),

@@ -201,6 +201,8 @@ def test_each_patch_turns_the_left_event_into_the_right_one(
         before, after = (json.loads(json.dumps(document(log, event))) for log, event in zip(logs, events, strict=True))
         assert jsonpatch.JsonPatch(line["patch"]).apply(before) == after
         assert before != after
+        assert [before is None, after is None] == [line["left"] is None, line["right"] is None]
+    assert any(line["left"] is None for line in found)
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

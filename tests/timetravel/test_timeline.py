@@ -131,7 +131,7 @@ EXPRESSIONS = [
     "len(state['docs']) == 3", "args['query'] == 'q 12'", "result['docs'][0] == 'd15'", "tokens == 5",
     "state", "not state", "state == None", "state != 5", "'d2' in state['docs']", "state['turn'] == 2",
     "5 > state['turn']",
-    "state['turn'] in [None, 3]", "'d2' not in state['docs']", "len(state) == 3 and name == 'work'", "state['no'] != 1",
+    "state['turn'] in [None, 3]", "'d2' not in state['docs']", "len(state) == 4 and name == 'work'", "state['no'] != 1",
 ]  # fmt: skip
 
 
