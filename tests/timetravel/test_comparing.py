@@ -225,6 +225,14 @@ def test_the_command_shows_where_how_and_what_came_of_it(store: reenact.Store, c
     assert [line["type"] for line in command("--json", "diff", "--stat", left, right).data] == ["summary"]
 
 
+def test_a_loop_that_is_gone_is_told_in_a_few_lines(store: reenact.Store, command: Callable[..., Answer]) -> None:
+    left, right = record(store, lambda: [search("x") for _ in range(40)]), record(store, lambda: search("x"))
+    told = command("diff", left, right)
+    assert sum("removed" in line for line in told.lines[1:]) == 5
+    assert "  35 more removed, up to #39" in told.lines
+    assert len(command("--json", "diff", left, right).data) == 40, "39 removed and the summary"
+
+
 def test_states_are_compared_step_by_step(store: reenact.Store, command: Callable[..., Answer]) -> None:
     def stepped(n: int) -> Callable[[], None]:
         def agent() -> None:

@@ -233,6 +233,11 @@ def test_what_is_impossible_says_what_there_is_instead(
     assert said in answer.err and "next: reenact" in answer.err
 
 
+def test_the_help_names_every_word_of_a_watch(command: Callable[..., Answer]) -> None:
+    helped = command("timeline", "--help").out.split("Names in --watch:")[1].split("Options:")[0]
+    assert helped.split() == sorted(word.name for word in EVENT_WORDS)
+
+
 def test_a_run_without_steps_says_so(store: reenact.Store, command: Callable[..., Answer]) -> None:
     with reenact.record(store=store):
         search("x")
