@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -71,6 +72,13 @@ def test_the_same_run_twice_is_the_same(store: reenact.Store) -> None:
     assert found.first_difference is None and found.differences == () and found.same
     assert [pair.numbers for pair in found.pairs] == [(n, n) for n in range(5)]
     assert found.summary["left"]["tools"] == found.summary["right"]["tools"] == 3
+
+
+def test_a_pair_can_be_looked_into_when_its_comparison_is_gone(store: reenact.Store) -> None:
+    left, right = record(store, lambda: search("x")), record(store, lambda: search("y"))
+    (pair,) = reenact.compare(left, right, store=store.url).pairs
+    gc.collect()
+    assert [each["path"] for each in pair.patch()] == ["/asks/query", "/answer/value/docs/0", "/answer/value/query"]
 
 
 def test_an_inserted_call_shifts_nothing(store: reenact.Store) -> None:

@@ -176,7 +176,7 @@ def compare(left: Run | str, right: Run | str, *, store: Store | str | None = No
         return Comparison(kept.open(left), kept.open(right))
     opened = open_store(kept)
     comparison = Comparison(opened.open(left), opened.open(right))
-    weakref.finalize(comparison, opened.close)
+    weakref.finalize(comparison.recordings[0], opened.close)  # whoever keeps a pair holds it
     return comparison
 
 
