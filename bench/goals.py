@@ -20,13 +20,20 @@ NAMES = {
 }
 """What the other side of a comparison is called in the table."""
 
-SLOW = {"vcr_http": 3, "plain_transport[100000]": 2, "frozen_http[100000]": 2, "open_run[100000]": 2}
+SLOW = {
+    "vcr_http": 3,
+    "plain_transport[100000]": 2,
+    "frozen_http[100000]": 2,
+    "open_run[100000]": 2,
+    "look_up[100000]": 2,
+    "watch[100000]": 3,
+}
 """Largest number of rounds for cases that take long."""
 
 
 def rows(*, full: bool) -> list[Row]:
     """The table's rows; ``full`` adds the runs of 100,000 calls."""
-    return [*recording(), *replaying(full=full), *starting()]
+    return [*recording(), *replaying(full=full), *moving(full=full), *starting()]
 
 
 def recording() -> list[Row]:
@@ -71,6 +78,34 @@ def replaying(*, full: bool) -> list[Row]:
     if full:
         found.append(Row("open a run of 100,000 events", Figure("open_run[100000]", "ms"), "ms", "most", 1))
     return [*found, Row("frozen tool call re-executed", Figure("frozen_tool[5000]", "us"), "µs", "most", 19)]
+
+
+def moving(*, full: bool) -> list[Row]:
+    """What it costs to look around in a run, and to compare two."""
+    sizes = (10_000, 100_000) if full else (10_000,)
+    found = []
+    for size in sizes:
+        looks, watched = f"look_up[{size}]", f"watch[{size}]"
+        # What a watch may take is told for 100,000 events; it grows with them.
+        found += [
+            Row(f"the slowest look-up in {size:,} events", Figure(looks, "slowest_ms"), "ms", "most", 100),
+            Row("  the state at an event", Figure(looks, "state_ms"), "ms"),
+            Row("  who set a value last", Figure(looks, "last_set_ms"), "ms"),
+            Row("  the same, of a value that never changed", Figure(looks, "last_set_never_ms"), "ms"),
+            Row("  the same, below a slot that always did", Figure(looks, "last_set_deep_ms"), "ms", "most", 100),
+            Row(f"a watch over {size:,} events", Figure(watched, "head_ms"), "ms", "most", 2000 * size / 100_000),
+            Row("  over every answer", Figure(watched, "payload_ms"), "ms", "most", 2000 * size / 100_000),
+            Row("  over every state", Figure(watched, "state_ms"), "ms", "most", 2000 * size / 100_000),
+            Row("  its first hit", Figure(watched, "first_hit_ms"), "ms"),
+        ]
+    return [
+        *found,
+        Row("two runs of 1,000 events: first difference", Figure("diff[1000]", "first_ms"), "ms", "most", 50),
+        Row("  all of them, with patches", Figure("diff[1000]", "full_ms"), "ms", "most", 1000),
+        Row("the newest 100 of 1,000 steps", Figure("list_steps[1000]", "newest_ms"), "ms"),
+        Row("  all of them", Figure("list_steps[1000]", "all_ms"), "ms"),
+        Row("  all of them with their states", Figure("list_steps[1000]", "states_ms"), "ms"),
+    ]
 
 
 def starting() -> list[Row]:

@@ -18,10 +18,12 @@ from bench.cases.http import (
 )
 from bench.cases.neighbours import plain_transport, vcr_first_chunk, vcr_http
 from bench.cases.start import import_bare, import_recorder, import_reenact, import_standard, import_vcr, show_help
+from bench.cases.travel import diff, list_steps, look_up, watch
 
 CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
     function.__name__: function
     for function in (
+        diff,
         durable_write,
         empty_run,
         first_chunk,
@@ -34,6 +36,8 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         import_reenact,
         import_standard,
         import_vcr,
+        list_steps,
+        look_up,
         open_run,
         plain_transport,
         record_model,
@@ -41,6 +45,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         show_help,
         vcr_first_chunk,
         vcr_http,
+        watch,
     )
 }
 

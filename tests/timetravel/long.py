@@ -65,7 +65,11 @@ def _turns(count: int, odd: int | None) -> Iterator[Record]:
 
 
 def _state(turn: int, docs: list[str]) -> dict[str, bytes]:
-    return {"goal": b'"refund"', "turn": b"%d" % turn, "docs": json.dumps(docs[-5:]).encode()}
+    plan = {"goal": "refund", "turn": turn}
+    return {
+        "goal": b'"refund"', "turn": b"%d" % turn, "docs": json.dumps(docs[-5:]).encode(),
+        "plan": json.dumps(plan).encode(),
+    }  # fmt: skip
 
 
 def _step() -> Call:

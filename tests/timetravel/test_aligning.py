@@ -160,6 +160,12 @@ def test_two_calls_that_change_places_are_reordered() -> None:
     assert changes(align(left, right)) == Counter({None: 2, Sort.REORDERED: 1})
 
 
+def test_a_call_that_moved_into_a_task_takes_along_what_happens_in_it() -> None:
+    left, _ = faces_of([Node("tool f", "x", [Node("tool g", "y"), Node("tool g", "z")])])
+    right, _ = faces_of([Node("tool f", "x", [Node("tool g", "y"), Node("tool g", "z")], task=True)])
+    assert align(left, right) == [Match(0, 0, Sort.REORDERED), Match(1, 1), Match(2, 2)]
+
+
 def test_an_added_task_of_the_same_name_shifts_no_other_task() -> None:
     tasks = [Node("tool f", asks, [Node("tool g", asks)], task=True) for asks in "abc"]
     left, _ = faces_of(tasks)

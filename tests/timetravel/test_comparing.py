@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -71,6 +72,13 @@ def test_the_same_run_twice_is_the_same(store: reenact.Store) -> None:
     assert found.first_difference is None and found.differences == () and found.same
     assert [pair.numbers for pair in found.pairs] == [(n, n) for n in range(5)]
     assert found.summary["left"]["tools"] == found.summary["right"]["tools"] == 3
+
+
+def test_a_pair_can_be_looked_into_when_its_comparison_is_gone(store: reenact.Store) -> None:
+    left, right = record(store, lambda: search("x")), record(store, lambda: search("y"))
+    (pair,) = reenact.compare(left, right, store=store.url).pairs
+    gc.collect()
+    assert [each["path"] for each in pair.patch()] == ["/asks/query", "/answer/value/docs/0", "/answer/value/query"]
 
 
 def test_an_inserted_call_shifts_nothing(store: reenact.Store) -> None:
@@ -201,6 +209,8 @@ def test_each_patch_turns_the_left_event_into_the_right_one(
         before, after = (json.loads(json.dumps(document(log, event))) for log, event in zip(logs, events, strict=True))
         assert jsonpatch.JsonPatch(line["patch"]).apply(before) == after
         assert before != after
+        assert [before is None, after is None] == [line["left"] is None, line["right"] is None]
+    assert any(line["left"] is None for line in found)
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
@@ -221,6 +231,14 @@ def test_the_command_shows_where_how_and_what_came_of_it(store: reenact.Store, c
     stat = command("diff", "--stat", left, right)
     assert any(line.split() == ["events", "5", "6"] for line in stat.lines)
     assert [line["type"] for line in command("--json", "diff", "--stat", left, right).data] == ["summary"]
+
+
+def test_a_loop_that_is_gone_is_told_in_a_few_lines(store: reenact.Store, command: Callable[..., Answer]) -> None:
+    left, right = record(store, lambda: [search("x") for _ in range(40)]), record(store, lambda: search("x"))
+    told = command("diff", left, right)
+    assert sum("removed" in line for line in told.lines[1:]) == 5
+    assert "  35 more removed, up to #39" in told.lines
+    assert len(command("--json", "diff", left, right).data) == 40, "39 removed and the summary"
 
 
 def test_states_are_compared_step_by_step(store: reenact.Store, command: Callable[..., Answer]) -> None:
@@ -273,6 +291,48 @@ def test_what_cannot_be_compared_is_a_mistake_of_usage(
 
 
 # --- size -------------------------------------------------------------------------------------------------------------
+
+
+def edited(store: reenact.Store, edits: dict[int, str]) -> str:
+    """A run of 300 searches in two steps, with something else at some places."""
+
+    def agent() -> None:
+        for half in (0, 1):
+            with reenact.step("half", {"half": half}):
+                for n in range(half * 150, half * 150 + 150):
+                    edit = edits.get(n, "")
+                    if edit == "swap":
+                        search(f"about {n + 1}")
+                        edits[n + 1] = "leave out"
+                    if edit != "leave out":
+                        search("changed" if edit == "change" else f"about {n}", found=2 if edit == "more" else 1)
+                    if edit == "add":
+                        search(f"added {n}")
+
+    return record(store, agent)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {3: "change"}, {149: "add"}, {150: "leave out"}, {299: "more"}, {80: "swap"}, {10: "add", 250: "change"},
+        dict.fromkeys(range(20, 140), "leave out"), dict.fromkeys(range(100), "add"),
+        dict.fromkeys(range(5, 295), "change"),
+    ],
+)  # fmt: skip
+def test_the_first_difference_is_the_first_of_all_however_it_is_found(
+    store: reenact.Store, edits: dict[int, str]
+) -> None:
+    """It is looked for near where the runs part by number, without laying all of both beside each other."""
+    left, right = edited(store, {}), edited(store, dict(edits))
+    for one, other in ((left, right), (right, left)):
+        near = Comparison(store.open(one), store.open(other))
+        whole = Comparison(store.open(one), store.open(other))
+        assert whole.pairs
+        found, wanted = near.first_difference, whole.first_difference
+        assert "_laid" not in near.__dict__ or max(edits) - min(edits) > 60, "and without more than is needed"
+        assert found is not None and wanted is not None
+        assert (found.numbers, found.changes) == (wanted.numbers, wanted.changes)
 
 
 def test_long_runs_are_compared_in_time(store: reenact.Store) -> None:

@@ -129,6 +129,9 @@ EXPRESSIONS = [
     "kind == 'model'", "'model' == kind and 'answer 4' in answer", "kind == 'http'", "name == 'search_docs'",
     "name == 'work' or kind == 'tool'", "not (kind == 'tool')", "status == 429", "number > 30 and kind == 'step'",
     "len(state['docs']) == 3", "args['query'] == 'q 12'", "result['docs'][0] == 'd15'", "tokens == 5",
+    "state", "not state", "state == None", "state != 5", "'d2' in state['docs']", "state['turn'] == 2",
+    "5 > state['turn']",
+    "state['turn'] in [None, 3]", "'d2' not in state['docs']", "len(state) == 4 and name == 'work'", "state['no'] != 1",
 ]  # fmt: skip
 
 
@@ -228,6 +231,11 @@ def test_what_is_impossible_says_what_there_is_instead(
     answer = command("timeline", *words)
     assert answer.code == (2 if "99" not in words and "#9" not in words[-1] else answer.code) and answer.code != 0
     assert said in answer.err and "next: reenact" in answer.err
+
+
+def test_the_help_names_every_word_of_a_watch(command: Callable[..., Answer]) -> None:
+    helped = command("timeline", "--help").out.split("Names in --watch:")[1].split("Options:")[0]
+    assert helped.split() == sorted(word.name for word in EVENT_WORDS)
 
 
 def test_a_run_without_steps_says_so(store: reenact.Store, command: Callable[..., Answer]) -> None:

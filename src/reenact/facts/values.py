@@ -66,11 +66,19 @@ def jsonable(body: bytes) -> Json:
     Never raises: bytes that are not JSON come back as text. What was opaque reads ``<opaque module.Type>``.
     """
     try:
-        node = json.loads(body)
+        node = _loaded(body)
     except (ValueError, RecursionError):
         return body.decode("utf-8", "backslashreplace")
     # Without a tilde there is no tag; most bodies have none, and their walk would cost more than reading them.
     return _shown(node) if b"~" in body or b"\\u007" in body else node
+
+
+def _loaded(body: bytes) -> Json:
+    """``json.loads``, which looks for the encoding first: nearly always it is UTF-8."""
+    try:
+        return json.loads(body.decode())
+    except ValueError:
+        return json.loads(body)
 
 
 def _shown(node: Json) -> Json:

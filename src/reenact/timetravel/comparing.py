@@ -7,20 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from reenact.abc.store import Recording, Store
-from reenact.facts.call import Failure, Json, Stream
+from reenact.facts.call import Json
 from reenact.facts.difference import Difference, differences, patch
 from reenact.facts.event import Event
 from reenact.facts.run import Run
-from reenact.facts.values import canonical
 from reenact.store import open_store
 from reenact.timetravel import documents
-from reenact.timetravel.aligning import Match, Sort, align, last_inside
+from reenact.timetravel.aligning import Match, Sort
 from reenact.timetravel.authorship import equal
-from reenact.timetravel.faces import Side, compared, same_call, side_of
+from reenact.timetravel.faces import Side, beginnings, compared, side_of
 from reenact.timetravel.figures import figures
-from reenact.timetravel.readings import decision_of
+from reenact.timetravel.laying import Laid
 
 _MOST = 100_000
+_NEAR = 64
+"""How far behind the first difference by number the runs are laid beside each other to find out what it is."""
 
 
 class Pair:
@@ -94,16 +95,25 @@ class Comparison:
         """The pair at which the runs part, in the order in which it happened; None when all pairs are the same.
 
         A call that asks the same and gets another answer parts when its answer comes, after what happened in it."""
-        for match in sorted(self._matches, key=self._moment):
-            changes = self._changes(match)
-            if changes:
-                return Pair(self._sides, (match.left, match.right), changes)
-        return None
+        if "_laid" in self.__dict__:
+            return self._pair(self._laid, self._laid.first())
+        found = beginnings(*self.recordings, 2 * _NEAR)
+        if found is None:
+            return None
+        left, right, alike = found
+        near = Laid(*compared(left, right))
+        rest = left.faces[alike:]
+        first = near.first(before=rest[_NEAR].number if len(rest) > _NEAR else None)
+        return self._pair(near, first) if first is not None else self._pair(self._laid, self._laid.first())
+
+    def _pair(self, laid: Laid, match: Match | None) -> Pair | None:
+        return None if match is None else Pair(laid.sides, (match.left, match.right), laid.changes(match))
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         """Every call of both runs once, in the order of the left one."""
-        return tuple(Pair(self._sides, (each.left, each.right), self._changes(each)) for each in self._matches)
+        laid = self._laid
+        return tuple(Pair(laid.sides, (each.left, each.right), laid.changes(each)) for each in laid.matches)
 
     @property
     def differences(self) -> tuple[Pair, ...]:
@@ -114,7 +124,9 @@ class Comparison:
     def summary(self) -> Mapping[str, Json]:
         """Answer, tools, tokens, cost and time of both, under ``left`` and ``right``; ``changes`` counts differences
         by their sort, ``same`` says whether there are none at all."""
-        sides = {name: figures(side.recording, _calls(side)) for name, side in zip(_SIDES, self._sides, strict=True)}
+        sides = {
+            name: figures(side.recording, _calls(side)) for name, side in zip(_SIDES, self._laid.sides, strict=True)
+        }
         counts: dict[str, int] = {}
         for pair in self.differences:
             for change in pair.changes:
@@ -128,55 +140,9 @@ class Comparison:
         return bool(self.summary["same"])
 
     @cached_property
-    def _sides(self) -> tuple[Side, Side]:
+    def _laid(self) -> Laid:
         left, right = self.recordings
-        return compared(side_of(left), side_of(right))
-
-    @cached_property
-    def _matches(self) -> list[Match]:
-        left, right = self._sides
-        return align(left.faces, right.faces)
-
-    @cached_property
-    def _last_inside(self) -> dict[int, int]:
-        return last_inside(self._sides[0].faces)
-
-    @cached_property
-    def _places(self) -> dict[int, int]:
-        """The left event behind which each added one of the right run stands, by number."""
-        places = {}
-        at = -1
-        for match in self._matches:
-            if match.left is not None:
-                at = match.left
-            elif match.right is not None:
-                places[match.right] = at
-        return places
-
-    def _moment(self, match: Match) -> tuple[int, int, int]:
-        """When a pair differs, if it does."""
-        if match.left is None:
-            assert match.right is not None
-            return self._places[match.right], 1, match.right
-        if match.change is not None:
-            return match.left, 0, 0
-        return self._last_inside[match.left], 2, -match.left
-
-    def _changes(self, match: Match) -> tuple[Sort, ...]:
-        if match.left is None or match.right is None:
-            return () if match.change is None else (match.change,)
-        found = [] if match.change is None else [match.change]
-        ours, theirs = self._sides
-        same_bytes = ours.said[match.left] == theirs.said[match.right]
-        if same_bytes and match.change is not Sort.ARGUMENTS:
-            return tuple(found)
-        left, right = ours.recording, theirs.recording
-        one, other = ours.event(match.left), theirs.event(match.right)
-        if match.change is Sort.ARGUMENTS and same_call(left, one, right, other):
-            found = []
-        if not same_bytes and not same_answer(left, one, right, other):
-            found.append(Sort.ANSWER)
-        return tuple(found)
+        return Laid(*compared(side_of(left), side_of(right)))
 
 
 _SIDES = ("left", "right")
@@ -185,19 +151,6 @@ _ENDS = ("status", "answer", "error")
 
 def _calls(side: Side) -> Iterator[str]:
     return (face.call for face in side.faces)
-
-
-def same_answer(left: Recording, one: Event, right: Recording, other: Event) -> bool:
-    """Whether two answers of different bytes say the same: decisions of a model without ids and times, values whose
-    members have no order, content in another coding."""
-    if type(one.outcome) is not type(other.outcome):
-        return False
-    if isinstance(one.outcome, (Stream, Failure)):
-        decided = decision_of(one), decision_of(other)
-        if None not in decided and isinstance(one.outcome, Stream):
-            return decided[0] == decided[1]
-        return equal(documents.answer(left, one), documents.answer(right, other))
-    return canonical(left.body(one.answer)) == canonical(right.body(other.answer))
 
 
 def compare(left: Run | str, right: Run | str, *, store: Store | str | None = None) -> Comparison:
@@ -223,7 +176,7 @@ def compare(left: Run | str, right: Run | str, *, store: Store | str | None = No
         return Comparison(kept.open(left), kept.open(right))
     opened = open_store(kept)
     comparison = Comparison(opened.open(left), opened.open(right))
-    weakref.finalize(comparison, opened.close)
+    weakref.finalize(comparison.recordings[0], opened.close)  # whoever keeps a pair holds it
     return comparison
 
 

@@ -6,18 +6,24 @@ Only what has no counterpart by its bytes is read, and compared by the rules tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules, plain
+from reenact.facts.making import maker
 from reenact.timetravel.aligning import Face
 from reenact.timetravel.contents import status_of
 
 _POSITIONS: Mapping[Kind, str] = {Kind.STEP: "number", Kind.PROCESS: "of"}
 """What in a head says where a call stands instead of what it asks: an inserted call would shift it."""
+
+_make_face = maker(Face)
+_KINDS = {kind: kind.value for kind in Kind}
+"""Looked up, because asking a member of an enumeration for its value costs more."""
 
 _HELD = 10_000
 """Most events of a run that are held: about 2 kB each."""
@@ -46,16 +52,54 @@ class Side:
 
 def side_of(recording: Recording) -> Side:
     """Read the calls of a run, without their payloads. About 12 µs a call."""
-    faces = []
-    said = {}
-    held: dict[int, Event] = {}
-    for event in recording.events():
-        asks = f"{'' if event.request is None else event.request.digest} {_head(event)}"
-        faces.append(Face(event.number, event.parent, event.lane, f"{event.kind} {event.name}", asks))
-        said[event.number] = _said(event)
-        if len(held) < _HELD:
-            held[event.number] = event
-    return Side(recording, tuple(faces), said, held)
+    return _side(recording, list(_looked_at(recording.events())))
+
+
+def beginnings(left: Recording, right: Recording, further: int) -> tuple[Side, Side, int] | None:
+    """The calls of two runs up to their first difference by number, and ``further`` ones behind it.
+
+    Returns:
+        The two sides and the number of calls before the difference; None where there is none: the runs are the same.
+        Costs what lies before the difference, not what follows it.
+    """
+    ours, theirs = _looked_at(left.events()), _looked_at(right.events())
+    seen: tuple[list[_Look], list[_Look]] = ([], [])
+    alike = 0
+    for one, other in zip_longest(ours, theirs):
+        seen[0].extend([one] if one is not None else [])
+        seen[1].extend([other] if other is not None else [])
+        if one is None or other is None or one[0] != other[0] or one[1] != other[1]:
+            break
+        alike += 1
+    else:
+        return None
+    seen[0].extend(islice(ours, further))
+    seen[1].extend(islice(theirs, further))
+    return _side(left, seen[0]), _side(right, seen[1]), alike
+
+
+_Look = tuple[Face, str, Event]
+
+
+def _looked_at(events: Iterable[Event]) -> Iterator[_Look]:
+    """The face of each event, and what came back as a token."""
+    for event in events:
+        call, request = event.call, event.request
+        asks = f"{'' if request is None else request.digest} {plain(call.rule, _deciding(event))}"
+        yield _face(event, f"{_KINDS[call.kind]} {call.name}", asks), _said(event), event
+
+
+def _face(event: Event, call: str, asks: str) -> Face:
+    return _make_face(event.number, event.parent, event.lane, call, asks)
+
+
+def _side(recording: Recording, looks: Sequence[_Look]) -> Side:
+    return Side(
+        recording,
+        tuple(look[0] for look in looks),
+        {face.number: said for face, said, _ in looks},
+        {event.number: event for _, _, event in looks[:_HELD]},
+    )
 
 
 def compared(left: Side, right: Side) -> tuple[Side, Side]:
@@ -87,13 +131,9 @@ def same_call(left: Recording, one: Event, right: Recording, other: Event) -> bo
 
 def _deciding(event: Event) -> Mapping[str, Json]:
     """A head without what only says where the call stands."""
-    position = _POSITIONS.get(event.call.kind)
     head = event.call.head
+    position = _POSITIONS.get(event.call.kind)
     return head if position is None else {name: value for name, value in head.items() if name != position}
-
-
-def _head(event: Event) -> str:
-    return repr(plain(event.call.rule, _deciding(event)))
 
 
 def _said(event: Event) -> str:

@@ -11,8 +11,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reenact.facts.call import Json
+from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
+
+_UNREAD = frozenset((Kind.STEP, Kind.TOOL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,9 @@ class Decision:
 
 
 def reading_of(event: Event) -> Mapping[str, Json] | None:
-    """The reading of an event; None where it is no recognised model call."""
+    """The reading of an event; None where it is no recognised model call. Steps and tools have none, unlooked at."""
+    if event.call.kind in _UNREAD:
+        return None
     reading = event.attributes.get("reading")
     return reading if isinstance(reading, Mapping) else None
 

@@ -52,6 +52,9 @@ def wanted(root: ast.expr) -> tuple[tuple[str, ...], str | None]:
     kinds: tuple[str, ...] = ()
     name: str | None = None
     for part in root.values if isinstance(root, ast.BoolOp) and isinstance(root.op, ast.And) else [root]:
+        if _needs_state(part):
+            kinds = (Kind.STEP.value,)
+            continue
         match part:
             case ast.Compare(left=ast.Name(id=word), ops=[ast.Eq()], comparators=[ast.Constant(value=str() as text)]):
                 pass
@@ -65,3 +68,26 @@ def wanted(root: ast.expr) -> tuple[tuple[str, ...], str | None]:
             # A recognised exchange is a model call to people, and is kept as the exchange it was.
             kinds = _MODELS if text == Kind.MODEL else (text,)
     return kinds, name
+
+
+def _needs_state(part: ast.expr) -> bool:
+    """Whether a condition cannot be true where no state is kept, which is everywhere but at steps: what is unknown is
+    in no order, holds nothing, and equals no number and no text."""
+    match part:
+        case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]):
+            return _from_state(left) or _from_state(right)
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=value)]):
+            return value is not None and _from_state(left)
+        case ast.Compare(ops=[ast.In()], comparators=[right]):
+            return _from_state(right)
+    return _from_state(part)
+
+
+def _from_state(value: ast.expr) -> bool:
+    """Whether a value is unknown where the state is."""
+    match value:
+        case ast.Name(id="state"):
+            return True
+        case ast.Subscript(value=inner) | ast.Call(func=ast.Name(id="len"), args=[inner]):
+            return _from_state(inner)
+    return False

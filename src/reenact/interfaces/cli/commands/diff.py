@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 import click
 
@@ -25,6 +26,8 @@ _MARKS: Mapping[Sort, str] = {Sort.ADDED: "+", Sort.REMOVED: "-", Sort.REORDERED
 _COLOURS = {"+": "green", "-": "red"}
 _ROWS = ("status", "error", "answer", "events", "models", "tools", "tokens", "cost", "duration")
 _FEWEST = 2
+_ROW = 8
+_TOLD = 4
 
 
 @click.command(
@@ -46,8 +49,9 @@ def command(ctx: click.Context, refs: tuple[str, ...], stat: bool, state: bool, 
     """Lay runs A and B beside each other: the first difference, then each one, then what they came to.
 
     Calls are aligned by what they are, not by where they stand: an inserted call shifts nothing. A difference is
-    added (+), removed (-), reordered (↕), or changed (~) arguments or answer. With --json each one is a line with an
-    RFC 6902 patch from left to right. More than two runs are a table, each compared with the first.
+    added (+), removed (-), reordered (↕), or changed (~) arguments or answer; many that were added or removed in a row
+    are folded. With --json each one is a line with an RFC 6902 patch from left to right. More than two runs are a
+    table, each compared with the first.
 
     Exit code 0: they are the same. 1: they differ.
     """
@@ -75,7 +79,7 @@ def _two(shell: Shell, comparison: Comparison, *, stat: bool, text: bool) -> Non
         return
     if not stat:
         shell.data(_headline(comparison))
-        shell.lines(line for pair in comparison.differences for line in _pair_lines(pair, text=text))
+        shell.lines(_difference_lines(comparison.differences, text=text))
     shell.lines(_figures(comparison.summary, everything=stat))
     _next(shell, comparison)
 
@@ -119,6 +123,18 @@ def _pair_data(pair: Pair) -> dict[str, Json]:
         "changes": [change.value for change in pair.changes],
         "patch": pair.patch(),
     }
+
+
+def _difference_lines(found: Sequence[Pair], *, text: bool) -> Iterator[str]:
+    """Each difference; of many that were added, or removed, in a row, the first ones and how many follow."""
+    for changes, group in groupby(found, key=lambda pair: pair.changes):
+        pairs = list(group)
+        folded = len(pairs) > _ROW and changes in ((Sort.ADDED,), (Sort.REMOVED,))
+        for pair in pairs[:_TOLD] if folded else pairs:
+            yield from _pair_lines(pair, text=text)
+        if folded:
+            side = 1 if changes == (Sort.ADDED,) else 0
+            yield f"  {len(pairs) - _TOLD} more {changes[0]}, up to #{pairs[-1].numbers[side]}"
 
 
 def _pair_lines(pair: Pair, *, text: bool) -> Iterator[str]:

@@ -226,7 +226,7 @@ def _overview(shell: Shell, timeline: Timeline, stretch: tuple[int, int | None])
             shown = event
     run = tail(timeline.run.id)
     if shown is None and not shell.json:
-        shell.talk("no state was kept, and no model was asked")
+        shell.talk("the state never changed" if stepped else "no state was kept, and no model was asked")
     shell.next(f"reenact show {run}" if shown is None else f"reenact timeline {run} --changed {shown.number}")
 
 

@@ -1,0 +1,100 @@
+"""Laying two runs beside each other: which call is which, how the two differ, and which difference comes first."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Failure, Stream
+from reenact.facts.event import Event
+from reenact.facts.values import canonical
+from reenact.timetravel import documents
+from reenact.timetravel.aligning import Match, Sort, align, last_inside
+from reenact.timetravel.authorship import equal
+from reenact.timetravel.faces import Side, same_call
+from reenact.timetravel.readings import decision_of
+
+
+class Laid:
+    """Two runs, or their beginnings, aligned.
+
+    Args:
+        left: One side.
+        right: The other.
+
+    Attributes:
+        sides: Both.
+        matches: The calls of both, each once.
+    """
+
+    def __init__(self, left: Side, right: Side) -> None:
+        self.sides = (left, right)
+        self.matches = align(left.faces, right.faces)
+
+    def first(self, before: int | None = None) -> Match | None:
+        """The match that differs first, in the order in which it happened; None for none.
+
+        Args:
+            before: Only what happened before this event of the left run.
+        """
+        for moment, match in sorted(((self._moment(match), match) for match in self.matches), key=lambda each: each[0]):
+            if before is not None and moment[0] >= before:
+                return None
+            if self.changes(match):
+                return match
+        return None
+
+    @cached_property
+    def _last_inside(self) -> dict[int, int]:
+        return last_inside(self.sides[0].faces)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """The left event behind which each added one of the right run stands, by number."""
+        places = {}
+        at = -1
+        for match in self.matches:
+            if match.left is not None:
+                at = match.left
+            elif match.right is not None:
+                places[match.right] = at
+        return places
+
+    def _moment(self, match: Match) -> tuple[int, int, int]:
+        """When a pair differs, if it does."""
+        if match.left is None:
+            assert match.right is not None
+            return self._places[match.right], 1, match.right
+        if match.change is not None:
+            return match.left, 0, 0
+        return self._last_inside[match.left], 2, -match.left
+
+    def changes(self, match: Match) -> tuple[Sort, ...]:
+        """How the two calls of a match differ; empty where they are the same. Payloads are read where bytes differ."""
+        if match.left is None or match.right is None:
+            return () if match.change is None else (match.change,)
+        found = [] if match.change is None else [match.change]
+        ours, theirs = self.sides
+        same_bytes = ours.said[match.left] == theirs.said[match.right]
+        if same_bytes and match.change is not Sort.ARGUMENTS:
+            return tuple(found)
+        left, right = ours.recording, theirs.recording
+        one, other = ours.event(match.left), theirs.event(match.right)
+        if match.change is Sort.ARGUMENTS and same_call(left, one, right, other):
+            found = []
+        if not same_bytes and not same_answer(left, one, right, other):
+            found.append(Sort.ANSWER)
+        return tuple(found)
+
+
+def same_answer(left: Recording, one: Event, right: Recording, other: Event) -> bool:
+    """Whether two answers of different bytes say the same: decisions of a model without ids and times, values whose
+    members have no order, content in another coding."""
+    if type(one.outcome) is not type(other.outcome):
+        return False
+    if isinstance(one.outcome, (Stream, Failure)):
+        decided = decision_of(one), decision_of(other)
+        if None not in decided and isinstance(one.outcome, Stream):
+            return decided[0] == decided[1]
+        return equal(documents.answer(left, one), documents.answer(right, other))
+    return canonical(left.body(one.answer)) == canonical(right.body(other.answer))
