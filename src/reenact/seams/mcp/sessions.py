@@ -26,16 +26,21 @@ _log = logging.getLogger("mcp.shared.jsonrpc_dispatcher")
 def patch(module: ModuleType) -> None:
     """Hook ``ClientSession``; of a version without dispatchers say that its sessions escape."""
     session = module.ClientSession
+    names: Any = module
     if not hasattr(module, "JSONRPCDispatcher"):
         replace(session, "__init__", _naming)
         return
 
-    def making(original: Any) -> Any:
-        def init(self: Any, *args: Any, **options: Any) -> None:
-            original(self, *args, **options)
-            self._dispatcher = Dispatching(self._dispatcher, module.anyio, module.MCPError)
+    def dispatcher(self: Any) -> Dispatching:
+        held = self.__dict__
+        known = held.get("_reenact_dispatcher")
+        if known is None:
+            known = held["_reenact_dispatcher"] = Dispatching(held["_dispatcher"], names.anyio, names.MCPError)
+        return known  # type: ignore[no-any-return]
 
-        return init
+    def give(self: Any, real: Any) -> None:
+        self.__dict__["_dispatcher"] = real
+        self.__dict__.pop("_reenact_dispatcher", None)
 
     def leaving(original: Any) -> Any:
         async def leave(self: Any, *exc: Any) -> Any:
@@ -46,7 +51,7 @@ def patch(module: ModuleType) -> None:
 
         return leave
 
-    replace(session, "__init__", making)
+    session._dispatcher = property(dispatcher, give)  # on the class: of sessions made before we came, too
     replace(session, "__aexit__", leaving)
 
 
