@@ -13,12 +13,13 @@ from types import ModuleType
 from typing import Any
 
 from reenact.abc.session import Session
-from reenact.facts.call import Call
+from reenact.errors import UnreplayableRun
+from reenact.facts.call import Call, Failure, Value
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.mcp import lines, messages
 from reenact.seams.mcp.inbox import Inbox, Item, Progress, Starting, item_revealed, item_sealed
 from reenact.seams.patching import replace
-from reenact.seams.switchboard import across, answered, begin
+from reenact.seams.switchboard import across, answered, begin, telling
 from reenact.seams.turns import rejoin
 
 _log = logging.getLogger("mcp.shared.jsonrpc_dispatcher")
@@ -142,7 +143,9 @@ class Dispatching:
             self.progress[event] = progress
         try:
             perform = functools.partial(self._sent, lane, event, method, params, opts)
-            result: dict[str, Any] = await answered(lane, crossing, perform, messages.sealed, self._reveal)
+            result: dict[str, Any] = await answered(
+                lane, crossing, perform, messages.sealed, telling(lane, self._reveal)
+            )
         finally:
             self.progress.pop(event, None)
         if method == messages.LIST:
@@ -259,13 +262,20 @@ class _Carrier:
         """Until the connection closes."""
         while True:
             describe = functools.partial(messages.next_message, self._of)
-            item = await across(self._lane, describe, inbox.take, item_sealed, item_revealed)
+            item = await across(self._lane, describe, inbox.take, item_sealed, telling(self._lane, self._revealed))
             if item.sort == "closed":
                 return
             if item.sort == "failed":
                 raise item.params
             await self._hand_over(item, group)
             inbox.handed_over()
+
+    def _revealed(self, outcome: Value | Failure) -> Item:
+        try:
+            return item_revealed(outcome)
+        except UnreplayableRun:  # a fault of a transport that is not even loaded, because none was opened
+            lines.load(self._session._real)
+            return item_revealed(outcome)
 
     async def _hand_over(self, item: Item, group: Any) -> None:
         session = self._session
