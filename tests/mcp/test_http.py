@@ -3,6 +3,10 @@ sampling, elicitation, roots, logging and progress included."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from tests.mcp.conftest import Agent
@@ -81,15 +85,34 @@ def test_an_answer_to_the_server_that_differs_is_named(agent: Agent) -> None:
     assert "maybe" in replayed.stderr
 
 
+ENDING = """
+try:
+    asyncio.run(main())
+except BaseExceptionGroup as group:
+    print("group", [repr(each) for each in group.exceptions])
+except Exception as error:
+    print(repr(error))
+"""
+
+
 def test_a_server_that_is_not_there(agent: Agent) -> None:
-    agent.write(
-        AGENT.replace(
-            "asyncio.run(main())",
-            "try:\n    asyncio.run(main())\nexcept Exception as error:\n    print(type(error).__name__, error)",
-        )
-    )
+    agent.write(AGENT.replace("asyncio.run(main())", ENDING))
     with agent.serving("http") as url:
         pass
+    environment = {**os.environ, "WHERE": url}
+    command = (sys.executable, "agent.py")
+    plain = subprocess.run(command, cwd=agent.folder, env=environment, capture_output=True, text=True, timeout=60)
     recorded = agent.record(WHERE=url).stdout
+    assert recorded == plain.stdout == "group [\"ConnectError('All connection attempts failed')\"]\n"
+    assert agent.same(WHERE=url) == recorded
+
+
+@pytest.mark.parametrize("how", ["http", "sse"])
+def test_a_server_that_dies_in_a_call(agent: Agent, how: str) -> None:
+    agent.write(
+        AGENT.replace('"asks", {}', '"dies", {}, read_timeout_seconds=2').replace("asyncio.run(main())", ENDING)
+    )
+    with agent.serving(how) as url:
+        recorded = agent.record(WHERE=url).stdout
     assert recorded.strip()
     assert agent.same(WHERE=url) == recorded

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 from tests.mcp.conftest import Agent
 
 OPENING = """
@@ -167,3 +171,41 @@ def test_each_call_is_an_event_with_its_server_and_the_tools_with_their_hash(age
     shown = agent.run("show", "@").stdout
     assert "shout" in shown
     assert "process" not in shown, "the server's process is no part of the run"
+
+
+def test_a_line_that_is_no_message_reaches_the_handler(agent: Agent) -> None:
+    agent.server.write_text("print('no message', flush=True)\n" + agent.server.read_text())
+    agent.write(
+        program("print(await call(session, 'shout', text='x'))").replace(
+            "ClientSession(read, write)", "ClientSession(read, write, message_handler=handle)"
+        )
+        + "\n"
+    )
+    text = (agent.folder / "agent.py").read_text()
+    handle = "async def handle(message):\n    print('handled', type(message).__name__, message.errors()[0])\n\n"
+    (agent.folder / "agent.py").write_text(text.replace("async def main", handle + "async def main", 1))
+    recorded = agent.record().stdout
+    assert "handled ValidationError {'type': 'json_invalid'" in recorded
+    assert agent.same() == recorded
+
+
+def test_a_session_from_before_the_recording_is_recorded_call_by_call(agent: Agent) -> None:
+    agent.write(
+        program(
+            "for n in range(2):",
+            "    async with reenact.record():",
+            "        print(await call(session, 'shout', text='x'))",
+        ).replace("import asyncio", "import reenact, asyncio")
+    )
+    plain = subprocess.run(
+        [sys.executable, "agent.py"],
+        cwd=agent.folder,
+        env={**os.environ, "REENACT_STORE": str(agent.folder / "store.sqlite")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    for at, printed in (("@~1", plain.stdout.splitlines()[1]), ("@", plain.stdout.splitlines()[2])):
+        shown = agent.run("show", at).stdout
+        assert printed.split("'")[1] in shown

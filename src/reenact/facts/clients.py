@@ -97,6 +97,8 @@ CLIENTS: Mapping[str, Client] = {
 """Import name to client. The longest name that an import begins with counts."""
 
 LEAST: Mapping[str, tuple[int, ...]] = {
+    "mcp": (2,),
+    "websockets": (17, 1),
     "httpx": (0, 23),
     "urllib3": (1, 26),
     "aiohttp": (3, 8),

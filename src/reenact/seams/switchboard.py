@@ -11,13 +11,14 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from reenact.abc.session import Crossing
+from reenact.errors import ReplayError
 from reenact.facts.call import Call, End, EndKind, Failure, Value
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.turns import rejoin_cancelled
 
 T = TypeVar("T")
 
-__all__ = ["across", "answered", "begin", "cross", "crossed", "listening"]
+__all__ = ["across", "answered", "begin", "cross", "crossed", "listening", "telling"]
 
 
 def begin(lane: Lane, describe: Callable[[], Call]) -> Crossing | None:
@@ -135,6 +136,19 @@ async def answered(
     if sealed is not None:
         await crossing.settle(sealed)
     return result
+
+
+def telling(lane: Lane, reveal: Callable[[Value | Failure], T]) -> Callable[[Value | Failure], T]:
+    """A ``reveal`` whose failure stops the replay and is named by it, whatever the agent does with what is raised."""
+
+    def told(outcome: Value | Failure) -> T:
+        try:
+            return reveal(outcome)
+        except ReplayError as problem:
+            lane.session.fault(problem)
+            raise
+
+    return told
 
 
 def _sealed(

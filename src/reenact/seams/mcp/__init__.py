@@ -8,12 +8,13 @@ name), each message that the server begins is one, and what the agent answers to
 
 from __future__ import annotations
 
-from reenact.seams.mcp import sessions, transports
+from reenact.seams.mcp import faults, sessions, transports
 from reenact.seams.patching import when_imported
 
 
 def install() -> None:
     """Hook the client as soon as the program imports it; imports none of it itself. Idempotent."""
+    faults.install()
     when_imported("mcp.client.session", sessions.patch)
     when_imported("mcp.client.stdio", transports.patch_stdio)
     when_imported("mcp.client.streamable_http", transports.patch_streamable_http)

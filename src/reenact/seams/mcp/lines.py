@@ -17,7 +17,7 @@ from reenact.facts.call import Call, Failure, Value
 from reenact.seams.http import errors
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.mcp import messages
-from reenact.seams.switchboard import across, answered, begin
+from reenact.seams.switchboard import across, answered, begin, telling
 from reenact.seams.turns import rejoin
 
 
@@ -54,6 +54,7 @@ async def connected(
                 given = await line.open(group)
                 if crossing.mode == "frozen":
                     given, rest = pretended()
+                    line.feeds(given)
             except Exception as error:
                 refused = error  # raised outside the group, which would wrap it
             else:
@@ -67,6 +68,7 @@ async def connected(
                 finally:
                     watching.cancel()
     finally:
+        _open.pop(id(line.stream), None)
         for each in rest:
             each.close()
         await rejoin()  # a live transport takes time to end
@@ -95,12 +97,13 @@ class _Line:
         self._lane = lane
         self._crossing = crossing
         self._real = real
-        self._load = load
+        self.load = load
         self._ready: asyncio.Future[Any] = loop.create_future()
         self._closing: asyncio.Future[None] = loop.create_future()
         self._ended: asyncio.Future[Exception | None] = loop.create_future()
         self._failing: asyncio.Future[None] = loop.create_future()
         self._closed = False
+        self.stream: Any = None
 
     async def open(self, group: Any) -> Any:
         """Open it: what the real transport gives; None in a replay."""
@@ -109,16 +112,20 @@ class _Line:
             group.start_soon(self._host)
             return await self._ready
 
-        return await answered(self._lane, self._crossing, start, _sealed, self._revealed)
+        return await answered(self._lane, self._crossing, start, _sealed, telling(self._lane, self._revealed))
+
+    def feeds(self, given: Any) -> None:
+        """Remember which stream it feeds, if it gives streams."""
+        if isinstance(given, tuple):
+            self.stream = given[0]
+            _open[id(self.stream)] = self
 
     async def _host(self) -> None:
         """The real transport, in a task below the session."""
         failed: Exception | None = None
-        stream: Any = None
         try:
             async with self._real() as given:
-                stream = given[0] if isinstance(given, tuple) else None
-                _open[id(stream)] = self
+                self.feeds(given)
                 self._ready.set_result(given)
                 try:
                     await self._closing
@@ -128,7 +135,6 @@ class _Line:
         except Exception as error:
             failed = error
         finally:
-            _open.pop(id(stream), None)
             if failed is not None and not self._ready.done():
                 self._ready.set_exception(failed)
             elif not self._ended.done():
@@ -139,7 +145,7 @@ class _Line:
             try:
                 error = errors.rebuild(outcome.error)
             except UnreplayableRun:
-                self._load()
+                self.load()
                 error = errors.rebuild(outcome.error)
             raise error
 
@@ -183,11 +189,18 @@ class _Line:
 
     async def _about(self, lane: Lane, what: str, perform: Callable[[], Awaitable[None]]) -> None:
         event = self._crossing.event
-        await across(lane, lambda: messages.about_line(what, event), perform, _sealed, self._revealed)
+        await across(lane, lambda: messages.about_line(what, event), perform, _sealed, telling(lane, self._revealed))
 
 
 _open: dict[int, _Line] = {}
 """Open transports, by the identity of the stream they feed."""
+
+
+def load(dispatcher: Any) -> None:
+    """Load the classes of exceptions of the transport below a dispatcher, if it is one of these."""
+    line = _open.get(id(getattr(dispatcher, "_read_stream", None)))
+    if line is not None:
+        line.load()
 
 
 async def settled(dispatcher: Any) -> None:

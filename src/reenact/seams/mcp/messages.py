@@ -128,16 +128,6 @@ def revealed_to(error_class: Any, outcome: Value | Failure) -> Any:
     return revealed(outcome)
 
 
-def server_of(result: Any) -> str:
-    """What a server calls itself in its answer to ``initialize`` or ``server/discover``; empty elsewhere."""
-    if not isinstance(result, dict):
-        return ""
-    told, meta = result.get("serverInfo"), result.get("_meta")
-    if not isinstance(told, dict) and isinstance(meta, dict):
-        told = next((value for key, value in meta.items() if str(key).endswith("serverInfo")), None)
-    return str(told.get("name") or "") if isinstance(told, dict) else ""
-
-
 def reading_tools(result: Any) -> set[str]:
     """Names of the listed tools that, by the server's own word, only read."""
     tools = result.get("tools") if isinstance(result, dict) else None

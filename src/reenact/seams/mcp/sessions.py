@@ -12,11 +12,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from reenact.abc.session import Session
+from reenact.errors import UnreplayableRun
+from reenact.facts.call import Call, Failure, Value
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.mcp import lines, messages
 from reenact.seams.mcp.inbox import Inbox, Item, Progress, Starting, item_revealed, item_sealed
 from reenact.seams.patching import replace
-from reenact.seams.switchboard import across, answered, begin
+from reenact.seams.switchboard import across, answered, begin, telling
 from reenact.seams.turns import rejoin
 
 _log = logging.getLogger("mcp.shared.jsonrpc_dispatcher")
@@ -26,16 +29,21 @@ _log = logging.getLogger("mcp.shared.jsonrpc_dispatcher")
 def patch(module: ModuleType) -> None:
     """Hook ``ClientSession``; of a version without dispatchers say that its sessions escape."""
     session = module.ClientSession
+    names: Any = module
     if not hasattr(module, "JSONRPCDispatcher"):
         replace(session, "__init__", _naming)
         return
 
-    def making(original: Any) -> Any:
-        def init(self: Any, *args: Any, **options: Any) -> None:
-            original(self, *args, **options)
-            self._dispatcher = Dispatching(self._dispatcher, module.anyio, module.MCPError)
+    def dispatcher(self: Any) -> Dispatching:
+        held = self.__dict__
+        known = held.get("_reenact_dispatcher")
+        if known is None:
+            known = held["_reenact_dispatcher"] = Dispatching(self, held["_dispatcher"], names)
+        return known  # type: ignore[no-any-return]
 
-        return init
+    def give(self: Any, real: Any) -> None:
+        self.__dict__["_dispatcher"] = real
+        self.__dict__.pop("_reenact_dispatcher", None)
 
     def leaving(original: Any) -> Any:
         async def leave(self: Any, *exc: Any) -> Any:
@@ -46,7 +54,7 @@ def patch(module: ModuleType) -> None:
 
         return leave
 
-    replace(session, "__init__", making)
+    session._dispatcher = property(dispatcher, give)  # on the class: of sessions made before we came, too
     replace(session, "__aexit__", leaving)
 
 
@@ -89,51 +97,64 @@ class Dispatching:
     """A dispatcher whose traffic is crossings.
 
     Args:
-        real: The session's own.
-        anyio: The module that ``mcp`` uses.
-        error_class: ``MCPError``.
+        session: The ``ClientSession`` it works for.
+        real: The session's own dispatcher.
+        names: The module of the session.
     """
 
-    def __init__(self, real: Any, anyio: Any, error_class: Any) -> None:
+    def __init__(self, session: Any, real: Any, names: Any) -> None:
+        self._session = session
         self._real = real
-        self._anyio = anyio
-        self._reveal = functools.partial(messages.revealed_to, error_class)
-        self._of = -1
-        self._server = ""
+        self._anyio = names.anyio
+        self._reveal = functools.partial(messages.revealed_to, names.MCPError)
+        self._opened: tuple[Session, int] | None = None
         self._reads: set[str] = set()
         self._inbox: Inbox | None = None
-        self._progress: dict[int, Progress] = {}
-        self._answering: dict[Any, Any] = {}
+        self.progress: dict[int, Progress] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
+
+    @property
+    def server(self) -> str:
+        """What the server calls itself; empty before it has said so."""
+        result = getattr(self._session, "_initialize_result", None)
+        told = getattr(self._session, "_discover_server_info", None) if result is None else result.server_info
+        return "" if told is None else str(told.name)
+
+    def _begun_at(self, lane: Lane) -> int:
+        """The event this began with in the run of a lane; -1 where it began outside."""
+        return self._opened[1] if self._opened is not None and self._opened[0] is lane.session else -1
+
+    def _request(self, lane: Lane, method: str, params: Mapping[str, Any] | None) -> Call:
+        return messages.request(method, params, self._begun_at(lane), self.server, self._reads)
 
     # --- what the client begins --------------------------------------------------------------------------------
 
     async def send_raw_request(self, method: str, params: Mapping[str, Any] | None, opts: Any = None) -> dict[str, Any]:
         """Send a request and wait for its result."""
         lane = listening()
-        describe = functools.partial(messages.request, method, params, self._of, self._server, self._reads)
-        crossing = begin(lane, describe) if lane is not None else None
+        crossing = begin(lane, lambda: self._request(lane, method, params)) if lane is not None else None
         if lane is None or crossing is None or crossing.mode == "rerun":
             return await self._real.send_raw_request(method, params, opts)  # type: ignore[no-any-return]
         event = crossing.event
         progress = (opts or {}).get("on_progress")
         if progress is not None:
-            self._progress[event] = progress
+            self.progress[event] = progress
         try:
             perform = functools.partial(self._sent, lane, event, method, params, opts)
-            result: dict[str, Any] = await answered(lane, crossing, perform, messages.sealed, self._reveal)
+            result: dict[str, Any] = await answered(
+                lane, crossing, perform, messages.sealed, telling(lane, self._reveal)
+            )
         finally:
-            self._progress.pop(event, None)
-        self._server = messages.server_of(result) or self._server
+            self.progress.pop(event, None)
         if method == messages.LIST:
             self._reads |= messages.reading_tools(result)
         return result
 
     async def _sent(self, lane: Lane, event: int, method: str, params: Any, opts: Any) -> dict[str, Any]:
         """The live request; what the server began before its answer reaches the agent before it."""
-        inbox = self._inbox
+        inbox = self._inbox if self._begun_at(lane) >= 0 else None
         if opts and opts.get("on_progress") is not None:
             if inbox is None:
                 _gap(lane, "MCP progress callback", "a session that began outside the run")
@@ -158,9 +179,13 @@ class Dispatching:
         if lane is None:
             await self._real.notify(method, params, opts)
             return
-        describe = functools.partial(messages.request, method, params, self._of, self._server, self._reads)
+        known: Lane = lane
         await across(
-            lane, describe, lambda: self._real.notify(method, params, opts), messages.sealed, messages.revealed
+            lane,
+            lambda: self._request(known, method, params),
+            lambda: self._real.notify(method, params, opts),
+            messages.sealed,
+            messages.revealed,
         )
 
     # --- what the server begins --------------------------------------------------------------------------------
@@ -185,7 +210,7 @@ class Dispatching:
                     await inbox.started
 
                 await answered(lane, crossing, start, messages.nothing_sealed, messages.revealed)
-                self._of = crossing.event
+                self._opened = (lane.session, crossing.event)
                 self._inbox = inbox
                 status.started()
                 await carrier.carry(inbox, group)
@@ -227,6 +252,7 @@ class _Carrier:
         self._lane = lane
         self._of = of
         self._session = session
+        self._answering: dict[Any, Any] = {}
         self._on_request, self._on_notify, self._intercept = callbacks
         self._on_fault: Callable[[Exception], Awaitable[None]] | None = getattr(
             session._real, "on_stream_exception", None
@@ -236,7 +262,7 @@ class _Carrier:
         """Until the connection closes."""
         while True:
             describe = functools.partial(messages.next_message, self._of)
-            item = await across(self._lane, describe, inbox.take, item_sealed, item_revealed)
+            item = await across(self._lane, describe, inbox.take, item_sealed, telling(self._lane, self._revealed))
             if item.sort == "closed":
                 return
             if item.sort == "failed":
@@ -244,18 +270,25 @@ class _Carrier:
             await self._hand_over(item, group)
             inbox.handed_over()
 
+    def _revealed(self, outcome: Value | Failure) -> Item:
+        try:
+            return item_revealed(outcome)
+        except UnreplayableRun:  # a fault of a transport that is not even loaded, because none was opened
+            lines.load(self._session._real)
+            return item_revealed(outcome)
+
     async def _hand_over(self, item: Item, group: Any) -> None:
         session = self._session
         if item.sort == "request":
             scope = session._anyio.CancelScope()
-            session._answering[item.id] = scope
+            self._answering[item.id] = scope
             group.start_soon(self._answer, item, scope)
         elif item.sort == "withdrawn":
-            scope = session._answering.pop(item.id, None)
+            scope = self._answering.pop(item.id, None)
             if scope is not None:
                 scope.cancel()
         elif item.sort == "progress":
-            told = session._progress.get(item.id)
+            told = session.progress.get(item.id)
             if told is not None:
                 group.start_soon(self._contained, "progress callback raised", told, *item.params)
         elif item.sort == "fault":
@@ -289,8 +322,8 @@ class _Carrier:
             with scope:
                 reply = await self._answered(item)
         finally:
-            if self._session._answering.get(item.id) is scope:
-                del self._session._answering[item.id]
+            if self._answering.get(item.id) is scope:
+                del self._answering[item.id]
             if item.reply is not None and not item.reply.done():
                 if reply is None:
                     item.reply.cancel()
@@ -308,7 +341,7 @@ class _Carrier:
             if lane is None:
                 return True, await perform()
             describe = functools.partial(
-                messages.asked_by_server, item.method, item.params, self._of, self._session._server
+                messages.asked_by_server, item.method, item.params, self._of, self._session.server
             )
             return True, await across(lane, describe, perform, messages.sealed, messages.revealed)
         except Exception as error:

@@ -12,7 +12,7 @@ from reenact.facts.call import Call
 from reenact.seams.http.exchange import place_of
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
-from reenact.seams.switchboard import across, answered, begin
+from reenact.seams.switchboard import across, answered, begin, telling
 from reenact.seams.websockets import messages, properties
 from reenact.seams.websockets.messages import Line, Sealing, about
 
@@ -43,7 +43,8 @@ def _connecting(original: Any, module: ModuleType) -> Any:
             return await original(self)
         line = Line(crossing.event, place_of(url))
         if crossing.mode == "frozen":
-            told = messages.reopened(await crossing.outcome(), module)
+            reopen = telling(lane, functools.partial(messages.reopened, module=module))
+            told = reopen(await crossing.outcome())
             with messages.below(lane):
                 connection = self.factory(self.ws_uri)
                 messages.equip(connection, told, line)
@@ -66,7 +67,7 @@ def _known(connection: Any) -> tuple[Lane | None, Line | None]:
 
 async def _crossed(connection: Any, lane: Lane, call: Callable[[], Call], perform: Callable[[], Awaitable[Any]]) -> Any:
     sealing = Sealing(connection)
-    return await across(lane, call, perform, sealing.seal, sealing.reveal)
+    return await across(lane, call, perform, sealing.seal, telling(lane, sealing.reveal))
 
 
 def _receiving(original: Any) -> Any:

@@ -13,7 +13,7 @@ from reenact.facts.call import Call
 from reenact.seams.http.exchange import place_of
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
-from reenact.seams.switchboard import begin, cross, crossed
+from reenact.seams.switchboard import begin, cross, crossed, telling
 from reenact.seams.websockets import messages, properties
 from reenact.seams.websockets.messages import Line, Sealing, about
 
@@ -46,7 +46,8 @@ def _connecting(original: Any, module: ModuleType) -> Any:
             return original(self)
         line = Line(crossing.event, place_of(url))
         if crossing.mode == "frozen":
-            told = messages.reopened(crossing.outcome().wait(), module)
+            reopen = telling(lane, functools.partial(messages.reopened, module=module))
+            told = reopen(crossing.outcome().wait())
             with messages.below(lane):
                 return _pretended(self, module, told, line)
         connection = crossed(lane, crossing, lambda: original(self), messages.opened, _unused)
@@ -85,7 +86,7 @@ def _known(connection: Any) -> tuple[Lane | None, Line | None]:
 
 def _crossed(connection: Any, lane: Lane, call: Callable[[], Call], perform: Callable[[], Any]) -> Any:
     sealing = Sealing(connection)
-    return cross(lane, call, perform, sealing.seal, sealing.reveal)
+    return cross(lane, call, perform, sealing.seal, telling(lane, sealing.reveal))
 
 
 def _receiving(original: Any) -> Any:
