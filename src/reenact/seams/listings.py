@@ -8,6 +8,7 @@ folder that cannot be listed fails again in the same way. Folders of the interpr
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import sys
@@ -213,6 +214,12 @@ _folders = _Folders()
 _rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
 _rebinding.add(os, "listdir", _listdir, _folders.listdir)
 _rebinding.add(os, "scandir", _scandir, _folders.scandir)
+
+_globber: Any = getattr(glob, "_StringGlobber", None)
+if isinstance(getattr(_globber, "__dict__", {}).get("scandir"), staticmethod):  # Python 3.13 binds it in a class
+    _bound = _globber.__dict__["scandir"]
+    if _bound.__func__ is _scandir:
+        _rebinding.add(_globber, "scandir", _bound, staticmethod(_folders.scandir), early=False)
 
 
 def install() -> None:
