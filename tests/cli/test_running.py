@@ -138,7 +138,8 @@ def test_replay_hands_its_options_over(replayed: list[Any], filled: Any, reenact
     "words",
     [
         ("--order", "sideways"),
-        ("--rev", "main"),
+        ("--rev", "main", "--events"),
+        ("--rev", ""),
         ("--cmd", "'open"),
         ("--cmd", "a", "--entry", "b:c"),
         ("--on-divergence", "guess"),

@@ -85,3 +85,89 @@ def test_children_of_multiprocessing_work_are_named_and_never_started_by_a_repla
     assert f"multiprocessing ({method})" in replayed.stderr
     assert agent.started() == 2
     assert (len(runs_of(agent)) > 1) == (method != "fork")
+
+
+WORKERS = """
+import multiprocessing, sys
+def work(n, results=None):
+    open("marks", "a").write("x\\n")
+    if results is not None:
+        results.put(n * 2)
+    return n * 2
+def process(context):
+    results = context.Queue()
+    child = context.Process(target=work, args=(4, results))
+    child.start()
+    got = results.get()
+    child.join()
+    return got, child.exitcode
+def pool(context):
+    with context.Pool(1) as workers:
+        got = workers.map(work, [1, 2])
+        workers.close()
+        workers.join()
+    return got
+if __name__ == "__main__":
+    for method in ("fork", "spawn", "forkserver"):
+        print(method, globals()[sys.argv[1]](multiprocessing.get_context(method)), flush=True)
+"""
+
+
+@pytest.mark.parametrize(("kind", "gives", "marks"), [("process", "(8, 0)", 3), ("pool", "[2, 4]", 6)])
+def test_processes_and_pools_of_every_start_method_give_what_they_gave(
+    agent: Agent, kind: str, gives: str, marks: int
+) -> None:
+    (agent.folder / "agent.py").write_text(WORKERS)
+    recorded = agent.run(sys.executable, "-m", "reenact", "record", "--", sys.executable, "agent.py", kind)
+    assert recorded.returncode == 0, recorded.stderr
+    assert recorded.stdout.splitlines() == [f"{method} {gives}" for method in ("fork", "spawn", "forkserver")]
+    assert agent.started() == marks
+    runs = {run.id: run for run in runs_of(agent)}
+    (root,) = (run for run in runs.values() if not run.parent)
+    children = [run for run in runs.values() if run.parent]
+    assert children and {(run.relation, run.parent) for run in children} == {("child", root.id)}
+    with open_store(str(agent.folder / "store.sqlite")) as store:
+        gaps = {place for what, place, _ in store.open(root).gaps() if what == "child process"}
+    assert gaps == {f"multiprocessing ({method})" for method in ("fork", "spawn", "forkserver")}
+    replayed = agent.replay()
+    assert replayed.returncode == 3, replayed.stderr
+    assert "multiprocessing (fork)" in replayed.stderr
+    assert agent.started() == marks
+
+
+FORKED_AMONG_THREADS = """
+import os, sys, threading
+import reenact
+
+@reenact.tool(effect="read")
+def look(what):
+    return what * 2
+
+found = []
+def work(n):
+    for k in range(20):
+        found.append((n, k, look(k)))
+threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+for thread in threads:
+    thread.start()
+ended = []
+for n in range(3):
+    child = os.fork()
+    if child == 0:
+        try:
+            open("marks", "a").write("x\\n")
+            good = look(n) == n * 2 and threading.active_count() == 1
+        finally:
+            os._exit(10 + n if good else 1)
+    ended.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+for thread in threads:
+    thread.join()
+print(ended, sorted(found) == [(n, k, k * 2) for n in range(3) for k in range(20)])
+"""
+
+
+def test_forks_among_threads_go_on_in_both_processes(agent: Agent) -> None:
+    agent.same(FORKED_AMONG_THREADS)
+    assert agent.started() == 3
+    shown = agent.run(sys.executable, "-m", "reenact", "show", "@")
+    assert "child process at os.fork, 3 times" in shown.stdout

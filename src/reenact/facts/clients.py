@@ -52,7 +52,7 @@ def _alone(*names: str, fix: tuple[str, ...] = (TOOL,)) -> dict[str, Client]:
 
 CLIENTS: Mapping[str, Client] = {
     # model providers and frameworks over HTTP
-    **_over(_HTTPX, "openai", "anthropic", "mistralai", "groq", "ollama", "cohere", "together", "fireworks", "xai_sdk"),
+    **_over(_HTTPX, "openai", "anthropic", "mistralai", "groq", "ollama", "cohere", "together", "fireworks"),
     **_over(
         _HTTPX, "langchain_openai", "langchain_anthropic", "pydantic_ai", "agents", "instructor", "dspy", "litellm"
     ),
@@ -69,7 +69,9 @@ CLIENTS: Mapping[str, Client] = {
     # protocols
     **_alone("mcp", "fastmcp", fix=("@reenact.tool on the functions that call the server's tools",)),
     **_alone("websockets", "websocket", "socketio"),
-    **_native("grpc", "google.cloud", "vertexai", "google.generativeai", "weaviate", "pymilvus", "tritonclient"),
+    **_over(("grpc",), "grpc", "google.generativeai", "pymilvus", "tritonclient", "xai_sdk"),
+    **_over(("grpc", *_URLLIB3), "google.cloud", "vertexai"),
+    **_over(("grpc", *_HTTPX), "weaviate"),
     # processes, people, sockets
     **_alone("subprocess", "pexpect", "sh", "plumbum", "fabric", "invoke"),
     **_alone("multiprocessing", fix=("record the worker's own command line", TOOL)),

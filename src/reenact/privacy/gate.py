@@ -34,6 +34,7 @@ from reenact.facts.record import (
     StreamEnded,
 )
 from reenact.facts.run import Run
+from reenact.facts.serving import is_exchange
 from reenact.facts.spotting import Exhausted
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.streams import NOTE, Stream, Withheld, stream_for, withheld_segment
@@ -293,7 +294,7 @@ def _body(eraser: Eraser, body: bytes) -> bytes:
 
 def _cleaned_call(eraser: Eraser, call: Call) -> Call:
     """A call without credentials, itself where it had none."""
-    if call.kind is Kind.HTTP:
+    if call.kind in (Kind.HTTP, Kind.WEBSOCKET) or is_exchange(call.rule):
         head, body = _cleaned_request(eraser, call)
     else:
         head = eraser.environment(call.head) if call.kind in (Kind.PROCESS, Kind.ENV) else eraser.json(dict(call.head))

@@ -20,7 +20,7 @@ from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunClosed, RunOpened
-from reenact.facts.run import Run, Totals
+from reenact.facts.run import Run, Status, Totals
 from reenact.facts.values import describe_error, encode
 from reenact.recording.active import active, current
 from reenact.recording.opening import Opened, Who, interpreter, new_run, status_of
@@ -126,7 +126,7 @@ class Block:
         return self.finish(error, result)
 
 
-class _RootBlock(Block):
+class RootBlock(Block):
     """A run of its own."""
 
     def __init__(self, opened: Opened, call: Call | None, files: Sequence[str] = ()) -> None:
@@ -137,6 +137,8 @@ class _RootBlock(Block):
         self._begun = ExitStack()
         self._listening = False
         self._pid = os.getpid()
+        self.failure = ""
+        """What makes the run a failed one although nothing was raised."""
         if call is not None:
             session = opened.session
             try:
@@ -146,6 +148,7 @@ class _RootBlock(Block):
                     raise
 
     def listen(self) -> AbstractContextManager[None]:
+        """The root lane."""
         session = self._opened.session
         if self._listening:
             return lanes.inside(session.root)
@@ -158,9 +161,11 @@ class _RootBlock(Block):
         return context
 
     def failed(self, error: Exception) -> bool:
+        """The recording is degraded."""
         return self._opened.session.fault(error)
 
     def finish(self, error: BaseException | None, result: Any) -> Callable[[], Exception | None]:
+        """Stop listening; what is left to do closes the log."""
         if os.getpid() != self._pid:
             return _done  # a forked child leaves the block too: the run is its parent's
         try:
@@ -170,6 +175,8 @@ class _RootBlock(Block):
             if self.failed(fault):
                 raise
         status, line = status_of(error)
+        if self.failure and status is Status.OK:
+            status, line = Status.FAILED, self.failure
         ended_us = CLOCK.wall_us()
 
         def close() -> Exception | None:
@@ -221,7 +228,7 @@ class _ChildBlock(Block):
             lane=self._inner.path,
             origin_us=root.origin_us,
             capture={"require": list(policy.require)} if policy.require else {},
-        )
+        ).kept_in(root.home)
         if self._put is not None:
             self._put(RunOpened(self.run))
 
@@ -307,14 +314,14 @@ def _root_block(
         call = Call(Kind.INPUT, "arguments", Effect.NONE, "value/1", head, encoded.body, observed=True)
     run = new_run(who, entry, policy, CLOCK, ENTROPY)
     if store is not None and not isinstance(store, str):
-        return _RootBlock(Opened(run, store, policy, CLOCK), call, policy.files)
+        return RootBlock(Opened(run, store, policy, CLOCK), call, policy.files)
     borrowed = borrow_store(store)
     try:
         opened = Opened(run, borrowed, policy, CLOCK, lambda: give_back(borrowed))
     except BaseException:
         give_back(borrowed)
         raise
-    return _RootBlock(opened, call, policy.files)
+    return RootBlock(opened, call, policy.files)
 
 
 def _address(function: Callable[..., Any]) -> tuple[str, str]:

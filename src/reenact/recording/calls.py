@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from reenact.facts.call import TRANSPORTS, Call, Effect, End, Failure, Json, Kind, Value
+from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value, is_transport
 from reenact.facts.making import maker
 from reenact.facts.order import event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
@@ -161,7 +161,7 @@ class LiveCall:
         self.session = session
         self._lane = lane
         self._call = call
-        self._below = call.kind in TRANSPORTS
+        self._below = is_transport(call)
         self._parts = 0
         self._ended = False
         self._scope: Lane | None = None
@@ -209,6 +209,10 @@ class LiveCall:
             return self._turn(0, _settled, outcome)
         self.session.put(CallSettled(self.event, self.session.now_us(), outcome))
         return NOW
+
+    def sends(self, body: bytes) -> bytes:
+        """What the agent asked with."""
+        return body
 
     @total
     def head(self, head: Mapping[str, Json]) -> Any:

@@ -135,7 +135,8 @@ def _concluded(store: Store, run_id: str, status: int, evidence: Mapping[str, Js
         )
     if run.status in (Status.INTERRUPTED, Status.RECORDING):
         return run  # it was killed, or a process of its own still writes
-    failed = status != 0 and run.status is Status.OK
+    stopped = status != 0 and run.capture.get("stopped_by") == -status  # a server that was told to stop, and did
+    failed = status != 0 and not stopped and run.status is Status.OK
     concluded = replace(
         run,
         exit_status=status,

@@ -17,11 +17,14 @@ from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
 from reenact.recording.opening import Opened, Who, hash_seed, interpreter, new_run, status_of
+from reenact.recording.requests import Requests
 from reenact.recording.speech import Spoken
 from reenact.seams import escapes, lanes, logs, speech, stdio, wiring
 from reenact.seams.boot.parent import Boot, choose_hash_seed
 from reenact.seams.files import file_digests
 from reenact.seams.processes import heirs
+from reenact.seams.servers import hosting
+from reenact.seams.strands import signals
 from reenact.store import open_store
 
 
@@ -42,7 +45,7 @@ class RecordedProcess:
         run = replace(run, id=instructions.get("run") or run.id)
         if instructions.get("parent"):
             run = replace(run, parent=instructions["parent"], relation="child")
-        store = open_store(instructions["store"])
+        store = self._store = open_store(instructions["store"])
         self._opened = Opened(run, store, self._policy, CLOCK, store.close, place=instructions.get("place") or "")
         self._spoken = Spoken(self._opened.session)
         self._instructions = instructions
@@ -54,15 +57,25 @@ class RecordedProcess:
         session = self._opened.session
         self._stack.enter_context(session.begin(fallback=True))
         wiring.begin(self._opened.run)
+        signals.hear(session.gate)
         logs.begin_at(self._opened.run.started_us)
         for gap in stdio.install(session.printed):
             session.gap("standard stream", gap)
         speech.listen(self._spoken)
         self._watch_errors()
         heirs.appoint(self._heir)
+        self._requests = self._host()
+        hosting.appoint(self._requests)
         atexit.register(self.finish)
         _before_exit(self.finish)
         escapes.before_exec(self._opened.session.flush)
+
+    def _host(self) -> Requests:
+        """Each request that a server in this process serves is a run of its own."""
+        who = Who(**self._instructions.get("who") or {})
+        run = self._opened.run
+        run = replace(run, entry=replace(run.entry, argv=tuple(self._instructions.get("served_by") or run.entry.argv)))
+        return Requests(self._opened.session, run, self._store, who, self._policy, self.finish)
 
     def _heir(self, argv: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:
         """The environment with which a Python program started by this one is a child run in the same store."""
@@ -73,6 +86,7 @@ class RecordedProcess:
             "run": run_id,
             "parent": self._opened.run.id,
             "argv": list(argv),
+            "served_by": self._instructions.get("served_by") or list(self._opened.run.entry.argv),
         }
         place = Path(self._instructions["place"]) / run_id
         boot = Boot(instructions, environment, hash_seed=choose_hash_seed(environment, ENTROPY), place=place)
@@ -99,6 +113,7 @@ class RecordedProcess:
 
     def _finish(self) -> None:
         heirs.appoint(None)
+        hosting.appoint(None)
         escapes.before_exec(None)
         self._spoken.end()
         stdio.flush()
@@ -107,7 +122,8 @@ class RecordedProcess:
         lanes.session_ended()
         self._stack.close()
         files = file_digests(self._opened.run.entry.cwd, self._policy.files)
-        self._opened.close(status, CLOCK.wall_us(), error=line, files=files)
+        capture = {**self._opened.run.capture, **self._requests.summary()}
+        self._opened.close(status, CLOCK.wall_us(), error=line, files=files, capture=capture)
 
 
 @contextmanager

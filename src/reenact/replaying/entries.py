@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
+from reenact.facts.serving import REQUEST
 from reenact.replaying.options import Options
 from reenact.seams import trust
 
@@ -63,7 +64,7 @@ def start_of(run: Run, options: Options, project: str) -> Start:
         if not trust.is_ours(run):
             _inside(run, entry.file, project)
         return Start(_calling(entry.target), cwd, entry.target, entry.file)
-    if entry.kind == "command" and entry.argv:
+    if entry.kind in ("command", REQUEST) and entry.argv:
         if trust.is_ours(run):
             return Start(entry.argv, cwd)
         return Start(_command(run, entry.argv, cwd, project), cwd)

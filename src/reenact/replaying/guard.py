@@ -1,7 +1,8 @@
 """The guard of a replaying process: connections and processes are refused by the audit hook, named and counted.
 
-An audit hook cannot be removed once added, so it asks a switch. It sees what Python code does; of the sockets that a C
-library opens by itself it learns only where a seam says so (``seams.contacts.native``).
+An audit hook cannot be removed once added, so it asks a switch. It sees what Python code does, and which functions it
+asks a C library for; of the sockets that such a library opens by itself it learns only where a seam says so
+(``seams.contacts.native``), and ``replaying.isolation`` cuts off the rest where the system permits.
 """
 
 from __future__ import annotations
@@ -14,6 +15,20 @@ from reenact.errors import Halt
 from reenact.seams import lanes
 from reenact.seams.contacts import CONTACTS, ours, place_of, target_of
 
+_ASKED = "ctypes.dlsym"
+_NATIVE = frozenset(
+    (
+        *("connect", "send", "sendto", "sendmsg", "getaddrinfo", "system", "popen", "fork", "vfork", "clone"),
+        *("posix_spawn", "posix_spawnp", "execv", "execve", "execvp", "execl", "execlp"),
+    )
+)
+"""What Python code may not ask a C library for."""
+
+
+def _nothing() -> bool:
+    """A replay permits no contact."""
+    return False
+
 
 @dataclass(slots=True)
 class Guard:
@@ -22,18 +37,29 @@ class Guard:
     Attributes:
         refused: What was refused, with the place in the agent's code.
         halt: Called with the words for what the agent itself tried; gives what to raise in its place.
+        permits: Whether whoever performs a call for the agent may touch the world just now: a fork asks it.
     """
 
     refused: list[str] = field(default_factory=list)
     halt: Callable[[str], Halt] | None = None
     armed: bool = False
+    permits: Callable[[], bool] = _nothing
 
     def __call__(self, event: str, args: tuple[object, ...]) -> None:
         """The audit hook."""
-        if not self.armed or event not in CONTACTS or ours(event, args):
+        if not self.armed or not (event in CONTACTS or event == _ASKED):
             return
-        what, target = CONTACTS[event], target_of(event, args)
-        words = f"{what} {target}" if what == "process" else f"{what} to {target}"
+        if event == _ASKED:
+            if args[1] not in _NATIVE:
+                return
+            words = f"native function {args[1]}"
+        elif ours(event, args):
+            return
+        else:
+            what, target = CONTACTS[event], target_of(event, args)
+            words = f"{what} {target}" if what == "process" else f"{what} to {target}"
+        if lanes.listening() is None and self.permits():
+            return
         words += f" at {place_of()}"
         self.refused.append(words)
         if lanes.listening() is not None and self.halt is not None:
@@ -61,3 +87,4 @@ def disarm() -> None:
     """Let everything through again."""
     GUARD.armed = False
     GUARD.halt = None
+    GUARD.permits = _nothing

@@ -12,6 +12,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.privacy import make_redactor
 from reenact.replaying.options import Options
+from reenact.replaying.requests import Preamble
 from reenact.replaying.session import ReplaySession
 
 
@@ -20,6 +21,13 @@ def open_session(recording: Recording, options: Options) -> ReplaySession:
     run = recording.run
     redactor = make_redactor(run.id, Policy(), known=known_values(run, os.environ))
     return ReplaySession(recording, redactor, Rules(run.capture.get("ignore") or {}), options)
+
+
+def open_preamble(recording: Recording, options: Options, deliveries: int) -> Preamble:
+    """The session of the process that served a request, as far as it had come by then (``deliveries``)."""
+    run = recording.run
+    redactor = make_redactor(run.id, Policy(), known=known_values(run, os.environ))
+    return Preamble(recording, redactor, Rules(run.capture.get("ignore") or {}), options, deliveries)
 
 
 def known_values(run: Run, environment: Mapping[str, str]) -> Known:

@@ -17,6 +17,7 @@ class Options:
         on_divergence: ``stop`` at the first one, or ``observe`` every one in a single pass.
         command: Command line to run in place of the captured one; empty takes that one.
         entry: ``module:function`` to call in place of the captured one.
+        rev: Revision whose code runs; empty takes the files as they are.
         save: Keep the replay as a run of its own.
         divert_output: What the agent writes to standard output goes to standard error (a program reads ours).
     """
@@ -28,5 +29,6 @@ class Options:
     on_divergence: str = "stop"
     command: tuple[str, ...] = ()
     entry: str = ""
+    rev: str = ""
     save: bool = False
     divert_output: bool = False

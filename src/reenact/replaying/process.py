@@ -19,18 +19,25 @@ from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
 from reenact.facts.ids import tail
 from reenact.replaying import guard
-from reenact.replaying.opening import known_values, open_session
+from reenact.replaying.ambient import clock_of
+from reenact.replaying.isolation import Isolation, folders_of, isolate
+from reenact.replaying.opening import known_values, open_preamble, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference
+from reenact.replaying.requests import Player, Preamble, Stage, never_served, preamble_of
 from reenact.replaying.results import Output, Printed, files
+from reenact.replaying.revision import Tree
 from reenact.replaying.saving import save
+from reenact.replaying.session import ReplaySession
 from reenact.replaying.speech import Echo
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, logs, speech, stdio, stdout, wiring
 from reenact.seams.files import file_digests
+from reenact.seams.servers import hosting
+from reenact.seams.strands import signals
 from reenact.store import open_store
 
-ENFORCEMENT = ("audit hook (connections, processes)", "own process", "files not isolated")
+ENFORCEMENT = ("audit hook (connections, processes)", "own process")
 GRACE_S = 3.0
 """How long an agent may go on after the replay has stopped, before its process is ended."""
 
@@ -47,16 +54,22 @@ class ReplayingProcess:
         self.instructions = instructions
         self._pid = os.getpid()
         self._place = Path(instructions["place"])
+        self._isolation = self._isolate()
         asked = instructions["options"]
         fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in asked.items()}
         self.options = Options(**fields)
+        tree = instructions.get("tree")
+        self._tree = Tree(**tree) if tree else None
         self._store: Store = open_store(instructions["store"])
         self.recording: Recording = self._store.open(instructions["run"])
-        self.session = open_session(self.recording, self.options)
+        self.session = self._open()
+        self._before = self._preamble()
+        self._player = Player(self.session, self._before, self) if self._before is not None else None
+        self._stage = self._player or Stage(self.session, self)
         known = known_values(self.recording.run, os.environ)
         self._outputs = [Output(n, partial(self.recording.printed, n), known) for n in (1, 2)]
         self._by_lanes = Printed(self.recording, known)
-        self._echo = Echo(self.recording, self.options.through)
+        self._echo = self._speech()
         self._kept_output: list[tuple[int, bytes]] = []
         self._guard = guard.GUARD
         self._stack = ExitStack()
@@ -64,17 +77,35 @@ class ReplayingProcess:
         self._finished = False
         self.output: str | None = None
 
+    def _isolate(self) -> Isolation:
+        """Keep this process from the world, as far as the system permits."""
+        return _isolated(self.instructions)
+
+    def _open(self) -> ReplaySession:
+        """The session that answers."""
+        return open_session(self.recording, self.options)
+
+    def _speech(self) -> Any:
+        """Who listens to what is written."""
+        return Echo(self.recording, self.options.through)
+
     def start(self) -> None:
         """Answer the main thread and every thread nobody else answers."""
+        if self._tree is not None:
+            self._tree.relocate()
         wiring.install()
-        self._stack.enter_context(self.session.begin(fallback=True))
+        process: ReplaySession = self._before or self.session
+        self._stack.enter_context(process.begin(fallback=True))
+        hosting.appoint(self._stage)
         wiring.begin(self.recording.run)
-        logs.begin_at(self.recording.run.started_us)
-        terminal = self.recording.run.environment.get("streams")
+        signals.hear(self.session.gate)
+        logs.begin_at(clock_of(self.recording.run)[0])
+        terminal = self.recording.run.environment.get("streams") or {}
         stdio.install(self._printed, terminal=terminal)
         self._echo.heard = speech.listen(self._echo)
         self._guard = guard.arm(self._refused)
         self.session.on_stop = self._stopping
+        process.on_stop = self._stopping
         _quiet_halts()
         atexit.register(self.finish)
         leave = os._exit
@@ -86,10 +117,25 @@ class ReplayingProcess:
         os._exit = _exit  # type: ignore[assignment]
         self._leave = leave
 
+    def _preamble(self) -> Preamble | None:
+        """The session of the process around a request; None where a whole run is replayed."""
+        run = self.recording.run
+        before = preamble_of(run)
+        if not before:
+            return None
+        known = run.capture["preamble"]
+        return open_preamble(self._store.open(self._store.run(before)), self.options, int(known["deliveries"]))
+
+    def _folder(self) -> str:
+        """Where the program runs: declared files lie below it."""
+        cwd = self.recording.run.entry.cwd
+        return self._tree.moved(cwd) if self._tree is not None else cwd
+
     def _printed(self, stream: int, data: bytes) -> None:
         if self.options.save:
             self._kept_output.append((stream, bytes(data)))
         if stream in (1, 2):
+            data = self._tree.named_as_then(bytes(data)) if self._tree is not None else data
             self._outputs[stream - 1].feed(bytes(data))
 
     def _speak_last(self) -> None:
@@ -106,7 +152,14 @@ class ReplayingProcess:
             yield
 
     def _refused(self, words: str) -> Halt:
+        if self._before is not None:
+            self._before.refuse(words)
         return self.session.refuse(words)
+
+    def leave(self, status: int) -> None:
+        """The request has been served: end here, past whatever the program would do after it."""
+        self.finish()
+        self._leave(status)
 
     def _stopping(self) -> None:
         """The replay has stopped: an agent that does not end by itself is ended."""
@@ -132,29 +185,56 @@ class ReplayingProcess:
         self._stack.close()
         guard.disarm()
         self.session.close()
+        if self._before is not None:
+            self._joined(self._before)
         differences: list[Difference] = []
         remarks: tuple[str, ...] = ()
         if not self.session.divergences or self.options.on_divergence == "observe":
             run = self.recording.run
-            if run.entry.kind == "command":
+            if run.capture.get("served"):
+                remarks = ("output not compared: the process served requests, which are runs of their own",)
+            elif run.entry.kind == "command":
                 differences.extend(each for each in (output.end() for output in self._outputs) if each is not None)
             else:  # a run inside a process owns no standard streams: what its lanes printed is compared
                 differences.extend(self._by_lanes.end())
                 remarks = self._by_lanes.remarks
             declared = run.capture.get("files") or ()
-            differences.extend(files(run.files, file_digests(run.entry.cwd, declared)))
-        contact = Contact(tuple(self._guard.refused), 0, ENFORCEMENT)
+            differences.extend(files(run.files, file_digests(self._folder(), declared)))
+        contact = Contact(tuple(self._guard.refused), 0, (*ENFORCEMENT, *self._isolation.words()))
         report = conclude(self.session, differences, contact, self.options)
         forgiven = tuple(output.forgiven for output in self._outputs if output.forgiven)
         report = replace(report, output=self.output, remarks=(*report.remarks, *forgiven, *remarks))
         if self.options.save:
             kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))
+        self._leave_result(report.to_json())
+
+    def _joined(self, before: Preamble) -> None:
+        """What stopped the process around the request stopped the request."""
+        before.close()
+        session = self.session
+        session.divergences.extend(before.divergences)
+        session.unreplayable.extend(before.unreplayable)
+        session.damaged.extend(before.damaged)
+        served = self._player is not None and self._player.played
+        if not (served or session.divergences or session.unreplayable or session.damaged):
+            session.unreplayable.append(never_served(session.run))
+
+    def _leave_result(self, report: dict[str, Any]) -> None:
+        """Leave the report for who began this process, who finds all of it or nothing."""
         path = self._place / "result"
         temporary = path.with_suffix(".part")
-        temporary.write_text(json.dumps(report.to_json(), default=str), encoding="utf-8")
+        temporary.write_text(json.dumps(report, default=str), encoding="utf-8")
         temporary.replace(path)
         self._store.close()
+
+
+def _isolated(instructions: dict[str, Any]) -> Isolation:
+    """This process without a network, its files behind scratch, as far as the system permits. Before any is opened."""
+    scratch = Path(instructions["place"]) / "scratch"
+    scratch.mkdir(mode=0o700)
+    folders = folders_of(os.getcwd(), instructions.get("root") or "", os.environ)
+    return isolate(folders, [*instructions.get("keep", ()), instructions["place"]], str(scratch))
 
 
 def _quiet_halts() -> None:
@@ -187,8 +267,12 @@ _process: ReplayingProcess | None = None
 
 def begin(instructions: dict[str, Any]) -> None:
     """Start replaying in this process. Called once, by the boot, before the program's first line."""
+    start(ReplayingProcess(instructions))
+
+
+def start(process: ReplayingProcess) -> None:
+    """Let it answer, as what this process was begun for."""
     global _process
-    process = ReplayingProcess(instructions)
     process.start()
     _process = process
 

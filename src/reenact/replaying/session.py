@@ -16,8 +16,8 @@ from typing import Any
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Rerun
 from reenact.abc.store import Recording
-from reenact.errors import Divergence, Halt, StoreError, UnreplayableRun
-from reenact.facts.call import TRANSPORTS, Call, EndKind, Failure, Fidelity, Json, Stream, Value
+from reenact.errors import Divergence, ForkError, Halt, StoreError, UnreplayableRun
+from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Stream, Value, is_transport
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
@@ -36,6 +36,7 @@ from reenact.seams.environment import NOTE as VARIABLE
 from reenact.seams.file_reads import NOTE as FILE
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
+from reenact.seams.restating import restated
 from reenact.seams.strands import release
 from reenact.seams.turns import parent_path
 from reenact.seams.watch import WATCH
@@ -100,6 +101,7 @@ class ReplaySession:
         self.gate = self._make_gate()
         self.gate.give_up_us += 4 * ((self.run.ended_us or self.run.started_us) - self.run.started_us)
         self.gate.keeping = options.save
+        self.gate.cut_short = self.run.interrupted_at is not None
         self.gate.attend = WATCH.attend
         self.ambience = Ambient(recording, self.gate.now_us, keeping=options.save)
         self.root = Lane(self.run.lane or "root", self, self.gate)
@@ -144,7 +146,7 @@ class ReplaySession:
                 self._passed.add(found.nearest.number)
             return Unanswered(self, lane)
         event = found.event
-        if call.kind in TRANSPORTS:
+        if is_transport(call):
             return FrozenCall(self, lane, event)
         recorded_scope = self._recorded_scope(found) if event.lane in self._disordered else ""
         if call.observed or call.name in self.options.through:
@@ -191,6 +193,11 @@ class ReplaySession:
                     words.result_differs(step, was, before or b"", Value(after or b"null"), self._next(event))
                 )
 
+    def restate(self, event: int, state: Any) -> Any:
+        """The agent's own; of a fork what it, or a fork before it, has changed it to there."""
+        changes = (self.run.environment.get("restated") or {}).get(str(event))
+        return restated(state, changes) if changes else state
+
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent's own lanes print, for whoever compares it."""
         self.on_printed(stream, data)
@@ -209,7 +216,13 @@ class ReplaySession:
             self._stop(Halt(error.message))
         elif isinstance(error, StoreError):
             self._unreadable(error)
+        elif isinstance(error, ForkError):
+            self.unheeded = error
+            self._stop(Halt(error.message))
         return True
+
+    unheeded: ForkError | None = None
+    """Why the change of a fork cannot be made, if it cannot."""
 
     # --- what calls use ----------------------------------------------------------------------------------------
 
@@ -353,7 +366,7 @@ class ReplaySession:
         event = found.event
         ordinal = 0
         for other in self.recording.events(lane=event.lane, name=event.name):
-            ordinal += other.call.kind not in TRANSPORTS
+            ordinal += not is_transport(other.call)
             if other.number == event.number:
                 break
         return Lane(event.lane, self, self.gate).scope_path(event.name, ordinal)

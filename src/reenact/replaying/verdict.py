@@ -34,6 +34,8 @@ def first_line(run: str, options: Options) -> str:
     """Mode, what is frozen, live calls allowed: said before the agent's code starts."""
     frozen = "everything recorded" if options.mode == "events" else FROZEN
     line = f"replay {tail(run)}  mode: {options.mode}  frozen: {frozen}  live calls allowed: 0"
+    if options.rev:
+        line += f"  code: {options.rev}"
     if options.through:
         line += f"  through: {', '.join(options.through)}"
     if options.order.startswith("shuffle"):
@@ -117,7 +119,7 @@ def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int
 
 def _unproven(session: ReplaySession) -> list[str]:
     """What is not proven of the order."""
-    notes = [f"order not proven at {number}" for number in sorted({*session.gate.unproven})]
+    notes = [f"order not proven at {number}" for number in sorted({*session.gate.doubts})]
     if session.run.capture.get("order") == "off":
         notes.append("order not recorded")
     if session.gate.surplus:

@@ -122,40 +122,4 @@ def _telling(library: str) -> Any:
     return make
 
 
-def _watch_websockets(module: ModuleType) -> None:
-    patching.replace(
-        module.ClientConnection, "__init__", _naming("websocket", "a connection of websockets"), answers=False
-    )
-
-
-def _watch_stdio_servers(module: ModuleType) -> None:
-    name = "_create_platform_compatible_process"
-    if hasattr(module, name):
-        patching.replace(module, name, _naming("MCP server process", "a server over stdio"), answers=False)
-
-
-def _naming(what: str, place: str) -> Any:
-    """A replacement that notes the gap and calls the original."""
-
-    def make(original: Any) -> Any:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            lane = listening()
-            if lane is not None:
-                try:
-                    lane.session.gap(what, place)
-                except Exception as fault:
-                    if lane.session.fault(fault):
-                        raise
-            return original(*args, **kwargs)
-
-        return call
-
-    return make
-
-
-_WATCHED: tuple[tuple[str, Callable[[ModuleType], None]], ...] = (
-    ("websockets.sync.client", _watch_websockets),
-    ("websockets.asyncio.client", _watch_websockets),
-    ("mcp.client.stdio", _watch_stdio_servers),
-    ("curl_cffi.curl", _watch_curl),
-)
+_WATCHED: tuple[tuple[str, Callable[[ModuleType], None]], ...] = (("curl_cffi.curl", _watch_curl),)

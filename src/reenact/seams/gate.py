@@ -17,7 +17,8 @@ import asyncio
 import asyncio.base_events
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sized
+from contextvars import ContextVar
 from typing import Any
 
 from reenact.errors import Halt
@@ -25,6 +26,9 @@ from reenact.facts.order import Tag
 
 _get_running_loop = asyncio._get_running_loop
 
+
+near: ContextVar[Gate | None] = ContextVar("reenact_gate", default=None)
+"""The gate of the run that a context stems from, set where several runs share a loop."""
 
 SPARED_US = 10_000_000
 """The most that one delivery waits without its being counted: a machine that is too busy gives nobody the processor."""
@@ -66,6 +70,11 @@ def unattended(gate: Gate) -> None:
     """What a gate without a watch does when something waits while others run: nothing."""
 
 
+def deaf(number: int) -> bool:
+    """How a gate without a process of its own sends signals: not at all."""
+    return False
+
+
 class Gate(ABC):
     """Counts runnable strands and releases deliveries at quiescence.
 
@@ -78,6 +87,9 @@ class Gate(ABC):
         nested: Eager first steps under way: their creators run on when they wait.
         pokes: Make loops without a view of their queue look whether it is empty.
         attend: Tells the watch that something waits while others run.
+        ring: Sends a signal to the main thread; False where nothing handles it (``seams.strands.signals``).
+        shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
+        posted: Callbacks of this run posted to loops that show no view of their queue.
     """
 
     virtual = False
@@ -89,6 +101,8 @@ class Gate(ABC):
         self.passes = 0
         self.loops: dict[Any, bool] = {}
         self.nested = 0
+        self.shared = False
+        self.posted = 0
         self._seen = (-1, 0)
         self._worked_us = 0
         self._spared_us = 0
@@ -97,6 +111,7 @@ class Gate(ABC):
         self._sleepers: dict[int, Callable[[], None]] = {}
         self.pokes: list[Callable[[], None]] = []
         self.attend: Callable[[Gate], None] = unattended
+        self.ring: Callable[[int], bool] = deaf
 
     # --- what a subclass decides -------------------------------------------------------------------------------
 
@@ -141,6 +156,28 @@ class Gate(ABC):
     def stalled(self, waited_us: int) -> None:  # noqa: B027 - only a replay has an end to find
         """Nothing runs and nothing has been released for so long (see ``seams.watch``). Locked."""
 
+    def signalled(self, number: int, path: str, uncounted: bool) -> bool:
+        """A signal has reached the main thread: whether its handler is to run now.
+
+        Called in the middle of anything that the main thread does, so it never waits.
+
+        Args:
+            number: The signal's.
+            path: The interrupted lane; empty where there is none.
+            uncounted: Whether the interrupted strand waits, so that the gate does not count it."""
+        with self.lock:
+            self.passes += 1
+            self.grant(Tag("i", path, number, 0), self.running - (not uncounted) <= 0)
+        return True
+
+    def awaits_signal(self) -> bool:
+        """Whether the next delivery is a signal. Locked."""
+        return False
+
+    def signal_due(self, waited_us: int) -> bool:
+        """Send the signal that is the next delivery, if its time has come; whether it is all there is to do. Locked."""
+        return False
+
     # --- bounds ------------------------------------------------------------------------------------------------
 
     def look(self, now_us: int, *, still: bool = False, worked_us: int = 0, spared_us: int = 0) -> bool:
@@ -166,7 +203,9 @@ class Gate(ABC):
             self._spared_us = min(SPARED_US, self._spared_us + spared_us)
             waited_us = now_us - since_us - self._spared_us
             self._worked_us = min(waited_us, self._worked_us + worked_us)
-            if self.running <= 0:
+            if self.signal_due(waited_us):
+                pass
+            elif self.running <= 0:
                 self.stalled(waited_us)
             elif still or self.overdue(waited_us, self._worked_us):
                 running, self.running = self.running, 0
@@ -279,7 +318,8 @@ class Gate(ABC):
             return self.take(tag)
         ready = getattr(loop, "_ready", None)
         with self.lock:
-            number = self._at_once(tag, lone=self.running == 1 and not self.nested and not (ready is None or ready))
+            rests = ready is not None and not self.has_ready(ready)
+            number = self._at_once(tag, lone=self.running == 1 and not self.nested and rests)
             if number is not None:
                 return number
         future = loop.create_future()
@@ -291,6 +331,14 @@ class Gate(ABC):
                 self.waiting.pop(tag, None)
             raise
         return self._taken(waiter)
+
+    def has_ready(self, ready: Sized) -> bool:
+        """Whether a loop's queue holds something of this run. What is another run's, or the server's own, may go
+        before or after: all that it can hand to this run waits for its turn here."""
+        if not self.shared or not ready:
+            return bool(ready)
+        queue: Any = ready
+        return any(handle._context.get(near) is self for handle in queue)
 
     def never(self, *, is_async: bool) -> Any:
         """Wait for something that was never handed over: until cancelled, or until the replay ends."""

@@ -111,6 +111,10 @@ class Lane:
         """The path of the inside of a call of this lane that nothing will run in (its answer is frozen)."""
         return self.scope_path(name, self._ordinal(">" + _plain(name)))
 
+    def beneath(self) -> Lane:
+        """Below a transport of this lane, outside of any call of it: nothing here is recorded, ordered or numbered."""
+        return Lane(self.path, self.session, self.gate, parent=self.parent, below=True, origin=self)
+
     def scope_path(self, name: str, ordinal: int) -> str:
         """The path of the scope of this lane's ``ordinal``-th call of ``name``."""
         return f"{self.path}>{_plain(name)}#{ordinal}"
@@ -323,6 +327,12 @@ def session_ended(fallback: Lane | None = None) -> None:
     _sessions = max(0, _sessions - 1)  # it may be 0 already, where the session began in a parent process
     if fallback is not None and _fallback is fallback:
         _fallback = None
+
+
+def forget_fallback() -> None:
+    """Threads that nobody saw start belong to nobody from now on: a server has taken over."""
+    global _fallback
+    _fallback = None
 
 
 def _forked() -> None:

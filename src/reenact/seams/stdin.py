@@ -16,7 +16,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from reenact.facts.call import Call, Effect, End, EndKind, Kind, Value
+from reenact.facts.call import Call, Effect, Failure, Kind, Value
+from reenact.facts.values import describe_error, restore_error
 from reenact.seams import descriptors
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
@@ -36,21 +37,22 @@ _real_input = builtins.input
 
 
 def _crossed(lane: Lane, call: Call, perform: Callable[[], bytes]) -> bytes:
-    """One crossing whose answer is bytes. A read that fails or is interrupted stays open: nothing was read."""
+    """One crossing whose answer is bytes. A read may fail, or be ended by a signal: that is its outcome then."""
     crossing = begin(lane, lambda: call)
     if crossing is None:
         return perform()
     if crossing.mode == "frozen":
         outcome = crossing.outcome().wait()
-        return outcome.body if isinstance(outcome, Value) else b""
+        if isinstance(outcome, Failure):
+            raise restore_error(outcome.error)
+        return outcome.body
     if crossing.mode == "live":
         crossing.ready().wait()
     try:
         with crossing.enter():
             data = perform()
-    except BaseException:
-        if crossing.mode == "live":
-            crossing.dropped(End(EndKind.CANCELLED))
+    except BaseException as error:
+        crossing.settle(Failure(describe_error(error))).wait()
         raise
     crossing.settle(Value(data, media="application/octet-stream")).wait()
     return data

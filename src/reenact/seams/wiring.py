@@ -18,10 +18,14 @@ from reenact.seams import (
     http,
     listings,
     machine,
+    mcp,
     numpy_random,
     passwords,
     processes,
+    rpc,
+    servers,
     strands,
+    websockets,
 )
 from reenact.seams.http.exchange import stateless_tests
 
@@ -39,12 +43,16 @@ def install() -> None:
         _installed = True
     strands.install()
     http.install()
+    rpc.install()
     processes.install()
+    servers.install()
+    mcp.install()
     escapes.install()
     numpy_random.install()
     passwords.install()
     databases.install()
     flags.install()
+    websockets.install()
     stateless_tests.append(stateless_model_request)
 
 

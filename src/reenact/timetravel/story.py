@@ -239,8 +239,8 @@ def outcome_text(recording: Recording, event: Event) -> str:
         return preview.clip(preview.safe(f"{error.type.rpartition('.')[2]}: {error.text}"), _TEXT)
     if isinstance(event.outcome, Stream):
         size = preview.size(event.outcome.size)
-        status = status_of(event)
-        words = [str(status)] if status is not None else []
+        status = status_of(event) or event.outcome.head.get("status")  # gRPC has names for them
+        words = [preview.safe(str(status))] if status is not None else []
         words.append(size if event.outcome.segments <= 1 else f"{size} in {event.outcome.segments} segments")
         return "  ".join(words)
     if event.outcome is None:

@@ -10,6 +10,7 @@ from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.kit import Bucket, Item, Standing, Stops
 from reenact.facts.reading import Reading
+from reenact.facts.serving import ARRIVING, REQUEST
 from reenact.triage import identity
 from reenact.triage.scene import ModelCall, Scene
 
@@ -33,13 +34,16 @@ def inputs(scene: Scene) -> Iterator[Item]:
 def _input(scene: Scene) -> Item:
     """The run's own input, from which it is started again."""
     entry = scene.run.entry
-    stdin = [event.number for event in scene.of_kind(Kind.INPUT, Kind.HUMAN) if event.name != "arguments"]
+    given = scene.of_kind(Kind.INPUT, Kind.HUMAN)
+    stdin = [event.number for event in given if event.name != "arguments" and event.name not in ARRIVING]
     more = f", and {len(stdin)} reads of what a person or a pipe gave it" if stdin else ""
     if entry.kind == "command" and entry.argv:
         words = f"the command line, byte for byte{more}: {shlex.join(entry.argv)}"
         return Item(Bucket.INPUT, "input", Standing.CAPTURED, words, tuple(stdin), list(entry.argv))
     if entry.kind == "callable":
         return _arguments(scene, more)
+    if entry.kind == REQUEST:
+        return _request(scene)
     noted, where = scene.said("input")
     if noted:
         about = f"{where}; the block itself cannot be called again"
@@ -59,6 +63,19 @@ def _input(scene: Scene) -> Item:
         ),
         stops=Stops.CODE,
     )
+
+
+def _request(scene: Scene) -> Item:
+    """The request that a server got."""
+    target = scene.run.entry.target
+    event = next((event for event in scene.of_kind(Kind.INPUT) if event.name == REQUEST), None)
+    if event is None:
+        about = f"{target} was served, the request is in no event"
+        capture = ("reenact record -- uvicorn app:app",)
+        return Item(Bucket.INPUT, "input", Standing.MISSING, about, capture=capture, stops=Stops.CODE)
+    read = "its body as far as it was read" if event.answer is not None and event.answer.size else "without a body"
+    about = f"the request {target}: its head, {read}"
+    return Item(Bucket.INPUT, "input", Standing.CAPTURED, about, (event.number,))
 
 
 def _arguments(scene: Scene, more: str) -> Item:

@@ -229,7 +229,7 @@ class SeamReader(asyncio.StreamReader):
         self._what = what
         self._real = real
         self._crossing: Live | Frozen | None = None
-        self._turn: Turn[bytes | End] | None = None
+        self._turn: Turn[Any] | None = None
         self._held = b""
 
     def __del__(self) -> None:
@@ -293,23 +293,21 @@ class SeamReader(asyncio.StreamReader):
 
     async def _taped(self, crossing: Live) -> None:
         assert self._real is not None
-        try:
-            with crossing.enter():
-                data = self._held or await self._real.read(READ_AT_ONCE)
-        except Exception as error:
-            await crossing.end(End(EndKind.ERROR, describe_error(error)))
-            raise
-        except BaseException as error:
-            await rejoin_cancelled(error)
-            raise
-        if data:
-            self._held = data  # a reader that is cancelled while it waits for its turn leaves it to the next one
-            await crossing.segment(data)
-            self._held = b""
-            self.feed_data(data)
-        else:
-            await crossing.end(End(EndKind.EOF))
-            self.feed_eof()
+        turn = self._turn
+        if turn is None:
+            try:
+                with crossing.enter():
+                    data = self._held = await self._real.read(READ_AT_ONCE)
+            except Exception as error:
+                await crossing.end(End(EndKind.ERROR, describe_error(error)))
+                raise
+            except BaseException as error:
+                await rejoin_cancelled(error)
+                raise
+            turn = self._turn = crossing.segment(data) if data else crossing.end(End(EndKind.EOF))
+        await turn  # kept, with what it hands over, by a reader that is cancelled, for the next one
+        self._turn = None
+        self._fed(self._held)
 
 
 class SeamWriter(asyncio.StreamWriter):

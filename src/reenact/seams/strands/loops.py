@@ -196,6 +196,9 @@ class SelectorHook:
         if worked_us < WORK_US or not lanes.whole_process():
             worked_us = 0
         for gate in gates_now:
+            rests = gate.waiting and gate.shared and not gate.has_ready(self.loop._ready)
+            if rests and gate.enter_idle(self.loop):
+                gate.leave_idle(self.loop)
             if gate.waiting:
                 gate.look(now_us, worked_us=worked_us)
         self._woke_us = now_us
@@ -372,9 +375,12 @@ def _telling(original: Callable[..., Any]) -> Callable[..., Any]:
         lane = lanes.listening()
         if lane is None:
             return original(self)  # type: ignore[no-any-return]
+        caller = sys._getframe(1)
+        if caller.f_code.co_name == "_run_once":  # on the loop's own heap are timers of the world only
+            return _mono_ns() / 1e9
         session = lane.session
         fresh = int(original(self) * 1e9)
-        if sys._getframe(1).f_globals.get("__name__", "").startswith(("asyncio.", "anyio.", "reenact.")):
+        if caller.f_globals.get("__name__", "").startswith(("asyncio.", "anyio.", "reenact.")):
             return session.virtual("mono", fresh) / 1e9  # type: ignore[no-any-return]
         return session.ambient(lane, "mono", fresh) / 1e9  # type: ignore[no-any-return]
 

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from reenact.seams import lanes
-from reenact.seams.gate import Gate
+from reenact.seams.gate import Gate, near
 from reenact.seams.patching import replace
 from reenact.seams.strands.loops import creating, due_at_gate
 
@@ -27,6 +27,8 @@ class Probe:
     """Looks, turn by turn, whether one uvloop has nothing left to run."""
 
     __slots__ = ("foreign", "gates", "loop", "posts", "probing")
+    posts: int
+    """Callbacks posted so far; ``Gate.posted`` counts those of one run."""
 
     def __init__(self, loop: Any, foreign: Any) -> None:
         self.loop = loop
@@ -42,24 +44,28 @@ class Probe:
             self._post()
 
     def _post(self) -> None:
-        self.foreign.call_soon(self.loop, self._look, self.posts)
+        self.foreign.call_soon(self.loop, self._look, self.posts, {gate: gate.posted for gate in self.gates})
 
-    def _look(self, posts: int) -> None:
+    def _look(self, posts: int, own: dict[Gate, int]) -> None:
+        """Everything that was ready when this was posted has run. Where several runs share the loop, each rests by
+        itself."""
         gates = [gate for gate in self.gates if gate.waiting]
+        busy = self.posts != posts
+        resting = [gate for gate in gates if not busy or (gate.shared and own.get(gate) == gate.posted)]
+        for gate in resting:
+            if gate.enter_idle(self.loop):
+                gate.leave_idle(self.loop)
         if not gates:
             self.probing = False
-        elif self.posts != posts:
+        elif busy:
             for gate in gates:
-                gate.look(_mono_ns() // 1000)
+                if gate.waiting:
+                    gate.look(_mono_ns() // 1000)
             self._post()
+        elif any(gate.waiting for gate in gates):
+            self.foreign.call_later(self.loop, PROBE_AGAIN_S, self._post)
         else:
-            for gate in gates:
-                if gate.enter_idle(self.loop):
-                    gate.leave_idle(self.loop)
-            if any(gate.waiting for gate in gates):
-                self.foreign.call_later(self.loop, PROBE_AGAIN_S, self._post)
-            else:
-                self.probing = False
+            self.probing = False
 
     def poke(self) -> None:
         """Start probing from another thread."""
@@ -124,13 +130,18 @@ def _gate_here(loop: Any) -> Gate | None:
     lane = lanes.counted()
     if lane is None:
         return None
-    probe = probe_of(loop)
     gate: Gate = lane.gate
+    watch(loop, gate)
+    return gate
+
+
+def watch(loop: Any, gate: Gate) -> None:
+    """Make ``gate`` count a running uvloop; does nothing for other loops."""
+    probe = probe_of(loop)
     if probe is not None and gate not in probe.gates and not gate.closed:
         probe.gates.append(gate)
         gate.join_loop(loop)
         gate.pokes.append(probe.poke)
-    return gate
 
 
 def _running(foreign: Any) -> Callable[..., Any]:
@@ -156,6 +167,9 @@ def _counting(foreign: Any) -> Callable[..., Any]:
         probe = probe_of(self)
         if probe is not None:
             probe.posts += 1
+            gate = near.get() if context is None else context.get(near)
+            if gate is not None:
+                gate.posted += 1
         return foreign.call_soon(self, callback, *args, context=context)
 
     return call_soon

@@ -107,10 +107,17 @@ def _tell(shell: Shell, run: Run) -> None:
     totals = run.totals
     shell.talk(
         f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {totals.events} events ({totals.models} model, "
-        f"{totals.tools} tool)  {preview.duration(spent)}{_kit(shell, run)}  -> reenact show {tail(run.id)}"
+        f"{totals.tools} tool){_served(run)}  {preview.duration(spent)}{_kit(shell, run)}"
+        f"  -> reenact show {tail(run.id)}"
     )
     for reason in run.degraded[:1]:
         shell.talk(f"reenact: the recording is incomplete: {preview.safe(reason)}")
+
+
+def _served(run: Run) -> str:
+    """How many requests a server has served, each a run of its own."""
+    served = run.capture.get("served")
+    return f"  {served} request{'' if served == 1 else 's'}" if isinstance(served, int) else ""
 
 
 def _kit(shell: Shell, run: Run) -> str:

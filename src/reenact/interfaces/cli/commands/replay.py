@@ -27,6 +27,7 @@ _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
     short_help="re-execute a run's code, the world frozen",
     example="""
     reenact replay @failed
+    reenact replay @failed --rev main
     reenact replay 7f3c --through parse_invoice --on-divergence observe
     """,
 )
@@ -41,7 +42,7 @@ _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
     default="stop",
     help="Stop at the first divergence (default), or collect every one in one pass.",
 )
-@click.option("--rev", metavar="GITREV", help="Code of another revision (not available yet).")
+@click.option("--rev", metavar="GITREV", help="Run the code of another revision, in a git worktree.")
 @click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
 @click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
 @click.option("--save", is_flag=True, help="Keep the replay as a run of its own.")
@@ -52,14 +53,14 @@ def command(ctx: click.Context, /, ref: str, events: bool, rev: str | None, cmd:
     The first line says what is frozen, the last one whether the replay was the same. The agent's own output goes
     where it went; with --json its standard output goes to standard error and the report is one line on ours.
     """
-    if rev is not None:
+    if rev is not None and (events or not rev):
         raise UsageError(
-            "`replay --rev` is not available yet in this version",
-            cause="only the working tree's code can be replayed so far: make a tree of that revision, and replay there",
-            next_command=f"git worktree add ../at-{rev} {rev}",
+            "--rev names the code to run, and --events runs none" if rev else "--rev names no revision",
+            cause="one of them is meant" if rev else "an empty text was given",
+            next_command="reenact replay --help",
         )
     shell = current(ctx)
-    options = _options(shell, events, cmd, how)
+    options = _options(shell, events, cmd, {**how, "rev": rev or ""})
     with opened(shell) as store:
         run = store.run(whole_run(ref))
         url = store.url

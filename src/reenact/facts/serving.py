@@ -1,0 +1,151 @@
+"""An HTTP request that a program serves, and its response, as data: an ASGI scope to a call and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, MutableMapping
+from hashlib import blake2b
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+from reenact.facts.call import Call, Effect, Json, Kind
+from reenact.facts.conventions import is_traceparent
+
+REQUEST_RULE: Final = "request/1"
+"""Key of a request that came in: its head. A replay sends the recorded one, so it always agrees."""
+
+RESPONSE_RULE: Final = "response/1"
+"""Key of the response that went out: status, headers and body. Another response is a divergence."""
+
+REQUEST: Final = "request"
+"""Name of the event that holds the request: head, and the body as a stream."""
+
+RELATION: Final = "request"
+"""How the run of a request is related to its parent, the run of the process."""
+
+RESPONSE: Final = "response"
+"""Name of the event that holds the response."""
+
+LIFESPAN: Final = "lifespan"
+"""Name of the events by which an application is told to start up and to shut down; each holds the message's type."""
+
+GONE: Final = "disconnect"
+"""Name of the event by which the program learnt that the exchange is over, or its client gone."""
+
+ARRIVING: Final = frozenset({REQUEST, GONE, LIFESPAN})
+"""Names of the input events that a server makes."""
+
+KEPT: Final = 8 << 20
+"""Bytes of a response body that are kept; of a longer one the rest goes into a digest."""
+
+_REST: Final = ("http_version", "scheme", "root_path")
+
+
+def is_exchange(rule: str) -> bool:
+    """Whether a call's head has the headers of an HTTP message that the program served."""
+    return rule in (REQUEST_RULE, RESPONSE_RULE)
+
+
+def request_call(scope: Mapping[str, Any]) -> Call:
+    """The request of an ASGI scope as a call. Its body is the stream that answers the call."""
+    raw = scope.get("raw_path") or quote(str(scope.get("path", "/")), safe="/%:@!$&'()*+,;=~-._").encode()
+    query = bytes(scope.get("query_string") or b"")
+    url = bytes(raw).decode("latin-1") + ("?" + query.decode("latin-1") if query else "")
+    head: dict[str, Json] = {
+        "method": str(scope.get("method", "GET")),
+        "url": url,
+        "headers": pairs(scope.get("headers") or ()),
+        **{name: str(scope[name]) for name in _REST if scope.get(name) is not None},
+        "client": _address(scope.get("client")),
+        "server": _address(scope.get("server")),
+        "asgi": {str(name): str(value) for name, value in (scope.get("asgi") or {}).items()},
+    }
+    return Call(Kind.INPUT, REQUEST, Effect.READ, REQUEST_RULE, head)
+
+
+def scope_of(head: Mapping[str, Json], headers: Iterable[Any], state: MutableMapping[str, Any]) -> dict[str, Any]:
+    """The ASGI scope of a recorded request.
+
+    Args:
+        head: Head of the call that ``request_call`` made.
+        headers: Header pairs, as they were stored with the body.
+        state: State of the lifespan; the scope gets a copy.
+    """
+    path, _, query = str(head.get("url", "/")).partition("?")
+    return {
+        "type": "http",
+        "asgi": dict(head.get("asgi") or {}),
+        "http_version": head.get("http_version", "1.1"),
+        "method": head.get("method", "GET"),
+        "scheme": head.get("scheme", "http"),
+        "path": unquote(path),
+        "raw_path": path.encode("latin-1"),
+        "query_string": query.encode("latin-1"),
+        "root_path": head.get("root_path", ""),
+        "headers": [(str(name).encode("latin-1"), str(value).encode("latin-1")) for name, value in headers],
+        "client": _tuple(head.get("client")),
+        "server": _tuple(head.get("server")),
+        "state": dict(state),
+    }
+
+
+def pairs(headers: Iterable[Any]) -> list[list[str]]:
+    """Header pairs of ASGI (bytes) as text, order and case kept."""
+    return [[bytes(name).decode("latin-1"), bytes(value).decode("latin-1")] for name, value in headers]
+
+
+def traceparent_of(scope: Mapping[str, Any]) -> str:
+    """The W3C ``traceparent`` that came with a request; empty without a valid one."""
+    for name, value in scope.get("headers") or ():
+        if bytes(name).lower() == b"traceparent":
+            text = bytes(value).decode("latin-1").strip()
+            return text if is_traceparent(text) else ""
+    return ""
+
+
+def _address(address: Any) -> Json:
+    return [address[0], address[1]] if isinstance(address, (tuple, list)) and len(address) == 2 else None
+
+
+def _tuple(address: Json) -> tuple[Any, ...] | None:
+    return tuple(address) if isinstance(address, (list, tuple)) else None
+
+
+class Answer:
+    """A response as it is sent, message by message; at its end a call.
+
+    Attributes:
+        status: Of the response; None before it began.
+    """
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self._headers: list[list[str]] = []
+        self._kept = bytearray()
+        self._size = 0
+        self._digest = blake2b(digest_size=16)
+        self._others: list[str] = []
+        self._whole = False
+
+    def saw(self, message: Mapping[str, Any]) -> None:
+        """Take in one ASGI message."""
+        kind = message.get("type")
+        if kind == "http.response.start":
+            self.status = int(message["status"])
+            self._headers = pairs(message.get("headers") or ())
+        elif kind == "http.response.body":
+            data = bytes(message.get("body") or b"")
+            self._size += len(data)
+            self._digest.update(data)
+            self._kept += data[: max(0, KEPT - len(self._kept))]
+            self._whole = not message.get("more_body", False)
+        else:
+            self._others.append(str(kind))
+
+    def call(self) -> Call:
+        """The response as a call: what the program says to whoever asked."""
+        head: dict[str, Json] = {"status": self.status, "headers": self._headers, "whole": self._whole}
+        if self._size > KEPT:
+            head |= {"size": self._size, "digest": self._digest.hexdigest()}
+        if self._others:
+            head["messages"] = self._others
+        return Call(Kind.OUTPUT, RESPONSE, Effect.NONE, RESPONSE_RULE, head, bytes(self._kept), observed=True)

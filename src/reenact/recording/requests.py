@@ -1,0 +1,138 @@
+"""Requests that a recorded process serves: each is a run of its own, whose preamble is the run of the process."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.abc.store import Store
+from reenact.facts.call import Json
+from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.policy import Policy
+from reenact.facts.run import Run
+from reenact.facts.serving import RELATION, REQUEST, traceparent_of
+from reenact.recording.blocks import RootBlock
+from reenact.recording.opening import Opened, Who, new_run
+from reenact.recording.session import RecordingSession
+from reenact.seams import lanes
+from reenact.seams.lanes import Lane
+
+_FIRST_FAILURE = 500
+
+
+class RecordedRequest:
+    """The run of one request (``seams.servers.hosting.Request``).
+
+    Args:
+        block: Its recording, not begun yet.
+        session: That of the recording.
+    """
+
+    def __init__(self, block: RootBlock, session: RecordingSession) -> None:
+        self._block = block
+        self.lane = session.root
+
+    def enter(self) -> None:
+        """Begin to listen."""
+        self._block.enter()
+
+    async def left(self, error: BaseException | None, status: int | None) -> None:
+        """Write the end; an answer of the server's own failure fails the run, as an exception does."""
+        if error is None and status is not None and status >= _FIRST_FAILURE:
+            self._block.failure = f"answered with status {status}"
+        await self._block.left(error, None)
+
+
+class Requests:
+    """Opens the runs of requests (``seams.servers.hosting.Host``).
+
+    Args:
+        session: Recording of the process: its run is the preamble of each request.
+        run: The run of the process as it began.
+        store: Where they are kept; stays open.
+        who: Whom the process's run is about.
+        policy: What may be kept and how.
+        end: Ends the recording of the process.
+
+    Attributes:
+        served: How many requests came.
+        ran: Whether there is a server at all.
+        signal: What stopped it; 0 for anything but a signal.
+    """
+
+    def __init__(
+        self,
+        session: RecordingSession,
+        run: Run,
+        store: Store,
+        who: Who,
+        policy: Policy,
+        end: Callable[[], None],
+    ) -> None:
+        self.preamble: Lane = session.root
+        self._session = session
+        self._run = run
+        self._store = store
+        self._who = who
+        self._policy = policy
+        self._end = end
+        self.served = 0
+        self.ran = False
+        self.signal = 0
+
+    def serving(self) -> None:
+        """Threads and tasks that nobody saw start are the server's from now on."""
+        self.ran = True
+        lanes.forget_fallback()
+
+    def request(self, scope: Mapping[str, Any]) -> RecordedRequest | None:
+        """Open a run; what fails here costs that run."""
+        session = self._session
+        if session.closed:
+            return None
+        try:
+            self.served += 1
+            return self._opened(scope, self.served)
+        except Exception as error:
+            if by_signal_handler(error):
+                raise
+            session.fault(error)
+            session.gap("a request that could not be recorded", type(error).__name__)
+            return None
+
+    def _opened(self, scope: Mapping[str, Any], number: int) -> RecordedRequest | None:
+        if self._policy.sample < 1 and int.from_bytes(ENTROPY.bytes(4), "big") / 2**32 >= self._policy.sample:
+            return None
+        process = self._run
+        what = f"{scope.get('method', 'GET')} {scope.get('path', '/')}"
+        entry = replace(process.entry, kind=REQUEST, target=what)
+        run = new_run(self._who, entry, self._policy, CLOCK, ENTROPY, parent=process.id, relation=RELATION)
+        traceparent = traceparent_of(scope)
+        run = replace(
+            run,
+            capture={"preamble": {"run": process.id, "deliveries": self._session.gate.count, "served": number}},
+            environment={"traceparent": traceparent} if traceparent else {},
+        )
+        opened = Opened(run, self._store, self._policy, CLOCK)
+        return RecordedRequest(RootBlock(opened, None, self._policy.files), opened.session)
+
+    def player(self) -> Callable[..., Awaitable[None]] | None:
+        """A recording listens."""
+        return None
+
+    def stopped_by(self) -> int:
+        """A recording is stopped by the world."""
+        return 0
+
+    def ending(self, number: int) -> None:
+        """The signal would end the process past every handler: the recording ends first."""
+        self.signal = number
+        self._end()
+
+    def summary(self) -> dict[str, Json]:
+        """What the process's own run says of them at its end; empty where no server ran."""
+        if not self.ran:
+            return {}
+        return {"served": self.served, "stopped_by": self.signal}

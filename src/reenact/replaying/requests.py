@@ -1,0 +1,228 @@
+"""Replaying one request of a server: the program starts as it did, and gets that request instead of a socket.
+
+The run of the process is the preamble: it answers the imports, the construction of clients and the lifespan, as far
+as they had come when the request arrived. The request's own run answers everything that happens inside the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from reenact.abc.redaction import Redactor
+from reenact.abc.store import Recording
+from reenact.errors import Halt, UnreplayableRun
+from reenact.facts.call import EndKind, Kind, Stream
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.facts.keys import Rules
+from reenact.facts.order import Delivery
+from reenact.facts.run import Run
+from reenact.facts.serving import LIFESPAN, REQUEST, scope_of
+from reenact.replaying.options import Options
+from reenact.replaying.order import ReplayGate
+from reenact.replaying.session import ReplaySession
+from reenact.seams import lanes
+from reenact.seams.gate import Waiter
+from reenact.seams.lanes import Lane
+from reenact.seams.servers.exchange import Exchange
+from reenact.seams.servers.hosting import Application
+
+_WARM_S = 10.0
+"""How long what the server does by itself may take until it is where it was when the request came."""
+_LOOK_S = 0.002
+
+
+def preamble_of(run: Run) -> str:
+    """Id of the run of the process that served a request; empty for any other run."""
+    known = run.capture.get("preamble")
+    return str(known.get("run") or "") if run.entry.kind == REQUEST and isinstance(known, Mapping) else ""
+
+
+class PreambleGate(ReplayGate):
+    """Hands out what the process had been given when the request came. Nothing is missing after that: answers that
+    the server's own tasks fetch for the request come at once, their timers rest."""
+
+    @property
+    def over(self) -> bool:
+        """Whether everything has been handed out."""
+        return self._next is None
+
+    rests: Callable[[Waiter], bool] = staticmethod(lambda waiter: False)
+    """Which answers are for later than the request."""
+
+    def _after_recording(self) -> Waiter | None:
+        awaited = (w for w in self.waiting.values() if w.deadline_us is None and w.tag.lane != "~never")
+        return next((w for w in awaited if not self.rests(w)), None)
+
+    def stalled(self, waited_us: int) -> None:
+        """A server that waits for requests is at no end."""
+
+
+class Preamble(ReplaySession):
+    """Answers what the process did before and beside the request.
+
+    Args:
+        recording: The run of the process.
+        redactor, rules, options: As for any replay.
+        deliveries: How many had been handed out when the request came.
+    """
+
+    def __init__(
+        self, recording: Recording, redactor: Redactor, rules: Rules, options: Options, deliveries: int
+    ) -> None:
+        self._until = deliveries
+        super().__init__(recording, redactor, rules, options)
+
+    def _make_gate(self) -> PreambleGate:
+        def again() -> Iterator[Delivery]:
+            return itertools.takewhile(lambda each: each.number < self._until, self.recording.deliveries(0))
+
+        gate = PreambleGate(again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
+        gate.rests = self._for_later
+        return gate
+
+    def _for_later(self, waiter: Waiter) -> bool:
+        """The server shuts down when no request is left."""
+        return waiter.tag.kind == "e" and self.recording.event(waiter.tag.number).name == LIFESPAN
+
+    @property
+    def warm(self) -> bool:
+        """Whether the process is where it was when the request came."""
+        gate = self.gate
+        return gate.halted is not None or (isinstance(gate, PreambleGate) and gate.over)
+
+
+class Playing(Protocol):
+    """What a player needs of its process."""
+
+    def entered(self) -> AbstractContextManager[None]:
+        """What the lanes of the request print is compared."""
+
+    def finish(self) -> None:
+        """Write the report."""
+
+    def leave(self, status: int) -> None:
+        """Write the report and end the process."""
+
+
+class Stage:
+    """A server in the replay of its whole process: it starts up and shuts down as it did, and serves nobody, because
+    requests are runs of their own (``seams.servers.hosting.Host``).
+
+    Args:
+        session: Answers the process.
+        process: The replaying process.
+    """
+
+    def __init__(self, session: ReplaySession, process: Playing) -> None:
+        self.preamble: Lane = session.root
+        self._process = process
+        self._recorded_end = session.run.exit_status or 0
+
+    def serving(self) -> None:
+        """As while recording."""
+        lanes.forget_fallback()
+
+    def request(self, scope: Mapping[str, Any]) -> None:
+        """Nobody is served."""
+
+    def stopped_by(self) -> int:
+        """The signal that stopped the recorded server; 0 where none did."""
+        return max(0, -self._recorded_end)
+
+    def ending(self, number: int) -> None:
+        """The signal would end the process past every handler."""
+        self._process.finish()
+
+    def player(self) -> Callable[[Application, MutableMapping[str, Any]], Awaitable[None]]:
+        """What plays."""
+        return self._play
+
+    async def _play(self, application: Application, state: MutableMapping[str, Any]) -> None:
+        """There is nothing to send."""
+
+
+class Player(Stage):
+    """Sends the recorded request to the application.
+
+    Args:
+        session: Answers the request.
+        before: Answers the process.
+        process: The replaying process.
+    """
+
+    def __init__(self, session: ReplaySession, before: Preamble, process: Playing) -> None:
+        super().__init__(before, process)
+        self.played = False
+        self._session = session
+        self._before = before
+
+    async def _play(self, application: Application, state: MutableMapping[str, Any]) -> None:
+        """Serve the request, once; then the process ends, whatever its shutdown would do."""
+        await self._warmed()
+        self.played = True
+        status = 0
+        try:
+            with self._session.begin(), self._process.entered():
+                await self._exchange(application, state)
+        except (Halt, asyncio.CancelledError):
+            status = 1
+        except Exception:  # as the application raised it then; whether it did is compared
+            status = 0
+        self._process.leave(status)
+
+    async def _warmed(self) -> None:
+        """Wait until the server's own tasks have done what they had done."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + _WARM_S
+        while not self._before.warm and loop.time() < end:
+            await asyncio.sleep(_LOOK_S)
+        if not self._before.warm:
+            self._session.tally.remarks["preamble"] = "the server did not come to where it was when the request came"
+
+    async def _exchange(self, application: Application, state: MutableMapping[str, Any]) -> None:
+        event = self._recorded()
+        outcome = event.outcome
+        stream = outcome if isinstance(outcome, Stream) else Stream({}, None)
+        whole = stream.end is not None and stream.end.kind is EndKind.EOF
+        headers = stream.head.get("headers") or event.call.head.get("headers") or ()
+        scope = scope_of(event.call.head, headers, state)
+        exchange = Exchange(self._session.root, event.call, _nothing, _nowhere, pieces=stream.segments if whole else -1)
+        await exchange.run(application, scope)
+
+    def _recorded(self) -> Event:
+        session = self._session
+        for event in session.recording.events(lane=session.root.path, limit=1):
+            if event.call.kind is Kind.INPUT and event.name == REQUEST:
+                return event
+        error = UnreplayableRun(
+            f"run {tail(session.run.id)} holds no request",
+            cause="its recording was cut off before the request reached the store",
+            next_command=f"reenact show {tail(session.run.id)}",
+            missing=(REQUEST,),
+        )
+        session.fault(error)
+        raise error
+
+
+async def _nothing() -> Any:
+    """What arrives comes from the recording."""
+    raise Halt("nothing arrives in a replay")
+
+
+async def _nowhere(_message: Any) -> None:
+    """Nobody reads the response."""
+
+
+def never_served(run: Run) -> UnreplayableRun:
+    """Why nothing was compared: the program ended, and no server took the request."""
+    return UnreplayableRun(
+        f"the program ended before it served {run.entry.target}",
+        cause="it failed while it started, or starts no server that is known (uvicorn, wsgiref)",
+        next_command=f"reenact show {tail(run.parent or run.id)}",
+        missing=(REQUEST,),
+    )

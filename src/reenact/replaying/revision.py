@@ -1,0 +1,165 @@
+"""The code of another revision: a git worktree in a scratch folder, there for one replay and gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reenact.errors import UnreplayableRun, UsageError
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.replaying.entries import Start
+
+REVISION: Final = "kit.revision"
+"""Name of the note with which a run says what state its code was in (``recording.evidence``)."""
+_FEW: Final = 3
+_GIT_SECONDS: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A revision as files.
+
+    Attributes:
+        root: Root of the repository.
+        path: Root of the worktree.
+        commit: What is checked out there.
+    """
+
+    root: str
+    path: str
+    commit: str
+
+    def moved(self, path: str) -> str:
+        """Where a path of the repository lies in this tree; itself, where it lies elsewhere or is not part of it."""
+        real = os.path.realpath(path)
+        if real != self.root and not real.startswith(self.root + os.sep):
+            return path
+        there = os.path.normpath(os.path.join(self.path, os.path.relpath(real, self.root)))
+        return there if os.path.exists(there) else path
+
+    def start(self, start: Start, run: Run, rev: str) -> Start:
+        """The same start in this tree.
+
+        Raises:
+            UsageError: The revision does not have the folder it starts in.
+        """
+        folder = self.moved(start.cwd)
+        if folder == start.cwd:
+            raise UsageError(
+                f"revision {rev} has no folder {os.path.relpath(start.cwd, self.root)}",
+                cause="it was added later, and the program starts there",
+                next_command=f"git -C {self.root} log --oneline -- {os.path.relpath(start.cwd, self.root)}",
+            )
+        argv = tuple(self.moved(word) if os.path.isabs(word) else word for word in start.argv)
+        return replace(start, argv=argv, cwd=folder, file=self.moved(start.file) if start.file else "")
+
+    def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """An environment whose import path points into this tree."""
+        found = dict(environment)
+        if found.get("PYTHONPATH"):
+            found["PYTHONPATH"] = os.pathsep.join(self.moved(each) for each in found["PYTHONPATH"].split(os.pathsep))
+        if found.get("PWD"):
+            found["PWD"] = self.moved(found["PWD"])
+        return found
+
+    def relocate(self) -> None:
+        """In the replaying process: imports that would come from the repository come from this tree. A package that is
+        installed in place (``pip install -e``) puts its folder on the path, or names it in a finder of its own."""
+        sys.path[:] = [self.moved(entry) if entry else entry for entry in sys.path]
+        for name, module in list(sys.modules.items()):
+            mapping = getattr(module, "MAPPING", None) if name.startswith("__editable__") else None
+            if isinstance(mapping, dict):
+                mapping.update({package: self.moved(str(place)) for package, place in mapping.items()})
+
+    def named_as_then(self, data: bytes) -> bytes:
+        """Output in which this tree is called what the repository is called."""
+        return data.replace(os.fsencode(self.path), os.fsencode(self.root))
+
+
+@contextmanager
+def tree_of(rev: str, folder: str, run: Run) -> Iterator[Tree]:
+    """Check a revision out for the length of a block, however the block ends.
+
+    Args:
+        rev: Any name of a revision.
+        folder: A folder of the repository: where the recorded program started.
+        run: The run, for messages.
+
+    Raises:
+        UsageError: There is no repository, or no such revision.
+    """
+    root = _git(folder, "rev-parse", "--show-toplevel")
+    if root is None:
+        raise UsageError(
+            f"{folder} lies in no git repository, so there is no revision {rev}",
+            cause="--rev replays the code that git keeps; git is missing, or the folder was never under it",
+            next_command=f"reenact replay {tail(run.id)}",
+        )
+    commit = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+    if commit is None:
+        raise UsageError(
+            f"there is no revision {rev}",
+            cause="a typing mistake, or a branch or tag that has not been fetched",
+            next_command=f"git -C {root} log --oneline --all -20",
+        )
+    scratch = os.path.realpath(tempfile.mkdtemp(prefix="reenact-rev-"))
+    try:
+        path = os.path.join(scratch, os.path.basename(root) or "tree")
+        if _git(root, "-c", "core.hooksPath=" + os.devnull, "worktree", "add", "--detach", path, commit) is None:
+            raise UnreplayableRun(
+                f"revision {rev} cannot be checked out",
+                cause="the disk is full, or git refuses to make a worktree here",
+                next_command=f"git -C {root} worktree list",
+                missing=("revision",),
+            )
+        yield Tree(os.path.realpath(root), path, commit)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        _git(root, "worktree", "prune")
+
+
+def remarks(run: Run, known: Mapping[str, Json], rev: str, commit: str) -> tuple[str, ...]:
+    """What a reader must know: which code ran, and what the recorded run had that no revision holds.
+
+    Args:
+        run: The recorded run.
+        known: What it says of its own revision (the note ``REVISION``).
+        rev: As it was asked for.
+        commit: What that is.
+    """
+    recorded = str(known.get("commit") or "")
+    own = "the commit it was recorded at" if recorded == commit else f"recorded at {recorded[:12] or 'no known commit'}"
+    words = [f"code of {rev} ({commit[:12]}), {own}"]
+    for name, about in (("changed", "uncommitted changes to"), ("untracked", "files that git did not know:")):
+        files = known.get(name)
+        if isinstance(files, (list, tuple)) and files:
+            more = f" and {len(files) - _FEW} more" if len(files) > _FEW else ""
+            words.append(
+                f"the recorded run had {about} {', '.join(map(str, files[:_FEW]))}{more}, not in this revision"
+            )
+    return tuple(words)
+
+
+def _git(folder: str, *words: str) -> str | None:
+    """What git says; None where it fails or is not there."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", folder, *words],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"},
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return os.fsdecode(done.stdout).strip() if done.returncode == 0 else None

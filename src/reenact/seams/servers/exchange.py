@@ -1,0 +1,182 @@
+"""One served exchange: the request as a crossing that the application reads, the response as one that is compared.
+
+What arrives (the head, each piece of the body, the client's going) is handed over in turn, live or recorded, so the
+application meets it in the same order relative to everything else. What is sent passes at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from reenact.abc.session import Frozen, Live
+from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Kind, Value
+from reenact.facts.serving import GONE, REQUEST_RULE, Answer
+from reenact.facts.values import describe_error
+from reenact.seams import lanes
+from reenact.seams.gate import Gate, near
+from reenact.seams.lanes import Lane, listening
+from reenact.seams.servers.hosting import Application, Receive, Scope, Send
+from reenact.seams.strands import loops, uvloop_hooks
+from reenact.seams.switchboard import across, begin
+from reenact.seams.turns import rejoin, rejoin_cancelled
+
+_GONE_TYPE = "http.disconnect"
+_GONE_ERROR = "reenact.ClientDisconnect"
+
+
+class Exchange:
+    """Stands between a server and its application for one request.
+
+    Args:
+        lane: Root of the request's run.
+        call: The request (``facts.serving.request_call``), or the recorded one.
+        receive: The server's ``receive``; never called in a replay.
+        send: The server's ``send``; in a replay one that goes nowhere.
+        pieces: In how many pieces the recorded body came to its end; -1 where it did not, or is live.
+    """
+
+    def __init__(self, lane: Lane, call: Call, receive: Receive, send: Send, pieces: int = -1) -> None:
+        self.answer = Answer()
+        self._lane = lane
+        self._receive = receive
+        self._send = send
+        self._body_over = False
+        self._pending: Any = None
+        self._left = pieces
+        crossing = begin(lane, lambda: call)
+        self._crossing: Live | Frozen | None = None if crossing is None or crossing.mode == "rerun" else crossing
+        self._headers = call.head.get("headers") or []
+
+    async def run(self, application: Application, scope: Scope) -> None:
+        """Let the application answer. Raises what it raises."""
+        self._share(self._lane.gate)
+        crossing = self._crossing
+        if crossing is not None:
+            await (crossing.head({"headers": self._headers}) if crossing.mode == "live" else crossing.head())
+        try:
+            await application(scope, self.receive, self.send)
+        except Exception as error:
+            self._over(error)
+            raise
+        except BaseException:  # cancelled, or stopped: nothing was answered any more
+            self._unread()
+            raise
+        self._over(None)
+
+    def _share(self, gate: Gate) -> None:
+        """The loop serves other requests too: this run rests when nothing of its own is ready there."""
+        gate.shared = True
+        near.set(gate)  # in the context of the request's task, which all that it starts inherits
+        loop = asyncio.get_running_loop()
+        loops.watch(loop, gate)
+        uvloop_hooks.watch(loop, gate)
+
+    def _over(self, error: Exception | None) -> None:
+        """Say what was answered."""
+        self._unread()
+        crossing = begin(self._lane, self.answer.call)
+        if crossing is not None and crossing.mode != "frozen":
+            crossing.settle(Value(b"null") if error is None else Failure(describe_error(error)))
+
+    def _unread(self) -> None:
+        """The application reads no further."""
+        crossing = self._crossing
+        if crossing is None or self._body_over:
+            return
+        self._body_over = True
+        if crossing.mode == "live":
+            crossing.dropped(End(EndKind.CLOSED))
+        else:
+            crossing.dropped()
+
+    # --- what arrives ------------------------------------------------------------------------------------------
+
+    async def receive(self) -> Mapping[str, Any]:
+        """ASGI's ``receive``."""
+        crossing = self._crossing
+        if crossing is None:
+            return await self._beside()
+        if self._body_over:
+            return await self._gone()
+        if crossing.mode == "frozen":
+            return await self._recorded(crossing)
+        return await self._arriving(crossing)
+
+    async def _arriving(self, crossing: Live) -> Mapping[str, Any]:
+        try:
+            message = await self._beside()
+        except asyncio.CancelledError as error:
+            await rejoin_cancelled(error)
+            raise
+        if message.get("type") == _GONE_TYPE:
+            self._body_over = True
+            await crossing.end(End(EndKind.ERROR, ErrorFact(_GONE_ERROR, "the client has gone")))
+            return message
+        data = bytes(message.get("body") or b"")
+        if data:
+            await crossing.segment(data)
+        if not message.get("more_body", False):
+            self._body_over = True
+            await crossing.end(End(EndKind.EOF))
+        return message
+
+    async def _recorded(self, crossing: Frozen) -> Mapping[str, Any]:
+        """The next piece, and with the last one the end; a turn whose receiver was cancelled is taken up again."""
+        part = await self._turn(crossing)
+        if isinstance(part, End):
+            self._body_over = True
+            if part.kind is EndKind.ERROR:
+                return {"type": _GONE_TYPE}
+            return {"type": "http.request", "body": b"", "more_body": False}
+        if self._left == 0:
+            self._body_over = True
+            await self._turn(crossing)
+        return {"type": "http.request", "body": part, "more_body": not self._body_over}
+
+    async def _turn(self, crossing: Frozen) -> bytes | End:
+        if self._pending is None:
+            self._pending = crossing.part()
+        part: bytes | End = await self._pending
+        self._pending = None
+        self._left -= isinstance(part, bytes)
+        return part
+
+    async def _gone(self) -> Mapping[str, Any]:
+        """Past the body there is only one message: that the exchange is over, or its client gone."""
+        lane = listening()
+        if lane is None:
+            return await self._beside()
+
+        call = Call(Kind.INPUT, GONE, Effect.READ, REQUEST_RULE)
+        return await across(
+            lane, lambda: call, self._beside, lambda _, __: Value(b"null"), lambda _: {"type": _GONE_TYPE}
+        )
+
+    async def _beside(self) -> Mapping[str, Any]:
+        """The server's own code: nobody listens to it."""
+        with lanes.inside(None):
+            message: Mapping[str, Any] = await self._receive()
+            return message
+
+    # --- what is sent ------------------------------------------------------------------------------------------
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        """ASGI's ``send``. The world may hold it up, so the application takes a turn before it goes on."""
+        session = self._lane.session
+        try:
+            self.answer.saw(message)
+        except Exception as fault:
+            if session.fault(fault):
+                raise
+        try:
+            with lanes.inside(None):
+                await self._send(message)
+        except asyncio.CancelledError as error:
+            await rejoin_cancelled(error)
+            raise
+        except Exception as error:
+            session.gap("a response that could not be sent", type(error).__name__)
+            raise
+        await rejoin()

@@ -1,0 +1,74 @@
+"""Who turns the requests of a server into runs: appointed by the recording or the replay of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Protocol
+
+from reenact.seams.lanes import Lane
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Request(Protocol):
+    """The run of one request."""
+
+    lane: Lane
+    """Its root."""
+
+    def enter(self) -> Any:
+        """Begin: the calling task runs in the root lane from now on. Never raises."""
+        ...
+
+    async def left(self, error: BaseException | None, status: int | None) -> None:
+        """End.
+
+        Args:
+            error: What the application raised, if it did.
+            status: Status of the response; None where none was begun.
+        """
+        ...
+
+
+class Host(Protocol):
+    """What a server of this process asks."""
+
+    preamble: Lane
+    """Lane of the process's own run: the application's start-up is a strand of it."""
+
+    def serving(self) -> None:
+        """The server takes over: from now on nothing belongs to the process's run unless it is said to."""
+        ...
+
+    def request(self, scope: Mapping[str, Any]) -> Request | None:
+        """Open the run of a request; None when it is to be served unrecorded. Never raises."""
+        ...
+
+    def stopped_by(self) -> int:
+        """In a replay: the signal that stopped the recorded server; 0 otherwise."""
+        ...
+
+    def player(self) -> Callable[[Application, MutableMapping[str, Any]], Awaitable[None]] | None:
+        """In a replay: what is done instead of listening. When it returns, the server shuts down."""
+        ...
+
+    def ending(self, number: int) -> None:
+        """The server has ended because of a signal, which will now end the process."""
+        ...
+
+
+_host: Host | None = None
+
+
+def appoint(host: Host | None) -> None:
+    """Ask this host from now on; None: nobody."""
+    global _host
+    _host = host
+
+
+def host() -> Host | None:
+    """Who is to be asked."""
+    return _host

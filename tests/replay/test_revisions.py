@@ -1,0 +1,173 @@
+"""Proves that ``replay --rev`` runs the code of another revision, and leaves neither a folder nor a worktree behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+AGENT = """
+    import pathlib, sys
+    import reenact
+    from lib.parser import parse
+
+    @reenact.tool(effect="read")
+    def fetch(what):
+        return "17 " + what
+
+    print(parse(fetch("euro")), pathlib.Path(__file__).resolve().parent)
+    """
+WAITING = """
+    import pathlib, threading
+    pathlib.Path(%r).write_text("begun")
+    threading.Event().wait()
+    """
+
+
+class Repository:
+    """A git repository with an agent, a package of its own, and a store beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "project"
+        self.scratch = folder / "scratch"
+        (self.folder / "lib").mkdir(parents=True)
+        self.scratch.mkdir()
+        self.environment = {
+            **os.environ,
+            "REENACT_STORE": f"sqlite:///{folder / 'runs.db'}",
+            "TMPDIR": str(self.scratch),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_AUTHOR_NAME": "a",
+            "GIT_AUTHOR_EMAIL": "a@example.invalid",
+            "GIT_COMMITTER_NAME": "a",
+            "GIT_COMMITTER_EMAIL": "a@example.invalid",
+        }
+        self.git("init", "-q", "-b", "main")
+        self.write("agent.py", AGENT)
+        self.write("lib/__init__.py", "")
+        self.commit("def parse(text): return int(text.split()[0])", "good")
+        self.commit("def parse(text): return text.split()[0] + '?'", "bad")
+
+    def write(self, name: str, text: str) -> None:
+        """A file of the project."""
+        (self.folder / name).write_text(textwrap.dedent(text))
+
+    def commit(self, parser: str, tag: str) -> None:
+        """A revision with another parser."""
+        self.write("lib/parser.py", parser + "\n")
+        self.git("add", "agent.py", "lib")
+        self.git("commit", "-q", "-m", tag)
+        self.git("tag", tag)
+
+    def git(self, *words: str) -> str:
+        """What git says."""
+        done = subprocess.run(
+            ["git", *words], cwd=self.folder, env=self.environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    def reenact(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """One of our commands."""
+        return subprocess.run(
+            [sys.executable, "-m", "reenact", *words],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def replay(self, rev: str) -> tuple[int, dict[str, Any], str]:
+        """Replay the last run at a revision: exit status, report, and what was said."""
+        done = self.reenact("replay", "@", "--rev", rev, "--json")
+        return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+    def clean(self) -> bool:
+        """Whether nothing is left of any worktree."""
+        trees = self.git("worktree", "list", "--porcelain").count("worktree ")
+        return trees == 1 and not list(self.scratch.iterdir())
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path)
+
+
+def test_the_code_of_a_revision_runs_with_its_own_imports(repository: Repository) -> None:
+    recorded = repository.reenact("record", "--", sys.executable, "agent.py")
+    assert recorded.stdout.startswith("17? "), recorded.stderr
+    code, report, _ = repository.replay("bad")
+    assert (code, report["verdict"]) == (0, "exact")
+    code, report, _ = repository.replay("good")
+    assert (code, report["verdict"]) == (1, "different")
+    (difference,) = report["differences"]
+    assert difference["what"] == "stdout"
+    assert difference["data"]["now"].startswith("'17 ")
+    assert repository.clean()
+    assert (repository.folder / "lib/parser.py").read_text().endswith("'?'\n")
+
+
+def test_what_was_not_committed_is_said(repository: Repository) -> None:
+    repository.write("lib/parser.py", "def parse(text): return 'mended'\n")
+    repository.write("notes.txt", "")
+    repository.reenact("record", "--", sys.executable, "agent.py")
+    code, report, _ = repository.replay("HEAD")
+    assert code == 1
+    said = "\n".join(report["remarks"])
+    assert "uncommitted changes to lib/parser.py" in said
+    assert "notes.txt" in said
+    assert repository.git("rev-parse", "HEAD")[:12] in said
+
+
+@pytest.mark.parametrize("rev", ["no-such-revision", "--upload-pack=x", "HEAD:agent.py"])
+def test_a_bad_revision_is_an_error_with_the_next_command(repository: Repository, rev: str) -> None:
+    repository.reenact("record", "--", sys.executable, "agent.py")
+    done = repository.reenact("replay", "@", f"--rev={rev}")
+    assert done.returncode == 2
+    assert f"there is no revision {rev}" in done.stderr
+    assert "next: git -C " in done.stderr
+    assert repository.clean()
+
+
+def test_outside_a_repository_there_is_no_revision(repository: Repository, tmp_path: Path) -> None:
+    repository.folder = tmp_path / "elsewhere"
+    repository.folder.mkdir()
+    repository.write("agent.py", "print(1)\n")
+    repository.environment["GIT_CEILING_DIRECTORIES"] = str(tmp_path)
+    repository.reenact("record", "--", sys.executable, "agent.py")
+    done = repository.reenact("replay", "@", "--rev", "main")
+    assert done.returncode == 2
+    assert "lies in no git repository" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT for one process")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_replay_that_is_interrupted_leaves_no_worktree(repository: Repository, tmp_path: Path, number: int) -> None:
+    repository.reenact("record", "--", sys.executable, "agent.py")
+    mark = tmp_path / "begun"
+    repository.write("agent.py", WAITING % str(mark))
+    repository.git("commit", "-qam", "waits")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "reenact", "replay", "@", "--rev", "HEAD"],
+        cwd=repository.folder,
+        env=repository.environment,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    end = time.monotonic() + 30
+    while not mark.exists():
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.02)
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert repository.clean()
