@@ -29,7 +29,9 @@ def test_questions_to_a_pipe_are_answered_again(world: World) -> None:
     assert recorded.stdout == bare.stdout
     assert "'Ada Lovelace' '' '\u00fcber'" in recorded.stdout
     world.exact(recorded)
-    assert world.shown().count("human     input") == 5
+    shown = world.shown()
+    assert shown.count("human     input") == 5
+    assert '"Delete 3 files? [y/n] " -> "y"' in shown and '"More? " -> "(nobody)"' in shown
 
 
 def test_answers_belong_to_questions_and_not_to_places(world: World) -> None:

@@ -176,12 +176,20 @@ def test_a_database_in_memory_is_the_program_s_own(shop: World) -> None:
     shop.exact(recorded)
 
 
-def test_a_connection_past_connect_is_named_and_refused(shop: World) -> None:
-    shop.record("import sqlite3\nprint(sqlite3.Connection('shop.db').execute('SELECT 1').fetchone())\n")
-    assert "gap  database at agent.py:2 (shop.db), 1 times" in shop.shown()
+@pytest.mark.parametrize(
+    ("connection", "name"),
+    [
+        ("sqlite3.Connection('shop.db')", "shop.db"),
+        ("sqlite3.connect('shop.db', factory=lambda *a, **k: sqlite3.Connection(*a))", "sqlite3 to shop.db"),
+    ],
+    ids=["class", "function"],
+)
+def test_a_connection_past_connect_is_named_and_refused(shop: World, connection: str, name: str) -> None:
+    shop.record(f"import sqlite3\nprint({connection}.execute('SELECT 1').fetchone())\n")
+    assert f"gap  database at agent.py:2 ({name}), 1 times" in shop.shown()
     assert "database at agent.py:2" in shop.kit()
     replayed = shop.replay()
-    assert replayed.returncode == 5 and "database to shop.db at agent.py:2" in replayed.stderr
+    assert replayed.returncode == 5 and f"database to {name} at agent.py:2" in replayed.stderr
     assert "(1,)" not in replayed.stdout
 
 

@@ -76,16 +76,22 @@ def _getitem(self: Any, key: Any) -> Any:
     lane = listening()
     if lane is None or not isinstance(key, (str, bytes)):
         return _get(self, key)
-    direct = sys._getframe(1)
-    if _walk.place == (id(direct), direct.f_lasti):
-        return _get(self, key)
+    try:
+        name = _asked(sys._getframe(1), key)
+    except Exception as fault:
+        if lane.session.fault(fault):
+            raise
+        name = None
+    return _get(self, key) if name is None else _seen(lane, self, key, name)
+
+
+def _asked(frame: Any, key: Any) -> str | None:
+    """The name of a variable that is read by the agent; None for any other read."""
+    if _walk.place == (id(frame), frame.f_lasti):
+        return None
     _walk.place = _NOWHERE
-    if not _is_read(direct):
-        return _get(self, key)
     name = os.fsdecode(key)
-    if is_ours(name):
-        return _get(self, key)
-    return _seen(lane, self, key, name)
+    return None if not _is_read(frame) or is_ours(name) else name
 
 
 def _seen(lane: Lane, environ: Any, key: Any, name: str) -> Any:
@@ -94,13 +100,17 @@ def _seen(lane: Lane, environ: Any, key: Any, name: str) -> Any:
         real: Any = _get(environ, key)
     except KeyError:
         real = None
-    told = texts.absent() if real is None else texts.known("" if is_secret(name) else os.fsdecode(real))
-    seen = answer(lane, f"env/{name}", told)
-    if lane.gate.virtual:
-        if seen == texts.ABSENT and real is not None:
-            lane.session.note(lane, NOTE + name, True)
-            return real
-        real = _recorded(seen, real, secret=is_secret(name), as_bytes=isinstance(key, bytes))
+    try:
+        told = texts.absent() if real is None else texts.known("" if is_secret(name) else os.fsdecode(real))
+        seen = answer(lane, f"env/{name}", told)
+        if lane.gate.virtual:
+            if seen == texts.ABSENT and real is not None:
+                lane.session.note(lane, NOTE + name, True)
+            else:
+                real = _recorded(seen, real, secret=is_secret(name), as_bytes=isinstance(key, bytes))
+    except Exception as fault:
+        if lane.session.fault(fault):
+            raise
     if real is None:
         raise KeyError(key) from None
     return real

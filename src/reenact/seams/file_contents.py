@@ -20,6 +20,7 @@ from typing import Any, Final
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.seams import file_reads, places
+from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
 from reenact.seams.switchboard import begin
@@ -51,7 +52,10 @@ class _Opening:
         """Open file and return a stream."""
         lane = listening()
         how = (buffering, encoding, errors, newline, closefd)
-        name = None if lane is None or opener is not None else _kept(lane, file, mode)
+        name = None
+        if lane is not None and opener is None:
+            frame = sys._getframe(1)
+            name = guarded(lane, lambda: _kept(lane, file, mode, frame))
         if lane is None or name is None:
             return _open(file, mode, *how, opener)
         call = Call(Kind.FILE, name, Effect.READ, RULE, {"path": name})
@@ -74,7 +78,7 @@ class _Opening:
         return self
 
 
-def _kept(lane: Lane, file: Any, mode: Any) -> str | None:
+def _kept(lane: Lane, file: Any, mode: Any, frame: Any) -> str | None:
     """The name of a file whose content is kept; None for any other, and for one that the run has written itself."""
     patterns: Iterable[str] = lane.session.run.capture.get("file_contents") or ()
     text = places.text_of(file)
@@ -84,7 +88,7 @@ def _kept(lane: Lane, file: Any, mode: Any) -> str | None:
     name = places.below(path, places.root_of(lane.session.run))
     if name is None or places.installed(path) or not any(fnmatchcase(name, pattern) for pattern in patterns):
         return None
-    if file_reads.loads(sys._getframe(2)) or file_reads.written(lane.session, name):
+    if file_reads.loads(frame) or file_reads.written(lane.session, name):
         return None
     return name if lane.gate.virtual or _fits(path) else None
 

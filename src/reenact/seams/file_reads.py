@@ -72,14 +72,14 @@ def opened(lane: Lane, args: tuple[Any, ...], frame: Any) -> None:
         args: Of the audit event ``open``: path, mode (None for ``os.open``), flags.
         frame: The frame that opens it.
     """
-    if _busy.now:
+    if _busy.now or loads(frame):
         return
     text = places.text_of(args[0])
     if text is None:
         return
     path = places.absolute(text)
     name = places.below(path, places.root_of(lane.session.run))
-    if name is None or places.installed(path) or loads(frame):
+    if name is None or places.installed(path):
         return
     seen = _seen.get(lane.session)
     if seen is None:

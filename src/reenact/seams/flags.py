@@ -18,6 +18,7 @@ from reenact.facts import texts
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.values import decode, describe_error, encode, restore_error
 from reenact.seams.ambient import answer
+from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import listening
 from reenact.seams.patching import replace, when_imported
 from reenact.seams.switchboard import across, cross
@@ -100,8 +101,10 @@ def _asserting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
         if lane is None:
             return error
         found = next((word for word, kind in errors.items() if isinstance(error, kind)), None)
-        seen = answer(lane, "flags/status", texts.absent() if found is None else texts.known(found))
-        if not lane.gate.virtual or seen == texts.UNKNOWN:
+        seen = guarded(
+            lane, lambda: answer(lane, "flags/status", texts.absent() if found is None else texts.known(found))
+        )
+        if not lane.gate.virtual or not seen:
             return error
         made = errors.get(texts.text_of(seen))
         return None if made is None else made()

@@ -8,6 +8,7 @@ folder that cannot be listed fails again in the same way. Folders of the interpr
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import sys
@@ -105,12 +106,11 @@ class _Folders:
     def listdir(self, path: Any = None) -> list[Any]:
         """``os.listdir``."""
         lane = listening()
-        source = None if lane is None else _source(path, "names")
+        source = None if lane is None else _source(lane, path, "names", sys._getframe(1))
         if lane is None or source is None:
             return _listdir(path)
         names, fault = _attempt(lambda: _listdir(path))
-        told = [os.fsdecode(name) for name in names or ()]
-        seen = _told(lane, source, told, fault)
+        seen = _told(lane, source, lambda: [os.fsdecode(name) for name in names or ()], fault)
         if seen is None:
             return _given(names, fault)
         return [os.fsencode(name) for name in seen] if isinstance(path, bytes) else list(seen)
@@ -118,12 +118,11 @@ class _Folders:
     def scandir(self, path: Any = None) -> Any:
         """``os.scandir``."""
         lane = listening()
-        source = None if lane is None else _source(path, "entries")
+        source = None if lane is None else _source(lane, path, "entries", sys._getframe(1))
         if lane is None or source is None:
             return _scandir(path)
         entries, fault = _attempt(lambda: list(_scandir(path)))
-        told = [[os.fsdecode(entry.name), _sort(entry)] for entry in entries or ()]
-        seen = _told(lane, source, told, fault)
+        seen = _told(lane, source, lambda: [[os.fsdecode(entry.name), _sort(entry)] for entry in entries or ()], fault)
         if seen is None:
             return Entries(_given(entries, fault))
         here = {(os.fsdecode(entry.name), _sort(entry)): entry for entry in entries or ()}
@@ -153,17 +152,20 @@ def _sort(entry: Any) -> str:
         return "l"
 
 
-def _source(path: Any, what: str) -> str | None:
-    """The ambient source of a listing; None where it is none of the agent's."""
-    text = "." if path is None else places.text_of(path)
-    if text is None:
+def _source(lane: Lane, path: Any, what: str, frame: Any) -> str | None:
+    """The ambient source of a listing; None where it is none of the agent's, or a fault of ours."""
+    try:
+        text = "." if path is None else places.text_of(path)
+        if text is None:
+            return None
+        place = places.absolute(text)
+        if places.installed(place) or not _is_read(frame):
+            return None
+        return f"listing/{what} {places.below(place, places.root_of(lane.session.run)) or place}"
+    except Exception as fault:
+        if lane.session.fault(fault):
+            raise
         return None
-    place = places.absolute(text)
-    if places.installed(place) or not _is_read(sys._getframe(2)):
-        return None
-    lane = listening()
-    root = places.root_of(lane.session.run) if lane is not None else ""
-    return f"listing/{what} {places.below(place, root) or place}"
 
 
 def _is_read(frame: Any) -> bool:
@@ -194,13 +196,18 @@ def _given(result: list[T] | None, fault: OSError | None) -> list[T]:
     return result or []
 
 
-def _told(lane: Lane, source: str, told: list[Any], fault: OSError | None) -> list[Any] | None:
+def _told(lane: Lane, source: str, tell: Callable[[], list[Any]], fault: OSError | None) -> list[Any] | None:
     """What a replay gives in place of what the disk holds now; None where it is to be what is there."""
-    value: Json = {"error": fault.errno, "of": str(fault.filename or "")} if fault is not None else told
-    seen = answer(lane, source, texts.known(json.dumps(value, ensure_ascii=False)))
-    if not lane.gate.virtual or seen[:1] != texts.TEXT:
+    try:
+        value: Json = {"error": fault.errno, "of": str(fault.filename or "")} if fault is not None else tell()
+        seen = answer(lane, source, texts.known(json.dumps(value, ensure_ascii=False)))
+        if not lane.gate.virtual or seen[:1] != texts.TEXT:
+            return None
+        recorded: Json = json.loads(texts.text_of(seen))
+    except Exception as problem:
+        if lane.session.fault(problem):
+            raise
         return None
-    recorded: Json = json.loads(texts.text_of(seen))
     if isinstance(recorded, dict):
         number = int(recorded.get("error") or errno.EIO)
         raise OSError(number, os.strerror(number), fault.filename if fault is not None else recorded.get("of"))
@@ -213,6 +220,12 @@ _folders = _Folders()
 _rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
 _rebinding.add(os, "listdir", _listdir, _folders.listdir)
 _rebinding.add(os, "scandir", _scandir, _folders.scandir)
+
+_globber: Any = getattr(glob, "_StringGlobber", None)
+if isinstance(getattr(_globber, "__dict__", {}).get("scandir"), staticmethod):  # Python 3.13 binds it in a class
+    _bound = _globber.__dict__["scandir"]
+    if _bound.__func__ is _scandir:
+        _rebinding.add(_globber, "scandir", _bound, staticmethod(_folders.scandir), early=False)
 
 
 def install() -> None:

@@ -245,7 +245,15 @@ def outcome_text(recording: Recording, event: Event) -> str:
         return "  ".join(words)
     if event.outcome is None:
         return "" if event.call.observed else "(open)"
-    return _short(answered(recording, event, _PREVIEW_LIMIT), empty="None")
+    answer = answered(recording, event, _PREVIEW_LIMIT)
+    return _short(_said(answer) if event.kind == "human" else answer, empty="None")
+
+
+def _said(answer: object) -> object:
+    """What a person said: behind a letter, and before what was read ahead (``seams.stdin``)."""
+    if not isinstance(answer, str) or not answer:
+        return answer
+    return answer[1:].partition("\n")[0] if answer[0] == "+" else "(nobody)"
 
 
 def _model_text(recording: Recording, event: Event) -> str:

@@ -21,16 +21,19 @@ from reenact.abc.session import Frozen
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
-from reenact.seams import places
+from reenact.seams import contacts, places
 from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import in_memory
 from reenact.seams.databases.statements import further, statement
+from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace, when_imported
 from reenact.seams.switchboard import begin
 
 PORTION: Final = 1_000
 """Rows that are read at once."""
+_BY_POSITION: Final = 4
+"""Arguments of ``connect`` behind the database that stand before the factory."""
 _classes: dict[tuple[type, type], type] = {}
 
 
@@ -52,11 +55,15 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
 
     def connect(database: Any, *args: Any, **options: Any) -> Any:
         lane = listening()
-        if lane is None or in_memory(database) or whose(module_of(sys._getframe(1))) == "ours" or len(args) > 4:
+        if lane is None or in_memory(database) or whose(module_of(sys._getframe(1))) == "ours":
             return original(database, *args, **options)
-        name = _name(lane, database)
-        options["factory"] = _of(options.get("factory") or module.Connection, connections)
-        crossed = _Crossing(lane, further(name, "connect"))
+        factory = options.get("factory") or module.Connection
+        name = guarded(lane, lambda: _name(lane, database))
+        if name is None or len(args) > _BY_POSITION or not isinstance(factory, type):
+            contacts.database("sqlite3", name or "")
+            return original(database, *args, **options)
+        options["factory"] = _of(factory, connections)
+        crossed = _Crossing(lane, lambda: further(name, "connect"))
         made = crossed.answer(lambda: original(database, *args, **options), lambda _: None)
         if made is None:
             options["uri"] = False
@@ -68,7 +75,7 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _name(lane: Lane, database: Any) -> str:
-    """A database as people know it: below the root by its path there, elsewhere by its whole one."""
+    """A database as people know it: below the root by its path there, elsewhere by the name of its file."""
     text = places.text_of(database) or str(database)
     path = places.absolute(text.removeprefix("file:").partition("?")[0])
     return places.below(path, places.root_of(lane.session.run)) or os.path.basename(path)
@@ -91,8 +98,8 @@ def _of(asked: type, ours: type) -> type:
 class _Crossing:
     """One crossing whose answer is data, and what performs it."""
 
-    def __init__(self, lane: Lane | None, call: Call) -> None:
-        self._crossing = None if lane is None else begin(lane, lambda: call)
+    def __init__(self, lane: Lane | None, describe: Callable[[], Call]) -> None:
+        self._crossing = None if lane is None else begin(lane, describe)
         self.frozen = self._crossing is not None and self._crossing.mode == "frozen"
         self.event = -1 if self._crossing is None else self._crossing.event
 
@@ -177,7 +184,7 @@ class _Connection:
         if not self._database or (lane is None and not self._played):
             getattr(real, what)()
         elif lane is not None:
-            _Crossing(lane, further(self._database, what, effect)).answer(getattr(real, what), lambda _: None)
+            _Crossing(lane, lambda: further(self._database, what, effect)).answer(getattr(real, what), lambda _: None)
         self._changed = False
 
     @property
@@ -229,7 +236,7 @@ class _Cursor:
         if lane is None or not getattr(owner, "_database", ""):
             self._told, self._rows, self._more = {}, iter(()), False
             return getattr(real, method)(sql) if how == "script" else getattr(real, method)(sql, parameters)
-        crossed = _Crossing(lane, statement(owner._database, sql, parameters, how))
+        crossed = _Crossing(lane, lambda: statement(owner._database, sql, parameters, how))
 
         def perform() -> dict[str, Any]:
             getattr(real, method)(sql) if how == "script" else getattr(real, method)(sql, parameters)
@@ -240,7 +247,7 @@ class _Cursor:
                 "more": not self._ends(rows),
                 "rowcount": real.rowcount,
                 "lastrowid": real.lastrowid,
-                "open": type(owner).in_transaction.fget(owner),
+                "open": bool(owner.in_transaction),
             }
 
         told = crossed.answer(perform, lambda result: result)
@@ -293,7 +300,7 @@ class _Cursor:
         row = next(self._rows, self)
         if row is self and self._more:
             lane = listening()
-            crossed = _Crossing(lane, further(real.connection._database, "rows", of=self._event))
+            crossed = _Crossing(lane, lambda: further(real.connection._database, "rows", of=self._event))
             told = crossed.answer(self._following, lambda result: result)
             self._rows, self._more = iter(told["rows"]), told["more"]
             row = next(self._rows, self)
