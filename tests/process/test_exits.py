@@ -1,4 +1,4 @@
-"""Proves that each way out of the interpreter is the same recorded, unrecorded and replayed, calls under way included."""
+"""Proves that each way out of the interpreter is the same recorded, unrecorded and replayed, whatever is under way."""
 
 from __future__ import annotations
 
