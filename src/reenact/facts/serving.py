@@ -88,6 +88,63 @@ def scope_of(head: Mapping[str, Json], headers: Iterable[Any], state: MutableMap
     }
 
 
+def scope_of_environ(environ: Mapping[str, Any]) -> dict[str, Any]:
+    """A WSGI environment as an ASGI scope. What else stands there (all of the process's variables, in wsgiref's) is
+    none of the request's."""
+    headers = [
+        (name[5:].replace("_", "-").lower(), str(value)) for name, value in environ.items() if name.startswith("HTTP_")
+    ]
+    for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+        if environ.get(name):
+            headers.append((name.replace("_", "-").lower(), str(environ[name])))
+    root = str(environ.get("SCRIPT_NAME", ""))
+    path = root + str(environ.get("PATH_INFO", ""))
+    return {
+        "type": "http",
+        "method": environ.get("REQUEST_METHOD", "GET"),
+        "path": path.encode("latin-1", "replace").decode("utf-8", "replace"),
+        "raw_path": quote(path.encode("latin-1", "replace"), safe="/%:@!$&'()*+,;=~-._").encode(),
+        "query_string": str(environ.get("QUERY_STRING", "")).encode("latin-1", "replace"),
+        "headers": [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers],
+        "http_version": str(environ.get("SERVER_PROTOCOL", "HTTP/1.0")).removeprefix("HTTP/"),
+        "scheme": environ.get("wsgi.url_scheme", "http"),
+        "root_path": root,
+        "client": (environ.get("REMOTE_ADDR", ""), _number(environ.get("REMOTE_PORT"))),
+        "server": (environ.get("SERVER_NAME", ""), _number(environ.get("SERVER_PORT"))),
+    }
+
+
+def environ_of(scope: Mapping[str, Any]) -> dict[str, Any]:
+    """The WSGI environment of a recorded request; its streams are put there by who plays it."""
+    root = str(scope.get("root_path") or "")
+    path = str(scope["path"]).encode().decode("latin-1")
+    server, client = scope.get("server") or ("", 0), scope.get("client") or ("", 0)
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": root,
+        "PATH_INFO": path.removeprefix(root),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_NAME": server[0],
+        "SERVER_PORT": str(server[1]),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "REMOTE_ADDR": client[0],
+        "REMOTE_PORT": str(client[1]),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    for name, value in scope["headers"]:
+        key = name.decode("latin-1").upper().replace("-", "_")
+        environ[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = value.decode("latin-1")
+    return environ
+
+
+def _number(text: Any) -> int:
+    return int(text) if str(text or "").isdigit() else 0
+
+
 def pairs(headers: Iterable[Any]) -> list[list[str]]:
     """Header pairs of ASGI (bytes) as text, order and case kept."""
     return [[bytes(name).decode("latin-1"), bytes(value).decode("latin-1")] for name, value in headers]

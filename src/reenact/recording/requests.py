@@ -38,11 +38,27 @@ class RecordedRequest:
         """Begin to listen."""
         self._block.enter()
 
+    def suspend(self) -> None:
+        """Stop listening to this thread."""
+        self._block.suspend()
+
+    def resume(self) -> None:
+        """Listen to this thread again."""
+        self._block.resume()
+
     async def left(self, error: BaseException | None, status: int | None) -> None:
         """Write the end; an answer of the server's own failure fails the run, as an exception does."""
+        self._judge(error, status)
+        await self._block.left(error, None)
+
+    def leave(self, error: BaseException | None, status: int | None) -> None:
+        """The same in a thread."""
+        self._judge(error, status)
+        self._block.leave(error, None)
+
+    def _judge(self, error: BaseException | None, status: int | None) -> None:
         if error is None and status is not None and status >= _FIRST_FAILURE:
             self._block.failure = f"answered with status {status}"
-        await self._block.left(error, None)
 
 
 class Requests:
@@ -119,6 +135,10 @@ class Requests:
         return RecordedRequest(RootBlock(opened, None, self._policy.files), opened.session)
 
     def player(self) -> Callable[..., Awaitable[None]] | None:
+        """A recording listens."""
+        return None
+
+    def performer(self) -> Callable[[Any], None] | None:
         """A recording listens."""
         return None
 

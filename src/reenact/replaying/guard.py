@@ -6,6 +6,7 @@ library opens by itself it does not see.
 
 from __future__ import annotations
 
+import ipaddress
 import sys
 import traceback
 from collections.abc import Callable
@@ -29,6 +30,18 @@ _CONTACTS = {
     "os.startfile": "process",
     "pty.spawn": "process",
 }
+_LOOK_UPS = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
+
+
+def _needs_nobody(host: object) -> bool:
+    """Whether a look-up asks no name server: an address in numbers, or this very machine."""
+    if host in (None, "", "localhost", b"", b"localhost"):
+        return True
+    try:
+        ipaddress.ip_address(host.decode() if isinstance(host, bytes) else str(host))
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(slots=True)
@@ -46,7 +59,7 @@ class Guard:
 
     def __call__(self, event: str, args: tuple[object, ...]) -> None:
         """The audit hook."""
-        if not self.armed or event not in _CONTACTS:
+        if not self.armed or event not in _CONTACTS or (event in _LOOK_UPS and _needs_nobody(args[0])):
             return
         target = _target(event, args)
         if probes():
