@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, MutableMapping
 from hashlib import blake2b
 from typing import Any, Final
@@ -38,6 +39,9 @@ KEPT: Final = 8 << 20
 """Bytes of a response body that are kept; of a longer one the rest goes into a digest."""
 
 _REST: Final = ("http_version", "scheme", "root_path")
+
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,15} ")
 
 
 def is_exchange(rule: str) -> bool:
@@ -157,6 +161,37 @@ def traceparent_of(scope: Mapping[str, Any]) -> str:
             text = bytes(value).decode("latin-1").strip()
             return text if is_traceparent(text) else ""
     return ""
+
+
+def credentials_of(scope: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, list[str]]:
+    """Which headers of a request hold what a variable of the environment holds: header to scheme and variable.
+
+    The values themselves are removed before anything is written; whoever plays the request puts today's there.
+
+    Args:
+        scope: The request.
+        variables: The credentials of the environment, by name.
+    """
+    found: dict[str, list[str]] = {}
+    for name, value in scope.get("headers") or ():
+        text = bytes(value).decode("latin-1")
+        scheme = _SCHEME.match(text)
+        lead = scheme[0] if scheme is not None else ""
+        for variable, secret in sorted(variables.items()):
+            if secret and text[len(lead) :] == secret:
+                found.setdefault(bytes(name).decode("latin-1"), [lead, variable])
+    return found
+
+
+def with_credentials(headers: Iterable[Any], known: Any, variables: Mapping[str, str]) -> list[list[str]]:
+    """Header pairs with today's values where ``credentials_of`` has found a variable."""
+    kept = known if isinstance(known, Mapping) else {}
+    out = []
+    for name, value in headers:
+        lead, variable = kept.get(str(name)) or ("", "")
+        today = variables.get(variable) if variable else None
+        out.append([str(name), str(value) if today is None else f"{lead}{today}"])
+    return out
 
 
 def _address(address: Any) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ from reenact.facts.call import Json
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
-from reenact.facts.serving import RELATION, REQUEST, traceparent_of
+from reenact.facts.serving import RELATION, REQUEST, credentials_of, traceparent_of
 from reenact.recording.blocks import RootBlock
 from reenact.recording.opening import Opened, Who, new_run
 from reenact.recording.session import RecordingSession
@@ -128,11 +129,22 @@ class Requests:
         traceparent = traceparent_of(scope)
         run = replace(
             run,
-            capture={"preamble": {"run": process.id, "deliveries": self._session.gate.count, "served": number}},
+            capture={
+                "preamble": {
+                    "run": process.id,
+                    "deliveries": self._session.gate.count,
+                    "served": number,
+                    "credentials": credentials_of(scope, self._secrets()),
+                }
+            },
             environment={"traceparent": traceparent} if traceparent else {},
         )
         opened = Opened(run, self._store, self._policy, CLOCK)
         return RecordedRequest(RootBlock(opened, None, self._policy.files), opened.session)
+
+    def _secrets(self) -> dict[str, str]:
+        names = self._run.environment.get("env_secret") or ()
+        return {str(name): os.environ.get(str(name), "") for name in names}
 
     def player(self) -> Callable[..., Awaitable[None]] | None:
         """A recording listens."""

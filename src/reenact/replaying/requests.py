@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import itertools
+import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
@@ -19,13 +20,13 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import Halt, UnreplayableRun
-from reenact.facts.call import EndKind, Kind, Stream
+from reenact.facts.call import EndKind, Fidelity, Kind, Stream
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.facts.run import Run
-from reenact.facts.serving import LIFESPAN, REQUEST, environ_of, scope_of
+from reenact.facts.serving import LIFESPAN, REQUEST, environ_of, scope_of, with_credentials
 from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate
 from reenact.replaying.session import ReplaySession
@@ -170,8 +171,20 @@ class Player(Stage):
     def __init__(self, session: ReplaySession, before: Preamble, process: Playing) -> None:
         super().__init__(before, process)
         self.played = False
+        self._removed = False
         self._session = session
         self._before = before
+
+    def suspects(self) -> list[str]:
+        """Why the request may go otherwise alone, where it does."""
+        found = []
+        before = int(self._session.run.capture["preamble"].get("served") or 1) - 1
+        if before:
+            word = "request" if before == 1 else "requests"
+            found.append(f"{before} {word} came before it in its process: what was left in memory is not there")
+        if self._removed:
+            found.append("credentials of the request were removed when it was recorded: a check of them fails")
+        return found
 
     async def _play(self, application: Application, state: MutableMapping[str, Any]) -> None:
         """Serve the request, once; then the process ends, whatever its shutdown would do."""
@@ -245,7 +258,10 @@ class Player(Stage):
         outcome = event.outcome
         stream = outcome if isinstance(outcome, Stream) else Stream({}, None)
         whole = stream.end is not None and stream.end.kind is EndKind.EOF
-        headers = stream.head.get("headers") or event.call.head.get("headers") or ()
+        kept = stream.head.get("headers") or event.call.head.get("headers") or ()
+        known = self._session.run.capture["preamble"].get("credentials")
+        headers = with_credentials(kept, known, os.environ)
+        self._removed = event.fidelity is not Fidelity.EXACT and len(known or ()) == 0
         return event, scope_of(event.call.head, headers, state), stream.segments if whole else -1
 
     def _recorded(self) -> Event:
