@@ -79,6 +79,8 @@ class Requests:
         signal: What stopped it; 0 for anything but a signal.
     """
 
+    alone = False
+
     def __init__(
         self,
         session: RecordingSession,

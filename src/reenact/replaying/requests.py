@@ -124,6 +124,8 @@ class Stage:
         process: The replaying process.
     """
 
+    alone = False
+
     def __init__(self, session: ReplaySession, process: Playing) -> None:
         self.preamble: Lane = session.root
         self._process = process
@@ -167,6 +169,8 @@ class Player(Stage):
         before: Answers the process.
         process: The replaying process.
     """
+
+    alone = True
 
     def __init__(self, session: ReplaySession, before: Preamble, process: Playing) -> None:
         super().__init__(before, process)

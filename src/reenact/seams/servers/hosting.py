@@ -48,6 +48,9 @@ class Request(Protocol):
 class Host(Protocol):
     """What a server of this process asks."""
 
+    alone: bool
+    """Whether one request is played: one process will do, whatever the server was started with."""
+
     preamble: Lane
     """Lane of the process's own run: the application's start-up is a strand of it."""
 

@@ -97,8 +97,15 @@ class Served:
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         """WSGI."""
         serving = host()
-        scope = scope_of_environ(environ)
-        request = serving.request(scope) if serving is not None else None
+        if serving is None:
+            return self.application(environ, start_response)
+        try:
+            scope = scope_of_environ(environ)
+            request = serving.request(scope)
+        except Exception as error:
+            if serving.preamble.session.fault(error):
+                raise
+            request = None
         if request is None:
             return self.application(environ, start_response)
         request.enter()
@@ -159,15 +166,19 @@ class Exchange:
 
     def over(self, error: BaseException | None) -> None:
         """Say what was answered, or raised."""
-        if self._body is not None:
-            self._body.unread()
         if error is not None and not isinstance(error, Exception):
             return
-        if error is None:
-            self._saw({"type": "http.response.body", "body": b"", "more_body": False})
-        crossing = begin(self.lane, self.answer.call)
-        if crossing is not None and crossing.mode != "frozen":
-            crossing.settle(Value(b"null") if error is None else Failure(describe_error(error)))
+        try:
+            if self._body is not None:
+                self._body.unread()
+            if error is None:
+                self._saw({"type": "http.response.body", "body": b"", "more_body": False})
+            crossing = begin(self.lane, self.answer.call)
+            if crossing is not None and crossing.mode != "frozen":
+                crossing.settle(Value(b"null") if error is None else Failure(describe_error(error)))
+        except Exception as fault:
+            if self.lane.session.fault(fault):
+                raise
 
     def _saw(self, message: Mapping[str, Any]) -> None:
         try:
