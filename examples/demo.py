@@ -1,4 +1,5 @@
-"""The guided tour: two agents fail, the network goes away, and both failures are re-enacted by the agents' own code.
+"""The guided tour: two agents fail, the network goes away, both failures are re-enacted by the agents' own code, and
+one is forked with its fix.
 
 Everything happens in a temporary directory. Each command is printed as it could be typed. Each claim is checked, and
 one that does not hold ends the tour with exit status 1.
@@ -21,6 +22,8 @@ from reenact.testing import ProviderProcess
 HERE = Path(__file__).resolve().parent
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 REFUND = 'python refund_loop/agent.py "What is your refund policy?"'
+LOOP = "@~1"
+"""The first incident, while the second one is the last run."""
 ORDER = 'python order_lookup/agent.py "Where is my order?"'
 
 
@@ -77,7 +80,7 @@ class Stage:
 def _announced(err: str) -> tuple[str, str]:
     """The line a replay begins with, which came before the program's own output, and the rest."""
     first, _, rest = err.partition("\n")
-    return (first, rest) if first.startswith("reenact: replay ") else ("", err)
+    return (first, rest) if first.startswith(("reenact: replay ", "reenact: fork ")) else ("", err)
 
 
 def _show(text: str, most: int) -> None:
@@ -161,6 +164,19 @@ def changed_agent(stage: Stage) -> None:
     check(now.status == 1 and "u_7710" in now.err, "it stops at the call that is different, and says where and how")
 
 
+def forked(stage: Stage) -> None:
+    """Fork the first incident at its first step with the fix, and lay both runs beside each other."""
+    say("6. Would the fix have helped? Fork the first incident at its first step, as the version with an empty check:")
+    fork = f"""reenact fork {LOOP}:decide#1 --set 'agent_version="v2_with_empty_check"' --live none"""
+    now = stage.run(fork)
+    answer = "I don't have any documents about refund policy. Please check with support."
+    check(now.status == 0 and now.out.rstrip().endswith(answer), "it says that it has no documents, after one search")
+    check("live calls made: 0 " in now.err.rstrip().rpartition("\n")[2], "live calls made: 0")
+    beside = stage.run("reenact diff @~2 @ --stat", show=12)
+    check(beside.status == 1, "the two runs differ, and diff says in what")
+    stage.run("reenact ls")
+
+
 def tour(directory: Path) -> None:
     """The whole tour, in ``directory``.
 
@@ -178,7 +194,7 @@ def tour(directory: Path) -> None:
     replay(stage, "@", order)
     day_two(stage, order)
     changed_agent(stage)
-    stage.run("reenact ls")
+    forked(stage)
 
 
 def main() -> int:
@@ -190,7 +206,7 @@ def main() -> int:
         except NotAsTold as failed:
             print(f"\nNot as told: {failed}", file=sys.stderr)
             return 1
-    say(f"Two failures, recorded once, re-enacted offline ({time.monotonic() - started:.0f} s).")
+    say(f"Two failures, recorded once, re-enacted and forked offline ({time.monotonic() - started:.0f} s).")
     print("next: reenact record -- python your_agent.py")
     return 0
 

@@ -84,8 +84,14 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{home}"), name)
+    import_module(f"{__name__}.facts.doors").provide("timeline", _timeline)
     globals()[name] = value
     return value
+
+
+def _timeline(run: Run, store: Any) -> Any:
+    """What lies behind ``Run.timeline``; it is loaded when it is first asked for."""
+    return import_module(f"{__name__}.timetravel.timeline").open_timeline(run, store)
 
 
 def __dir__() -> list[str]:

@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
-from time import clock_gettime, monotonic, monotonic_ns, perf_counter
+from time import clock_gettime, ctime, monotonic, monotonic_ns, perf_counter
 from time import time as early_time
 from typing import Any
 
@@ -56,7 +56,10 @@ READS: dict[str, Callable[[], Any]] = {
     "date.today": lambda: (date.today(), time.time_ns()),
     "gmtime": lambda: (time.gmtime(), time.time_ns()),
     "localtime": lambda: (time.localtime(), time.time_ns()),
-    "ctime": lambda: time.strftime("%F %T", time.localtime()) + str(time.time()),
+    "ctime": lambda: time.ctime(),
+    "ctime(None)": lambda: time.ctime(None),
+    "early ctime": lambda: ctime(),
+    "asctime": lambda: time.asctime(),
     "strftime": lambda: (time.strftime("%H:%M:%S"), time.time()),
     "clock_gettime realtime": lambda: time.clock_gettime(time.CLOCK_REALTIME),
     "clock_gettime_ns realtime": lambda: time.clock_gettime_ns(time.CLOCK_REALTIME),
@@ -98,6 +101,19 @@ def test_forms_have_the_types_and_the_size_they_have_unrecorded() -> None:
             assert type(seen) is type(value), name
             if isinstance(value, (int, float)):
                 assert 0 <= seen - value < 60 * (10**9 if isinstance(value, int) else 1), name
+
+
+def test_a_moment_written_out_is_the_one_that_was_recorded() -> None:
+    recorder = Recorder()
+    with listening(recorder):
+        time.time_ns()
+    player = Player(recorder.tape())
+    address = next(iter(player.values))
+    player.values[address] = [60 * 10**9, 120 * 10**9]
+    with listening(player):
+        assert (time.ctime(), time.asctime()) == (time.ctime(60), time.ctime(120))
+        assert time.asctime(time.gmtime(0)) == "Thu Jan  1 00:00:00 1970"
+    assert player.surplus == 0
 
 
 def test_reads_answer_by_position_in_their_lane() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reenact.facts import texts
 from reenact.seams.ambient import Packer, extrapolate, pack, unpack
 
 _NS = st.integers(min_value=-(2**62), max_value=2**62)
@@ -27,6 +28,8 @@ def _reads(draw: st.DrawFn) -> tuple[str, list[Any]]:
                 (f"bits/{width}", st.integers(min_value=0, max_value=2**width - 1)),
                 (f"urandom/{width}", st.binary(min_size=width, max_size=width)),
                 ("uuid1/17", st.binary(min_size=17, max_size=17)),
+                (f"numpy/{width}", st.one_of(st.just(b""), st.binary(min_size=width, max_size=width))),
+                ("env/NAME", st.one_of(st.just(texts.absent()), st.just(b""), st.text(max_size=20).map(texts.known))),
                 ("times/5", st.tuples(*[st.floats(allow_nan=False)] * 5)),
             ]
         )
@@ -68,10 +71,32 @@ def test_reads_past_the_end_never_stand_still_and_are_of_their_kind(reads: tuple
     assert beyond == [extrapolate(source, last, n, salt) for n in range(1, 20)]
     if source in ("wall", "mono", "clock/7"):
         assert beyond == sorted(set(beyond)) and beyond[0] > (last or 0)
+    elif source.startswith(("numpy", "env")):
+        assert set(beyond) == {b""}  # nothing is known of another one
     elif source != "times/5":
         assert len(set(beyond)) == len(beyond)
     if source == "random":
         assert all(0 <= value < 1 for value in beyond)
+
+
+@given(st.lists(st.one_of(st.just(texts.absent()), st.text(max_size=9).map(texts.known)), max_size=20))
+def test_texts_are_cleaned_one_by_one_and_those_that_were_say_so(values: list[bytes]) -> None:
+    found = texts.unpack(texts.cleaned(texts.pack(values), lambda text: text.replace("a", "~")))
+    assert len(found) == len(values)
+    for before, after in zip(values, found, strict=True):
+        if b"a" in before[1:]:
+            assert after[:1] == texts.ERASED and b"a" not in after and len(after) == len(before)
+        else:
+            assert after == before
+
+
+@given(st.binary(max_size=40))
+def test_what_is_no_pack_of_texts_is_refused(data: bytes) -> None:
+    try:
+        values = texts.unpack(data)
+    except ValueError:
+        return
+    assert texts.unpack(texts.pack(values)) == values
 
 
 def test_a_spin_on_a_clock_ends() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from reenact.errors import EventNotFound, RunNotFound
 from reenact.facts.call import End, Stream, Value
+from reenact.facts.checkpoint import Snapshot
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.order import Delivery
@@ -115,20 +116,24 @@ class ShelfLog:
         *,
         lane: str | None = None,
         after: int = -1,
+        before: int | None = None,
         kinds: Iterable[str] = (),
         name: str | None = None,
         limit: int | None = None,
+        skip: int = 0,
+        backwards: bool = False,
     ) -> Iterator[Event]:
         wanted = tuple(kinds)
         found = [
             event
-            for event in self.kept
+            for event in (reversed(self.kept) if backwards else self.kept)
             if event.number > after
+            and (before is None or event.number < before)
             and (lane is None or event.lane == lane)
             and (not wanted or event.kind in wanted)
             and (name is None or event.name == name)
         ]
-        return iter(found[:limit])
+        return iter(found[skip:][:limit])
 
     def count(self) -> int:
         return len(self.kept)
@@ -156,6 +161,24 @@ class ShelfLog:
 
     def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
         return self.slots.get((event, phase))
+
+    def snapshots(
+        self,
+        *,
+        lanes: Collection[str] = (),
+        after: int = -1,
+        before: int | None = None,
+        unlike: tuple[str, str | None] | None = None,
+        backwards: bool = False,
+    ) -> Iterator[Snapshot]:
+        for number, phase in sorted(self.slots, reverse=backwards):
+            digests = {name: hashlib.sha256(body).hexdigest() for name, body in self.slots[number, phase].items()}
+            if (
+                after < number < (len(self.kept) if before is None else before)
+                and (not lanes or self.kept[number].lane in lanes)
+                and (unlike is None or digests.get(unlike[0]) != unlike[1])
+            ):
+                yield Snapshot(number, phase, self.kept[number].lane, digests)
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
         return self.noted.get(event, {})

@@ -159,3 +159,28 @@ def test_ctrl_c_where_the_program_waits_ends_it_again(
     recorded = Ended(process.returncode, out + rest, err)
     assert recorded.code == -signal.SIGINT and b"after" in recorded.out
     assert unlike(recorded, desk.replay()) == ""
+
+
+@pytest.mark.parametrize("outlet", [">&-", "2>&-", "| true", "> /dev/full"])
+def test_nobody_reading_a_replay_is_nothing_that_the_program_meets(tmp_path: Path, outlet: str) -> None:
+    desk = Desk(tmp_path)
+    if outlet.endswith("full") and not Path("/dev/full").exists():
+        pytest.skip("there is no device that is always full")
+    lines = "import os, sys\nfor n in range(20_000): print(n)\nsys.stdout.flush()\nos.write(1, b'raw')\nprint('end')\n"
+    (desk.folder / "agent.py").write_text(lines)
+    assert desk.record(["python", "agent.py"]).code == 0
+    shell = f"{{ reenact replay @ 2>&3; echo status $? >&3; }} 3> said {outlet}"
+    if outlet == "2>&-":
+        shell = "reenact replay @ 2>&- >/dev/null; echo status $? > said"
+    desk.run("sh", "-c", shell)
+    said = (desk.folder / "said").read_text()
+    assert "status 0" in said and "differs" not in said, said
+
+
+@pytest.mark.parametrize("command", ["ls", "show @", "replay @ --events"])
+def test_a_command_whose_output_is_closed_from_the_start_says_nothing_of_a_fault(tmp_path: Path, command: str) -> None:
+    desk = Desk(tmp_path)
+    (desk.folder / "agent.py").write_text("print('hello')")
+    assert desk.record(["python", "agent.py"]).code == 0
+    done = desk.run("sh", "-c", f"reenact {command} >&-")
+    assert done.code == 0 and b"unexpected" not in done.err, done.err

@@ -428,7 +428,8 @@ def test_changed_code_gets_its_own_answers_or_none(change: Any) -> None:
         try:
             replayed = replay(recorded, lambda world: _changed(world, change))
         except reenact.Divergence as diverged:
-            assert diverged.reason in ("changed", "added", "missing", "ambiguous")
+            # a question found out of its place gets its own answer, and the run then ends in another result
+            assert diverged.reason in ("changed", "added", "missing", "ambiguous", "result")
             continue
         answered = [said[0].partition(": ")[2] for said in replayed.said]
         assert set(answered) <= theirs

@@ -1,4 +1,4 @@
-"""Proves that each way out of the interpreter is the same recorded, unrecorded and replayed, whatever is under way."""
+"""Proves that each way out of the interpreter is the same recorded, unrecorded and replayed, even in mid-call."""
 
 from __future__ import annotations
 

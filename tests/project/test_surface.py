@@ -149,14 +149,11 @@ def test_after_all_that_every_name_does_its_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: reenact.fork("@", 1, change=reenact.Change(prompt="other")),
         lambda: reenact.resume("@"),
-        lambda: reenact.compare("@", "@~1"),
     ],
 )
 def test_what_is_not_there_yet_says_so_and_what_to_do_instead(call: Callable[[], object]) -> None:
     with pytest.raises(reenact.ReenactError, match=r"not available yet[\s\S]*next: reenact ") as caught:
         call()
     assert caught.value.exit_code == 2
-    assert reenact.Comparison().pairs == ()
     assert issubclass(reenact.Divergence, reenact.ReenactError)

@@ -272,6 +272,18 @@ def test_a_run_whose_recorder_went_away_reads_interrupted_at_its_last_event(back
         store.begin(run)
 
 
+def test_a_run_without_an_end_adds_up_what_it_has(backend: Backend, store: Store) -> None:
+    run = new_run()
+    log = store.begin(run)
+    reading = {"usage": {"tokens_in": 3, "tokens_out": 4}, "text": "long enough to be kept apart " * 400}
+    asked = [issued(0), settled(0), issued(1), settled(1), Noted(1, "reading", reading), Noted(0, "other", 1)]
+    log.write([*opening(run), *asked])
+    log.close()
+    totals = backend.open().run(run.id).totals
+    assert (totals.events, totals.tools, totals.models) == (2, 2, 1)
+    assert (totals.tokens_in, totals.tokens_out) == (3, 4)
+
+
 def test_references_name_one_run_or_say_which_they_could(backend: Backend, store: Store) -> None:
     first, second = keep(store, [issued(0), issued(1, name="a.b#c"), issued(2)]), keep(store)
     reading = backend.open()

@@ -4,6 +4,7 @@ every acknowledged record in its place."""
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,19 @@ def plain(recording: Recording, event: Event) -> dict[str, Any]:
     }
 
 
+def kept_states(recording: Recording) -> Iterator[Any]:
+    """What the snapshots of a run say, with which slots hold the same, since digests differ between stores."""
+    lanes = [lane.path for lane in recording.lanes()]
+    choices: list[dict[str, Any]] = [{}, {"backwards": True}, {"lanes": lanes[:2]}, {"after": 0, "before": 6}]
+    found = [*recording.snapshots()]
+    choices += [{"unlike": (slot, None)} for slot in ("x", "absent")]
+    choices += [{"unlike": ("x", each.slots["x"]), "backwards": True} for each in found if "x" in each.slots]
+    for choice in choices:
+        yield [(each.event, each.phase, each.lane, list(each.slots)) for each in recording.snapshots(**choice)]
+    digests = [digest for each in found for digest in each.slots.values()]
+    yield [digests.index(digest) for digest in digests]
+
+
 def everything(store: Store, run: Run) -> dict[str, Any]:
     """All that a store says about a run."""
     recording = store.open(run.id)
@@ -148,6 +162,9 @@ def everything(store: Store, run: Run) -> dict[str, Any]:
         "printed": [b"".join(recording.printed(n)) for n in (1, 2)],
         "notes": dict(recording.notes(None)),
         "gaps": [*recording.gaps()],
+        "backwards": [event.number for event in recording.events(before=5, backwards=True)],
+        "one before": [event.number for event in recording.events(before=5, limit=1, backwards=True)],
+        "snapshots": [*kept_states(recording)],
     }
 
 

@@ -58,6 +58,11 @@ class Live(Protocol):
         """Note a value or an exception; wait for the turn, then hand it to the agent."""
         ...
 
+    def sends(self, body: bytes) -> bytes:
+        """What goes out in place of the body that the agent asked with: a fork rewrites model requests. Asked by
+        transports that can, above whatever signs the request."""
+        ...
+
     def head(self, head: Mapping[str, Json]) -> Turn[None]:
         """Note the head of a stream (``facts.call.Stream.head``)."""
         ...
@@ -175,6 +180,10 @@ class Session(Protocol):
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """Keep the state of a step at its start (``in``) or end (``out``)."""
+        ...
+
+    def restate(self, event: int, state: Any) -> Any:
+        """The state that step ``event`` starts with: the agent's own, unless a fork changes it there."""
         ...
 
     def printed(self, stream: int, data: bytes) -> None:

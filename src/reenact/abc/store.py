@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from reenact.facts.checkpoint import Checkpoint
+from reenact.facts.checkpoint import Checkpoint, Snapshot
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.order import Delivery
 from reenact.facts.record import Record
@@ -53,11 +53,15 @@ class Recording(Protocol):
         *,
         lane: str | None = None,
         after: int = -1,
+        before: int | None = None,
         kinds: Iterable[str] = (),
         name: str | None = None,
         limit: int | None = None,
+        skip: int = 0,
+        backwards: bool = False,
     ) -> Iterator[Event]:
-        """Events in order of number, fetched in pages; ``after`` excludes itself. ``lane``: exactly that lane."""
+        """Events in order of number, or newest first (``backwards``), fetched in pages; ``after`` and ``before``
+        exclude themselves. ``lane``: exactly that lane. ``skip``: leave out so many of them first."""
         ...
 
     def count(self) -> int:
@@ -103,6 +107,27 @@ class Recording(Protocol):
 
     def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
         """Encoded state of a step's start (``in``) or end (``out``); None where none was kept."""
+        ...
+
+    def snapshots(
+        self,
+        *,
+        lanes: Collection[str] = (),
+        after: int = -1,
+        before: int | None = None,
+        unlike: tuple[str, str | None] | None = None,
+        backwards: bool = False,
+    ) -> Iterator[Snapshot]:
+        """Where the agent's state was kept, and the digest of each slot: no state is read. In order of event (its
+        ``in`` before its ``out``), or newest first; fetched in pages.
+
+        Args:
+            lanes: Only steps of exactly these lanes; empty for all.
+            after, before: Only events between these numbers; both exclude themselves.
+            unlike: A slot and a digest: only snapshots in which that slot is something else, or is not there (digest
+                None: only those that have the slot).
+            backwards: Newest first.
+        """
         ...
 
     def notes(self, event: int | None) -> Mapping[str, Any]:

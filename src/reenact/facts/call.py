@@ -22,6 +22,7 @@ class Kind(StrEnum):
     RETRIEVAL = "retrieval"
     HTTP = "http"
     MCP = "mcp"
+    WEBSOCKET = "websocket"
     PROCESS = "process"
     HUMAN = "human"
     FILE = "file"
@@ -34,7 +35,7 @@ class Kind(StrEnum):
     GAP = "gap"
 
 
-TRANSPORTS = frozenset({Kind.HTTP, Kind.PROCESS})
+TRANSPORTS = frozenset({Kind.HTTP, Kind.PROCESS, Kind.MCP, Kind.WEBSOCKET})
 """Kinds below whose calls nothing is recorded, ordered or numbered: what performs them is no code of the agent's."""
 
 
@@ -91,6 +92,23 @@ class Call:
     ordinal: str | None = None
     source: str | None = None
     observed: bool = False
+
+
+def is_transport(call: Call) -> bool:
+    """Whether what performs a call is no code of the agent's. What an MCP server asks of its client is answered by
+    the agent itself, so that is not."""
+    return call.kind in TRANSPORTS and not call.observed
+
+
+_CALLED = ("tools/call", "call_tool")
+
+
+def calls_a_tool(call: Call) -> bool:
+    """Whether a call is one of a tool: a function marked as one, or a tool of an MCP server."""
+    if call.kind is not Kind.MCP:
+        return call.kind is Kind.TOOL
+    said = (call.head.get("method"), call.name)
+    return any(isinstance(word, str) and each in word for word in said for each in _CALLED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Checkpoint: the agent's messages and state at an event."""
+"""Checkpoint: the agent's messages and state at an event; and where its state was kept."""
 
 from __future__ import annotations
 
@@ -37,3 +37,20 @@ class Checkpoint:
     prompt_version: str = ""
     agent_version: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """That the agent's state was kept at one event: what a look-up needs, without the state itself.
+
+    Attributes:
+        event: Number of the step.
+        phase: ``in`` for its start, ``out`` for its end.
+        lane: Lane of the step.
+        slots: Digest of each slot by its name, in order; an empty digest where the value is of no bytes.
+    """
+
+    event: int
+    phase: str
+    lane: str
+    slots: Mapping[str, str] = field(default_factory=dict)

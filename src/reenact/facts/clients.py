@@ -52,7 +52,7 @@ def _alone(*names: str, fix: tuple[str, ...] = (TOOL,)) -> dict[str, Client]:
 
 CLIENTS: Mapping[str, Client] = {
     # model providers and frameworks over HTTP
-    **_over(_HTTPX, "openai", "anthropic", "mistralai", "groq", "ollama", "cohere", "together", "fireworks", "xai_sdk"),
+    **_over(_HTTPX, "openai", "anthropic", "mistralai", "groq", "ollama", "cohere", "together", "fireworks"),
     **_over(
         _HTTPX, "langchain_openai", "langchain_anthropic", "pydantic_ai", "agents", "instructor", "dspy", "litellm"
     ),
@@ -69,17 +69,18 @@ CLIENTS: Mapping[str, Client] = {
     # protocols
     **_alone("mcp", "fastmcp", fix=("@reenact.tool on the functions that call the server's tools",)),
     **_alone("websockets", "websocket", "socketio"),
-    **_native("grpc", "google.cloud", "vertexai", "google.generativeai", "weaviate", "pymilvus", "tritonclient"),
+    **_over(("grpc",), "grpc", "google.generativeai", "pymilvus", "tritonclient", "xai_sdk"),
+    **_over(("grpc", *_URLLIB3), "google.cloud", "vertexai"),
+    **_over(("grpc", *_HTTPX), "weaviate"),
     # processes, people, sockets
     **_alone("subprocess", "pexpect", "sh", "plumbum", "fabric", "invoke"),
     **_alone("multiprocessing", fix=("record the worker's own command line", TOOL)),
     **_alone("socket", "socketserver", "paramiko", "asyncssh", "telnetlib", "ftplib", "smtplib", "imaplib", "poplib"),
     **_native("playwright", "pyppeteer", "docker", "ray", "celery"),
     # databases and queues
-    **_alone(
-        "sqlite3", "aiosqlite", "psycopg", "asyncpg", "pymysql", "aiomysql", "pg8000", "pymongo", "motor", "redis"
-    ),
+    **_alone("sqlite3", "psycopg", "asyncpg", "pymysql", "aiomysql", "pg8000", "pymongo", "motor", "redis"),
     **_alone("kafka", "aiokafka", "pika", "aio_pika", "nats", "ldap3", "cassandra", "neo4j", "clickhouse_driver"),
+    **_over(("sqlite3",), "aiosqlite"),
     **_native("psycopg2", "duckdb", "pyodbc", "cx_Oracle", "oracledb", "MySQLdb", "confluent_kafka", "zmq", "lancedb"),
     # C libraries with sockets of their own
     **_native("pycurl", "curl_cffi", "primp", "tls_client", "pywebpush", "ibm_db"),

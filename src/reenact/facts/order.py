@@ -21,6 +21,7 @@ class Tag(NamedTuple):
       that has closed a connection or was cancelled (it rejoins the agent's code with nothing in hand): ``lane`` is the
       path of the lane, ``number`` how many calls it had issued, ``n`` a count since then.
     - ``s`` the start of a thread or job: ``lane`` is its own path.
+    - ``i`` a signal that reached a handler of the program: ``lane`` is the interrupted one, ``number`` the signal's.
     """
 
     kind: str
@@ -50,7 +51,7 @@ def event_tag(event: int, part: int) -> Tag:
     return Tag("e", "", event, part)
 
 
-_KINDS = "etwpjs"
+_KINDS = "etwpjsi"
 _COLUMNS = 5
 _COUNT = struct.Struct("<I")
 _make = tuple.__new__

@@ -21,6 +21,8 @@ class Policy:
         hold_ms: Longest time the gate holds one delivery while recording, in milliseconds.
         files: Glob patterns, relative to the project, of files the run declares as results; their digests are
             compared on replay.
+        file_contents: Glob patterns, relative to the project, of files whose content is kept when the run reads them; a
+            replay then supplies it. ``*`` goes into folders. Of all others that it reads a digest is kept.
         env: Names of environment variables whose values may be stored; of the rest only the names are.
         require: What must be known of a run: ``user_id``, ``tenant_id``, ``session_id``, ``agent``, ``version``, or the
             name of a tag. What is missing is a capture gap of the run.
@@ -39,6 +41,7 @@ class Policy:
     order: str = "exact"
     hold_ms: float = 20.0
     files: tuple[str, ...] = ()
+    file_contents: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
     sample: float = 1.0

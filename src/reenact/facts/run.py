@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, Self
 
+from reenact.facts import doors
 from reenact.facts.call import Fidelity, Json
 
 
@@ -61,8 +63,24 @@ class Totals:
     redacted: int = 0
 
 
+class Kept:
+    """What a run knows beside its fields: the store it was read from. It is no part of its value."""
+
+    __slots__ = ("_home",)
+
+    def kept_in(self, store: Any) -> Self:
+        """The same run, which knows now where it is kept."""
+        object.__setattr__(self, "_home", store)
+        return self
+
+    @property
+    def home(self) -> Any:
+        """The store it was read from; None where nobody said."""
+        return getattr(self, "_home", None)
+
+
 @dataclass(frozen=True, slots=True)
-class Run:
+class Run(Kept):
     """One execution of an agent.
 
     Attributes:
@@ -121,6 +139,15 @@ class Run:
     def title(self) -> str:
         """What to call it in a list: the agent, else the request it served, else a dash."""
         return self.agent or (self.entry.target if self.entry.kind == "request" else "") or "-"
+
+    def timeline(self) -> Any:
+        """A place in the run from which one can move: a ``reenact.timetravel.timeline.Timeline``, with ``.at``,
+        ``.changed``, ``.last_set``, ``.watch``, ``.next`` and ``.previous``.
+
+        Raises:
+            RunNotFound: It is not in the store it was read from (one that was read from none: the project's).
+        """
+        return doors.behind("timeline")(self, self.home)
 
     def __repr__(self) -> str:
         return f"<Run {self.id} {self.agent or '-'} {self.status.value} events={self.totals.events}>"

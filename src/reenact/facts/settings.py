@@ -179,6 +179,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("order", "exact", "how the order of events is kept: exact, arrival or off", _order),
     Setting("hold_ms", 20.0, "longest time a delivery is held while recording, milliseconds", _number(0, 10_000)),
     Setting("files", (), "patterns of files that a run declares as its results", _words),
+    Setting("file_contents", (), "patterns of files whose content is kept when a run reads them", _words),
     Setting("env", (), "environment variables whose values may be stored", _words),
     Setting("require", (), "run fields that must be known (user_id …); a missing one is a capture gap", _words),
     Setting("sample", 1.0, "share of runs to record, 0 to 1", _number(0, 1)),

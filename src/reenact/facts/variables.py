@@ -46,3 +46,8 @@ def chosen(environment: Mapping[str, str], allowed: Iterable[str] = ()) -> dict[
 def is_secret(name: str) -> bool:
     """Whether a variable of this name is taken for a credential."""
     return _SECRET.search(name) is not None
+
+
+def is_ours(name: str) -> bool:
+    """Whether a variable of this name belongs to the recorder, or is set by it for a replay."""
+    return _OURS.match(name) is not None

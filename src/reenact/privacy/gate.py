@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from reenact.abc.sources import ENTROPY
+from reenact.facts import texts
 from reenact.facts.call import Call, ErrorFact, Failure, Fidelity, Json, Kind, Value
 from reenact.facts.compression import undo
 from reenact.facts.credentials import RULES
@@ -18,6 +19,7 @@ from reenact.facts.framing import header
 from reenact.facts.known import NONE, RULE, Known
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
+    AmbientRead,
     CallIssued,
     CallSettled,
     CheckpointTaken,
@@ -38,8 +40,12 @@ from reenact.privacy.erasing import Eraser
 from reenact.privacy.streams import NOTE, Stream, Withheld, stream_for, withheld_segment
 from reenact.privacy.tails import Part, Tail, cleaned_in_pieces
 
+_TEXTS = ("env/", "listing/")
+"""Ambient sources whose values are texts (``seams.ambient``)."""
+_LENGTH = 4
 _PIECEWISE = 4 << 20
 _DECODED = 32 << 20
+_GONE = Fidelity.WITHHELD
 _UNCLEAN = "could not be cleaned"
 
 
@@ -82,6 +88,7 @@ class CredentialRedactor:
             StreamEnded: self._ended,
             CallSettled: self._settled,
             Noted: self._noted,
+            AmbientRead: self._ambient,
             Printed: self._print,
             CheckpointTaken: self._checkpoint,
             GapNoted: self._gap,
@@ -207,6 +214,12 @@ class CredentialRedactor:
         value = self._eraser.json(record.value, record.key)
         return (record if value is record.value else replace(record, value=value, fidelity=Fidelity.REDACTED),)
 
+    def _ambient(self, record: AmbientRead) -> tuple[Record, ...]:
+        if not record.source.startswith(_TEXTS):
+            return (record,)
+        data = texts.cleaned(record.data[_LENGTH:], self._eraser.string)
+        return (replace(record, data=len(data).to_bytes(_LENGTH, "big") + data),)
+
     def _print(self, record: Printed) -> tuple[Record, ...]:
         tail = self._printed.get(record.stream)
         if tail is None:
@@ -281,7 +294,7 @@ def _body(eraser: Eraser, body: bytes) -> bytes:
 
 def _cleaned_call(eraser: Eraser, call: Call) -> Call:
     """A call without credentials, itself where it had none."""
-    if call.kind is Kind.HTTP or is_exchange(call.rule):
+    if call.kind in (Kind.HTTP, Kind.WEBSOCKET) or is_exchange(call.rule):
         head, body = _cleaned_request(eraser, call)
     else:
         head = eraser.environment(call.head) if call.kind in (Kind.PROCESS, Kind.ENV) else eraser.json(dict(call.head))
@@ -339,8 +352,13 @@ def _withheld(record: Record, why: str) -> tuple[Record, ...]:
 
 def _withheld_beside(record: Record, why: str) -> tuple[Record, ...]:
     """The same for records that are no part of a call."""
-    if isinstance(record, Noted):
-        return (replace(record, value=None, fidelity=Fidelity.WITHHELD),)
+    if isinstance(record, (Noted, AmbientRead)):
+        gone = (
+            replace(record, data=b"")
+            if isinstance(record, AmbientRead)
+            else replace(record, value=None, fidelity=_GONE)
+        )
+        return (gone,)
     if isinstance(record, Printed):
         return (replace(record, data=b"~" * len(record.data), fidelity=Fidelity.WITHHELD, note=why),)
     if isinstance(record, CheckpointTaken):

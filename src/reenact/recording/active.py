@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from reenact.errors import UsageError
+from reenact.facts import doors
 from reenact.facts.call import Json
 from reenact.facts.run import Run
 from reenact.seams import lanes, logs
@@ -31,17 +32,18 @@ class ActiveRun(Run):
         raise UsageError("effect_key is not available yet", cause="it comes with resume and fork")
 
     def timeline(self) -> Any:
-        """A place in the run from which one can move.
-
-        Raises:
-            UsageError: Not available yet.
-        """
-        raise UsageError("timeline() is not available yet", next_command="reenact show @")
+        """A place in the run so far from which one can move; see ``Run.timeline``. In a replay it is the recorded run
+        as a whole."""
+        lane = lanes.current()
+        flush = None if lane is None else getattr(lane.session, "flush", None)
+        if flush is not None:
+            flush()
+        return doors.behind("timeline")(self, self.home)
 
 
 def active(run: Run) -> ActiveRun:
     """A run with what can be done to it while it is under way."""
-    return ActiveRun(**{field.name: getattr(run, field.name) for field in fields(Run)})
+    return ActiveRun(**{field.name: getattr(run, field.name) for field in fields(Run)}).kept_in(run.home)
 
 
 current: ContextVar[ActiveRun | None] = ContextVar("reenact_run", default=None)

@@ -152,8 +152,8 @@ class RootBlock(Block):
         session = self._opened.session
         if self._listening:
             return lanes.inside(session.root)
-        wiring.begin()
-        self._begun.callback(wiring.end)
+        wiring.begin(session.run)
+        self._begun.callback(wiring.end, session.run)
         context = session.begin()
         self._begun.callback(lanes.session_ended)
         self._begun.enter_context(stdout.watched())
@@ -228,7 +228,7 @@ class _ChildBlock(Block):
             lane=self._inner.path,
             origin_us=root.origin_us,
             capture={"require": list(policy.require)} if policy.require else {},
-        )
+        ).kept_in(root.home)
         if self._put is not None:
             self._put(RunOpened(self.run))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from reenact.facts.call import TRANSPORTS, Call, Effect, End, Failure, Json, Value
+from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value, is_transport
 from reenact.facts.making import maker
 from reenact.facts.order import event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _get_running_loop = asyncio._get_running_loop
+_PATIENT = frozenset({Kind.HUMAN, Kind.INPUT})
+"""Kinds that wait for the world and are no transports."""
 _settled = maker(CallSettled)
 _head = maker(HeadArrived)
 _segment = maker(SegmentArrived)
@@ -159,7 +161,7 @@ class LiveCall:
         self.session = session
         self._lane = lane
         self._call = call
-        self._below = call.kind in TRANSPORTS
+        self._below = is_transport(call)
         self._parts = 0
         self._ended = False
         self._scope: Lane | None = None
@@ -183,7 +185,8 @@ class LiveCall:
             inner = self._scope
             if inner is None:  # the body of a generator is entered at each step, always in one scope
                 inner = self._scope = self._inner_lane()
-            waits = self._below and self.owned and not self._ended and _get_running_loop() is None
+            waits = self._below or self._call.kind in _PATIENT
+            waits = waits and self.owned and not self._ended and _get_running_loop() is None
             return Entered(self.session, inner, waits)
         except Exception as error:
             if self.session.fault(error):
@@ -206,6 +209,10 @@ class LiveCall:
             return self._turn(0, _settled, outcome)
         self.session.put(CallSettled(self.event, self.session.now_us(), outcome))
         return NOW
+
+    def sends(self, body: bytes) -> bytes:
+        """What the agent asked with."""
+        return body
 
     @total
     def head(self, head: Mapping[str, Json]) -> Any:

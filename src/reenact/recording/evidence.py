@@ -29,7 +29,7 @@ ANSWERED = "revision.json"
 """File of a boot's private directory in which the parent leaves what git said."""
 
 _listed: dict[tuple[str, ...], list[list[str]]] = {}
-_looked: dict[tuple[int, tuple[str, ...], str], Sources] = {}
+_looked: dict[tuple[frozenset[str], tuple[str, ...], str], Sources] = {}
 _commits: dict[str, dict[str, Json]] = {}
 _holders: dict[tuple[str, str], str] = {}
 
@@ -121,8 +121,9 @@ def _installed() -> list[list[str]]:
 
 
 def _sources(folders: tuple[str, ...], script: str) -> Sources:
-    """The program's sources, looked at again only when a module has been loaded since."""
-    key = (len(sys.modules), folders, script)
+    """The program's sources, looked at again only when a module has been loaded since: their number alone may be the
+    same, because what has helped to begin is taken out again."""
+    key = (frozenset(sys.modules.copy()), folders, script)
     if key not in _looked:
         _looked.clear()
         _looked[key] = loaded_sources(folders, script)

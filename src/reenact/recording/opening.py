@@ -23,7 +23,7 @@ from reenact.privacy import make_redactor
 from reenact.recording.evidence import Evidence
 from reenact.recording.kit import process_facts, traceparent
 from reenact.recording.readings import Readings
-from reenact.recording.session import RecordingSession
+from reenact.recording.session import Numbering, RecordingSession
 from reenact.seams import trust, wiring
 
 
@@ -89,6 +89,10 @@ def hash_seed() -> str:
     return "" if seed == "random" else seed
 
 
+def _nothing() -> None:
+    """Nothing is to be released."""
+
+
 class Opened:
     """A recording under way: its session and what must be released when it ends.
 
@@ -97,8 +101,9 @@ class Opened:
         store: Where it is kept.
         policy: What may be kept and how.
         clock: Our own clock.
-        release: Lets go of the store when the recording has ended.
+        release: Lets go of the store when the recording has ended; None where it is not ours to let go.
         place: Private directory of the boot that began this process; empty without one.
+        gate: What orders it, where that is not a gate of its own.
     """
 
     def __init__(
@@ -107,15 +112,16 @@ class Opened:
         store: Store,
         policy: Policy,
         clock: Clock,
-        release: Callable[[], object] = lambda: None,
+        release: Callable[[], object] | None = None,
         *,
         place: str = "",
+        gate: Numbering | None = None,
     ) -> None:
         surroundings = chosen(os.environ, policy.env)
         secrets = surroundings["env_secret"]
         redactor = make_redactor(run.id, policy, known=Known(os.environ, secrets, fields=policy.redact))
         self._store = store
-        self._release = release
+        self._release = release or _nothing
         self._clock = clock
         run = replace(
             run,
@@ -126,6 +132,7 @@ class Opened:
                 "require": list(policy.require),
                 "same_values": same_values(os.environ, secrets),
                 "files": list(policy.files),
+                "file_contents": list(policy.file_contents),
                 "redact": dict(policy.redact),
                 "check_changes": policy.check_changes,
                 "output": "process" if run.entry.kind == "command" else "lanes",
@@ -141,11 +148,13 @@ class Opened:
                 **run.environment,
             },
         )
+        # A store that is let go may be closed before somebody asks for the run's timeline: its URL stays good.
+        run.kept_in(store if release is None else store.url)
         self.run = run
         wiring.install()
         log = store.begin(_cleaned(run, redactor))
         try:
-            self.session = RecordingSession(run, log, redactor, clock, policy, Readings())
+            self.session = RecordingSession(run, log, redactor, clock, policy, Readings(), gate)
             self.session.evidence = Evidence(run, store.url, place)
         except BaseException:
             log.close()

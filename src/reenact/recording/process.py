@@ -19,11 +19,12 @@ from reenact.facts.run import Entry
 from reenact.recording.opening import Opened, Who, hash_seed, interpreter, new_run, status_of
 from reenact.recording.requests import Requests
 from reenact.recording.speech import Spoken
-from reenact.seams import lanes, logs, speech, stdio, wiring
+from reenact.seams import escapes, lanes, logs, speech, stdio, wiring
 from reenact.seams.boot.parent import Boot, choose_hash_seed
 from reenact.seams.files import file_digests
 from reenact.seams.processes import heirs
 from reenact.seams.servers import hosting
+from reenact.seams.strands import signals
 from reenact.store import open_store
 
 
@@ -55,7 +56,8 @@ class RecordedProcess:
         """Listen to the main thread and to every thread nobody else listens to."""
         session = self._opened.session
         self._stack.enter_context(session.begin(fallback=True))
-        wiring.begin()
+        wiring.begin(self._opened.run)
+        signals.hear(session.gate)
         logs.begin_at(self._opened.run.started_us)
         for gap in stdio.install(session.printed):
             session.gap("standard stream", gap)
@@ -66,6 +68,7 @@ class RecordedProcess:
         hosting.appoint(self._requests)
         atexit.register(self.finish)
         _before_exit(self.finish)
+        escapes.before_exec(self._opened.session.flush)
 
     def _host(self) -> Requests:
         """Each request that a server in this process serves is a run of its own."""
@@ -111,10 +114,11 @@ class RecordedProcess:
     def _finish(self) -> None:
         heirs.appoint(None)
         hosting.appoint(None)
+        escapes.before_exec(None)
         self._spoken.end()
         stdio.flush()
         status, line = status_of(self._error)
-        wiring.end()
+        wiring.end(self._opened.run)
         lanes.session_ended()
         self._stack.close()
         files = file_digests(self._opened.run.entry.cwd, self._policy.files)

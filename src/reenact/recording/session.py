@@ -14,15 +14,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
-from reenact.facts.call import Call, Json, Kind
+from reenact.facts.call import Call, Json, Kind, calls_a_tool
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.making import maker
+from reenact.facts.order import Delivery
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
@@ -55,6 +56,22 @@ ROOT = "root"
 _issued = maker(CallIssued)
 
 
+class Numbering(Protocol):
+    """A gate that numbers what it hands out, so that it can be written down."""
+
+    count: int
+    unproven: int
+
+    def now_us(self) -> int:
+        """Microseconds since the run began."""
+
+    def take_fresh(self) -> tuple[Delivery, ...]:
+        """Deliveries numbered since the last call."""
+
+    def close(self) -> None:
+        """The run has ended."""
+
+
 class Reads:
     """Ambient reads of one lane since one of its calls that are still to be written, in the order they happened.
 
@@ -80,6 +97,7 @@ class RecordingSession:
         clock: Our own clock.
         policy: What may be kept and how.
         readings: What makes readings of model calls when the writer is idle.
+        gate: What orders it; by default a gate of its own, first come, first served.
     """
 
     mode = "record"
@@ -92,6 +110,7 @@ class RecordingSession:
         clock: Clock,
         policy: Policy,
         readings: Readings,
+        gate: Numbering | None = None,
     ) -> None:
         self.run = run
         self.clock = clock
@@ -113,8 +132,11 @@ class RecordingSession:
         self.readings = readings
         self.evidence: Evidence | None = None
         hold_us = int(policy.hold_ms * 1000)
-        self.gate = RecordingGate(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
-        self.gate.attend = WATCH.attend
+        self.gate: Any = gate
+        self._own_time = gate is None
+        if gate is None:
+            self.gate = RecordingGate(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
+            self.gate.attend = WATCH.attend
         self.writer = Writer(log, redactor, self._gather, self.fault, readings.saw, self._idle_work)
         _open.add(self)
         self.put(RunOpened(run))
@@ -125,7 +147,7 @@ class RecordingSession:
 
     def now_us(self) -> int:
         """Microseconds since the run began."""
-        return self.clock.mono_us() - self._origin_us
+        return self.clock.mono_us() - self._origin_us if self._own_time else self.gate.now_us()
 
     def lane_number(self, path: str) -> int:
         """The number of a lane in this log, given when its path is first needed."""
@@ -148,18 +170,25 @@ class RecordingSession:
         if self.closed:
             return None
         call = located(call)
+        event = next(self._events)
+        self.issued(lane, call, event)
+        return LiveCall(self, lane, call, event)
+
+    def issued(self, lane: Lane, call: Call, event: int, **known: Any) -> None:
+        """Count a call and note that it has been issued, under this number.
+
+        ``known`` is what is known of it already (``fidelity``, ``note``): of a call taken from another recording."""
         number = lane.number
         if number < 0:
             number = lane.number = self.lane_number(lane.path)
         position = lane.issued()
         lane.data = None
-        event = next(self._events)
         if call.observed:
             self.observed[event] = lane.parent
         with self._lock:
-            self._counts[call.kind] = self._counts.get(call.kind, 0) + 1
-        self.put(_issued(event, number, position, lane.parent, self.now_us(), call))
-        return LiveCall(self, lane, call, event)
+            kind = Kind.TOOL if calls_a_tool(call) else call.kind
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+        self.put(_issued(event, number, position, lane.parent, self.now_us(), call, **known))
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
         """Keep one read and give it to the agent. About 0.3 µs."""
@@ -190,6 +219,10 @@ class RecordingSession:
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """State of a step."""
         self.put(CheckpointTaken(event, phase, dict(slots)))
+
+    def restate(self, event: int, state: Any) -> Any:
+        """Every state is the agent's own."""
+        return state
 
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent wrote."""

@@ -10,6 +10,7 @@ from reenact.facts.spoken import BELOW, NOTE, Piece
 from reenact.seams.lanes import current
 
 if TYPE_CHECKING:
+    from reenact.abc.session import Session
     from reenact.recording.session import RecordingSession
     from reenact.seams.speech import Go
 
@@ -24,11 +25,13 @@ class Spoken:
     own those of a call belong. Costs about a microsecond a piece.
 
     Args:
-        session: Whose lanes tell who writes.
+        session: Where it is noted.
+        lanes_of: Whose lanes tell who writes; the same session by default.
     """
 
-    def __init__(self, session: RecordingSession) -> None:
+    def __init__(self, session: RecordingSession, lanes_of: Session | None = None) -> None:
         self._session = session
+        self._lanes_of = session if lanes_of is None else lanes_of
         self._lock = threading.RLock()  # a signal handler may print while its own thread holds it
         self._counts = {1: 0, 2: 0}
         self._pieces: list[Piece] = []
@@ -40,29 +43,38 @@ class Spoken:
             return go(text)
         with self._lock:
             try:
-                self._note(stream, text)
+                self._note(stream, text, self._inside())
             except Exception as error:
                 if self._session.fault(error):
                     raise
             return go(text)
 
-    def _note(self, stream: int, text: Any) -> None:
+    def count(self, stream: int) -> int:
+        """How many pieces have been written to a stream, by anybody."""
+        return self._counts[stream]
+
+    def said(self, piece: Piece, event: int, go: Go) -> None:
+        """Write what the body of a call wrote that does not run now, as a piece of call ``event``."""
+        with self._lock:
+            self._note(piece.stream, piece.text, event, piece.count)
+            go(piece.text)
+
+    def _note(self, stream: int, text: Any, event: int | None, count: int = 1) -> None:
         number = self._counts[stream]
-        self._counts[stream] = number + 1
-        event = self._inside()
+        self._counts[stream] = number + count
         if event is None or not isinstance(text, str) or len(text) > self._room:
             return
         self._room -= len(text)
         last = self._pieces[-1] if self._pieces else None
-        if last is not None and event != BELOW and last.goes_on(event, stream, number):
+        if last is not None and count == 1 and event != BELOW and last.goes_on(event, stream, number):
             self._pieces[-1] = last.joined(text)
         else:
-            self._pieces.append(Piece(event, stream, number, 1, text))
+            self._pieces.append(Piece(event, stream, number, count, text))
 
     def _inside(self) -> int | None:
         """The innermost call around the writer whose body a replay does not run; None where there is none."""
         lane = current()
-        if lane is None or lane.session is not self._session:
+        if lane is None or lane.session is not self._lanes_of:
             return None
         if lane.below:
             return BELOW

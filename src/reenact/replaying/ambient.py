@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reenact.abc.store import Recording
+from reenact.facts.run import Run
 from reenact.seams.ambient import extrapolate, unpack
 from reenact.seams.lanes import Lane
 
@@ -20,7 +21,7 @@ class _Source:
         self.at = 0
 
 
-class _Window:
+class Window:
     """The recorded reads of one lane since one of its calls."""
 
     __slots__ = ("packs", "position", "sources")
@@ -29,6 +30,14 @@ class _Window:
         self.position = position
         self.packs = packs
         self.sources: dict[str, _Source] = {}
+
+
+def clock_of(run: Run) -> tuple[int, int]:
+    """What the agent's clocks showed when the run began, wall and monotonic, in microseconds.
+
+    Those of a fork go on from its parent's."""
+    kept = run.environment.get("clock")
+    return (int(kept[0]), int(kept[1])) if kept else (run.started_us, run.origin_us)
 
 
 class Ambient:
@@ -44,14 +53,17 @@ class Ambient:
         self.kept: dict[tuple[str, int], list[tuple[str, Any]]] | None = {} if keeping else None
         self._recording = recording
         self._now_us = now_us
-        self._wall_us = recording.run.started_us
-        self._mono_us = recording.run.origin_us
+        self._wall_us, self._mono_us = clock_of(recording.run)
 
     def read(self, lane: Lane, source: str) -> Any:
         """One read, remembered if the replay is kept."""
-        window: _Window | None = lane.data
+        window: Window | None = lane.data
         if window is None or window.position != lane.position:
-            window = lane.data = _Window(lane.position, self._recording.ambient(lane.path, lane.position))
+            window = lane.data = Window(lane.position, self._recording.ambient(lane.path, lane.position))
+        return self.taken(window, lane, source)
+
+    def taken(self, window: Window, lane: Lane, source: str) -> Any:
+        """The next read of a window."""
         reads = window.sources.get(source)
         if reads is None:
             reads = window.sources[source] = _Source(_values(source, window.packs.get(source, b"")))

@@ -15,6 +15,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.values import decode
 from reenact.replaying import caller, guard, launch
+from reenact.replaying.isolation import Isolation
 from reenact.replaying.opening import known_values, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report
@@ -24,6 +25,8 @@ from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, stdout, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
+
+_IN_PROCESS = Isolation(no_network="the caller's process", no_files="the caller's process")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +160,15 @@ def _listening(session: ReplaySession) -> Iterator[Callable[[], Contact]]:
     refused: list[str] = []
 
     def contact() -> Contact:
-        return Contact(tuple(refused), 0, ("audit hook (connections, processes)", "files not isolated"))
+        return Contact(tuple(refused), 0, ("audit hook (connections, processes)", *_IN_PROCESS.words()))
 
     try:
         with session.begin():
-            wiring.begin()
+            wiring.begin(session.run)
             try:
                 yield contact
             finally:
-                wiring.end()
+                wiring.end(session.run)
                 lanes.session_ended()
     finally:
         refused.extend(armed.refused)

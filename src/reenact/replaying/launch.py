@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -56,17 +58,35 @@ def replay_run(
             next_command=f"reenact replay {tail(run_id)}",
         )
     with open_store(store_url) as store:
-        run = store.run(run_id)
+        run, url = store.run(run_id), store.url
+        _require_tools(store, run, options)
         announce(first_line(run.id, options))
         if options.mode == "events":
             return player.walk(store.open(run), options)
         known = _revision_note(store, run) if options.rev else {}
     start = start_of(run, options, project_of(store_url))
     if not options.rev:
-        return _replayed(store_url, run, options, start, None)
+        return _replayed(url, run, options, start, None)
     with tree_of(options.rev, start.cwd, run) as tree:
-        report = _replayed(store_url, run, options, tree.start(start, run, options.rev), tree)
+        report = _replayed(url, run, options, tree.start(start, run, options.rev), tree)
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
+
+
+def _require_tools(store: Store, run: Run, options: Options) -> None:
+    """Names given with ``--through`` are of tools that the run has called.
+
+    Raises:
+        UsageError: One is not; says which there are.
+    """
+    recording = store.open(run)
+    for name in options.through:
+        if next(recording.events(name=name, limit=1), None) is None:
+            called = sorted({event.name for event in recording.events(kinds=("tool", "model", "retrieval"))})
+            raise UsageError(
+                f"the run has called no tool {name}",
+                cause=f"it has called {', '.join(called[:12])}" if called else "it has called no marked tool at all",
+                next_command=f"reenact show {tail(run.id)}",
+            )
 
 
 def _revision_note(store: Store, run: Run) -> Mapping[str, Json]:
@@ -79,8 +99,9 @@ def _revision_note(store: Store, run: Run) -> Mapping[str, Json]:
     return {}
 
 
-def _replayed(store_url: str | None, run: Run, options: Options, start: Start, tree: Tree | None) -> Report:
+def _replayed(store_url: str, run: Run, options: Options, start: Start, tree: Tree | None) -> Report:
     """Run the program, and read the report it leaves."""
+    keep = folder_of(store_url)
     instructions = {
         "mode": "replay",
         "store": store_url,
@@ -89,6 +110,8 @@ def _replayed(store_url: str | None, run: Run, options: Options, start: Start, t
         "entry": start.entry,
         "file": start.file,
         "tree": None if tree is None else asdict(tree),
+        "root": project_of(store_url),
+        "keep": [keep] if keep else [],
     }
     environment = environment_of(run, os.environ)
     if tree is not None:
@@ -109,7 +132,8 @@ def _run(argv: tuple[str, ...], boot: Boot, cwd: str, options: Options) -> int:
             missing=("entry",),
         )
     program = find_program(argv, boot.environment.get("PATH"))
-    streams: dict[str, Any] = {"cwd": cwd}
+    closed = {name: subprocess.DEVNULL for name in ("stdout", "stderr") if getattr(sys, f"__{name}__") is None}
+    streams: dict[str, Any] = {"cwd": cwd, **closed}
     if options.divert_output:
         streams["stdout"] = 2
     with tempfile.TemporaryFile() as nothing:  # what the agent reads comes from the recording
@@ -125,8 +149,10 @@ def _concluded(run: Run, boot: Boot, status: int) -> Report:
         raise ReplayError(
             f"the replay of {tail(run.id)} ended without a report (exit status {status})"
             + (f": {failure.strip()}" if failure else ""),
-            cause="the interpreter did not import reenact, or the process was killed",
-            next_command="reenact replay @ --cmd 'python agent.py'",
+            cause=f"the program, or somebody else, ended its process by signal {-status}"
+            if status < 0
+            else "the interpreter did not import reenact, or the process was killed",
+            next_command=f"reenact show {tail(run.id)}" if status < 0 else "reenact replay @ --cmd 'python agent.py'",
         )
     report = Report.from_json(json.loads(text))
     difference = exit_statuses(run.exit_status, status) if report.divergence is None else None
@@ -139,6 +165,14 @@ def _concluded(run: Run, boot: Boot, status: int) -> Report:
         )
         report = report.with_last_line(last_line(report))
     return report
+
+
+def folder_of(store_url: str) -> str:
+    """The folder a store writes in; empty for one that has none."""
+    scheme, colon, rest = store_url.partition("://")
+    if not colon:
+        return "" if scheme.startswith("memory:") else os.path.abspath(scheme)
+    return os.path.dirname(os.path.abspath(rest[1:])) if scheme == "sqlite" else ""
 
 
 def project_of(store_url: str | None) -> str:

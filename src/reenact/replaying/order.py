@@ -8,6 +8,7 @@ virtual: they fire when their number comes up, and one that never fired never fi
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Iterator
 
 from reenact.facts.order import Delivery, Tag
@@ -21,6 +22,10 @@ WORK_RATE = 4
 """So much longer it waits while they compute: a replay has no answer to wait for, but a slow machine."""
 GIVE_UP_US = 30_000_000
 """How much longer than four times the recorded run others may run, while nothing that is awaited can come."""
+SIGNAL_US = 2_000
+"""How long a strand has waited before a recorded signal is sent to it: by then it really waits."""
+ENDLESS = 5_000
+"""So many timers beyond the recording are a program that waits for what will never come."""
 STUCK_US = 500_000
 """How long nothing at all may happen before the replay is declared to be at its end."""
 
@@ -60,10 +65,15 @@ class ReplayGate(Gate):
         self._early: set[Tag] = set()
         self.loose: set[int] = set()
         """Events found out of their place: their deliveries need not wait for those that stand before them."""
-        self.unproven: list[int] = []
+        self.doubts: list[int] = []
         self.surplus = 0
         self.granted: list[Delivery] = []
         self.keeping = False
+        self.cut_short = False
+        """The recorded program died: behind its last delivery nothing has happened, and no timer fires."""
+        self._signalled = False
+        self._guessed = False
+        self._beyond = 0
 
     def now_us(self) -> int:
         """Recorded time of the last delivery, or of the timers that fired beyond it."""
@@ -75,13 +85,26 @@ class ReplayGate(Gate):
         if self.keeping:
             self.granted.append(Delivery(len(self.granted), tag, self._now_us, proven))
         if head is None or head.tag != tag:
-            self.surplus += 1
-            return -1
+            return self._out_of_turn(tag, head)
+        self._beyond = 0
         self._now_us = max(self._now_us, head.at_us)
         if not proven or not head.proven:
-            self.unproven.append(head.number)
+            self.doubts.append(head.number)
         self._advance()
         return head.number
+
+    def _out_of_turn(self, tag: Tag, head: Delivery | None) -> int:
+        """The number of a delivery that is not the next one: an answer found out of its place is passed over when its
+        own number comes; whatever else the recording does not have."""
+        number = self._number(tag) if head is not None and tag.kind == "e" and tag.number in self.loose else None
+        if head is None or number is None or number < head.number:
+            self.surplus += 1
+            self._beyond += 1
+            if self._beyond > ENDLESS and tag.kind == "t" and self.halted is None:
+                self._stopped()
+            return -1
+        self._early.add(tag)
+        return number
 
     def _advance(self) -> None:
         """Go on to the next number that has not been given out early."""
@@ -89,6 +112,8 @@ class ReplayGate(Gate):
         while self._early and self._next is not None and self._next.tag in self._early:
             self._early.remove(self._next.tag)
             self._next = next(self._order, None)
+        if self.awaits_signal():
+            self.attend(self)
 
     def immediate(self, tag: Tag) -> bool:
         """The only runnable strand goes on at once when the next number is its own."""
@@ -103,7 +128,9 @@ class ReplayGate(Gate):
             return super().alone(tag)
         self.passes += 1
         self._now_us = max(self._now_us, head.at_us)
-        self._next = next(self._order, None)
+        self._next = following = next(self._order, None)
+        if following is not None and following.tag.kind == "i":
+            self.attend(self)
         return head.number
 
     def _pass_over(self) -> None:
@@ -118,6 +145,9 @@ class ReplayGate(Gate):
             head = self._next
             if head is None:
                 break
+            if head.tag.kind == "i":
+                self.attend(self)  # the watch sends it, from a thread that is not interrupted
+                return None
             waiter = self.waiting.get(head.tag)
             if waiter is not None:
                 if waiter.alive is None or waiter.alive():
@@ -134,7 +164,7 @@ class ReplayGate(Gate):
                 if self.halted is not None:
                     return None
             else:
-                self.unproven.append(head.number)
+                self.doubts.append(head.number)
             if self._next is head:
                 self._advance()
         return self._after_recording()
@@ -174,7 +204,7 @@ class ReplayGate(Gate):
             if waiter.deadline_us is None:
                 return waiter
             timers.append(waiter)
-        return self._jump(timers)
+        return None if self.cut_short else self._jump(timers)
 
     def _jump(self, timers: list[Waiter]) -> Waiter | None:
         """The earliest of some virtual timers; time jumps to it."""
@@ -191,8 +221,49 @@ class ReplayGate(Gate):
             return charged_us > SPIN_US
         return charged_us > SPIN_US if self._next.proven else waited_us > UNPROVEN_US
 
+    def signalled(self, number: int, path: str, uncounted: bool) -> bool:
+        """The recorded signal, in its place; another is nobody's when the recording has one like it later."""
+        if self.lock._is_owned():  # type: ignore[attr-defined]  # in the middle of what the lock guards: sent again
+            return False
+        with self.lock:
+            head = self._next
+            if head is not None and head.tag.kind == "i" and head.tag.number == number:
+                self.passes += 1
+                self._signalled = True
+                self.grant(head.tag, not self._guessed)
+                self._guessed = False
+                return True
+            first = head.number if head is not None else sys.maxsize
+            tags = (each.tag for each in self._again() if each.number >= first) if head is not None else ()
+            return not any(tag.kind == "i" and tag.number == number for tag in tags)
+
+    def awaits_signal(self) -> bool:
+        """Whether the next delivery is a signal."""
+        return self._next is not None and self._next.tag.kind == "i"
+
+    def signal_due(self, waited_us: int) -> bool:
+        """Send it when everybody waits; while somebody computes, as long after the last delivery as it came then."""
+        head, waits = self._next, self.running <= 0
+        if head is None or head.tag.kind != "i" or self.halted is not None:
+            return False
+        due_us = SIGNAL_US if waits else max(UNPROVEN_US, head.at_us - self._now_us)
+        if waited_us < due_us:
+            return waits
+        if waited_us > due_us + STUCK_US or not self.ring(head.tag.number):  # it has no handler now, or never runs it
+            self.doubts.append(head.number)
+            self._advance()
+            if waits:
+                self.pump()
+        else:
+            self._guessed = not waits
+        return True
+
     def stalled(self, waited_us: int) -> None:
         """Nothing runs and nothing has come for a while: this is the end."""
+        if self._signalled:  # the handler has returned, and its strand waits again
+            self._signalled = False
+            self.pump()
+            return
         if waited_us > STUCK_US and self.halted is None:
             self._stopped()
 

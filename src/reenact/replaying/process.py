@@ -19,9 +19,11 @@ from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
 from reenact.facts.ids import tail
 from reenact.replaying import guard
+from reenact.replaying.ambient import clock_of
+from reenact.replaying.isolation import Isolation, folders_of, isolate
 from reenact.replaying.opening import known_values, open_preamble, open_session
 from reenact.replaying.options import Options
-from reenact.replaying.report import Difference, Report
+from reenact.replaying.report import Difference
 from reenact.replaying.requests import Player, Preamble, Stage, never_served, preamble_of
 from reenact.replaying.results import Output, Printed, files
 from reenact.replaying.revision import Tree
@@ -32,9 +34,10 @@ from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, logs, speech, stdio, stdout, wiring
 from reenact.seams.files import file_digests
 from reenact.seams.servers import hosting
+from reenact.seams.strands import signals
 from reenact.store import open_store
 
-ENFORCEMENT = ("audit hook (connections, processes)", "own process", "files not isolated")
+ENFORCEMENT = ("audit hook (connections, processes)", "own process")
 GRACE_S = 3.0
 """How long an agent may go on after the replay has stopped, before its process is ended."""
 
@@ -51,6 +54,7 @@ class ReplayingProcess:
         self.instructions = instructions
         self._pid = os.getpid()
         self._place = Path(instructions["place"])
+        self._isolation = self._isolate()
         asked = instructions["options"]
         fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in asked.items()}
         self.options = Options(**fields)
@@ -58,20 +62,32 @@ class ReplayingProcess:
         self._tree = Tree(**tree) if tree else None
         self._store: Store = open_store(instructions["store"])
         self.recording: Recording = self._store.open(instructions["run"])
-        self.session = open_session(self.recording, self.options)
+        self.session = self._open()
         self._before = self._preamble()
         self._player = Player(self.session, self._before, self) if self._before is not None else None
         self._stage = self._player or Stage(self.session, self)
         known = known_values(self.recording.run, os.environ)
         self._outputs = [Output(n, partial(self.recording.printed, n), known) for n in (1, 2)]
         self._by_lanes = Printed(self.recording, known)
-        self._echo = Echo(self.recording, self.options.through)
+        self._echo = self._speech()
         self._kept_output: list[tuple[int, bytes]] = []
         self._guard = guard.GUARD
         self._stack = ExitStack()
         self._lock = threading.Lock()
         self._finished = False
         self.output: str | None = None
+
+    def _isolate(self) -> Isolation:
+        """Keep this process from the world, as far as the system permits."""
+        return _isolated(self.instructions)
+
+    def _open(self) -> ReplaySession:
+        """The session that answers."""
+        return open_session(self.recording, self.options)
+
+    def _speech(self) -> Any:
+        """Who listens to what is written."""
+        return Echo(self.recording, self.options.through)
 
     def start(self) -> None:
         """Answer the main thread and every thread nobody else answers."""
@@ -81,9 +97,10 @@ class ReplayingProcess:
         process: ReplaySession = self._before or self.session
         self._stack.enter_context(process.begin(fallback=True))
         hosting.appoint(self._stage)
-        wiring.begin()
-        logs.begin_at(self.recording.run.started_us)
-        terminal = self.recording.run.environment.get("streams")
+        wiring.begin(self.recording.run)
+        signals.hear(self.session.gate)
+        logs.begin_at(clock_of(self.recording.run)[0])
+        terminal = self.recording.run.environment.get("streams") or {}
         stdio.install(self._printed, terminal=terminal)
         self._echo.heard = speech.listen(self._echo)
         self._guard = guard.arm(self._refused)
@@ -163,7 +180,7 @@ class ReplayingProcess:
             self._finished = True
         self._speak_last()
         stdio.flush()
-        wiring.end()
+        wiring.end(self.recording.run)
         lanes.session_ended()
         self._stack.close()
         guard.disarm()
@@ -183,7 +200,7 @@ class ReplayingProcess:
                 remarks = self._by_lanes.remarks
             declared = run.capture.get("files") or ()
             differences.extend(files(run.files, file_digests(self._folder(), declared)))
-        contact = Contact(tuple(self._guard.refused), 0, ENFORCEMENT)
+        contact = Contact(tuple(self._guard.refused), 0, (*ENFORCEMENT, *self._isolation.words()))
         report = conclude(self.session, differences, contact, self.options)
         forgiven = tuple(output.forgiven for output in self._outputs if output.forgiven)
         report = replace(report, output=self.output, remarks=(*report.remarks, *forgiven, *remarks))
@@ -192,7 +209,7 @@ class ReplayingProcess:
         if self.options.save:
             kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))
-        self._report(report)
+        self._leave_result(report.to_json())
 
     def _joined(self, before: Preamble) -> None:
         """What stopped the process around the request stopped the request."""
@@ -205,12 +222,21 @@ class ReplayingProcess:
         if not (served or session.divergences or session.unreplayable or session.damaged):
             session.unreplayable.append(never_served(session.run))
 
-    def _report(self, report: Report) -> None:
+    def _leave_result(self, report: dict[str, Any]) -> None:
+        """Leave the report for who began this process, who finds all of it or nothing."""
         path = self._place / "result"
         temporary = path.with_suffix(".part")
-        temporary.write_text(json.dumps(report.to_json(), default=str), encoding="utf-8")
+        temporary.write_text(json.dumps(report, default=str), encoding="utf-8")
         temporary.replace(path)
         self._store.close()
+
+
+def _isolated(instructions: dict[str, Any]) -> Isolation:
+    """This process without a network, its files behind scratch, as far as the system permits. Before any is opened."""
+    scratch = Path(instructions["place"]) / "scratch"
+    scratch.mkdir(mode=0o700)
+    folders = folders_of(os.getcwd(), instructions.get("root") or "", os.environ)
+    return isolate(folders, [*instructions.get("keep", ()), instructions["place"]], str(scratch))
 
 
 def _quiet_halts() -> None:
@@ -243,8 +269,12 @@ _process: ReplayingProcess | None = None
 
 def begin(instructions: dict[str, Any]) -> None:
     """Start replaying in this process. Called once, by the boot, before the program's first line."""
+    start(ReplayingProcess(instructions))
+
+
+def start(process: ReplayingProcess) -> None:
+    """Let it answer, as what this process was begun for."""
     global _process
-    process = ReplayingProcess(instructions)
     process.start()
     _process = process
 

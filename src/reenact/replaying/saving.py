@@ -83,7 +83,7 @@ def save(
         ended = replace(
             run,
             status=Status.FAILED if failed else recorded.status,
-            ended_us=clock.wall_us(),
+            ended_us=recorded.ended_us or clock.wall_us(),
             totals=replace(recorded.totals, events=copy.events, deliveries=len(session.gate.granted)),
         )
         log.write([RunClosed(ended)])

@@ -16,8 +16,8 @@ from typing import Any
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Rerun
 from reenact.abc.store import Recording
-from reenact.errors import Divergence, Halt, StoreError, UnreplayableRun
-from reenact.facts.call import TRANSPORTS, Call, EndKind, Failure, Fidelity, Json, Stream, Value
+from reenact.errors import Divergence, ForkError, Halt, StoreError, UnreplayableRun
+from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Stream, Value, is_transport
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
@@ -26,13 +26,17 @@ from reenact.facts.values import canonical
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
 from reenact.replaying.calls import FrozenCall, RerunCall, Unanswered
+from reenact.replaying.files_read import Files
 from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.tape import Tape
 from reenact.seams import lanes
+from reenact.seams.environment import NOTE as VARIABLE
+from reenact.seams.file_reads import NOTE as FILE
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
+from reenact.seams.restating import restated
 from reenact.seams.strands import release
 from reenact.seams.turns import parent_path
 from reenact.seams.watch import WATCH
@@ -52,6 +56,7 @@ class Tally:
     unread: list[int] = field(default_factory=list)
     gaps: dict[str, int] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
+    set_now: dict[str, str] = field(default_factory=dict)
 
 
 def _nothing() -> None:
@@ -91,10 +96,12 @@ class ReplaySession:
         self._disordered: set[str] = set()
         self._passed: set[int] = set()
         self._chains: dict[str, Any] = {}
+        self._files = Files(recording)
         self.matches: list[tuple[int, str, int]] = []
         self.gate = self._make_gate()
         self.gate.give_up_us += 4 * ((self.run.ended_us or self.run.started_us) - self.run.started_us)
         self.gate.keeping = options.save
+        self.gate.cut_short = self.run.interrupted_at is not None
         self.gate.attend = WATCH.attend
         self.ambience = Ambient(recording, self.gate.now_us, keeping=options.save)
         self.root = Lane(self.run.lane or "root", self, self.gate)
@@ -139,7 +146,7 @@ class ReplaySession:
                 self._passed.add(found.nearest.number)
             return Unanswered(self, lane)
         event = found.event
-        if call.kind in TRANSPORTS:
+        if is_transport(call):
             return FrozenCall(self, lane, event)
         recorded_scope = self._recorded_scope(found) if event.lane in self._disordered else ""
         if call.observed or call.name in self.options.through:
@@ -164,6 +171,13 @@ class ReplaySession:
         """Remarks of a seam about the replay itself; the agent's notes are in the recording already."""
         if key == "loop":
             self.tally.remarks[key] = str(value)
+        elif key.startswith(FILE):
+            self._files.now(key[len(FILE) :], value)
+        elif key.startswith(VARIABLE):
+            name = key[len(VARIABLE) :]
+            self.tally.set_now[name] = (
+                f"the variable {name}, which was not set when it was recorded, is used as it is now"
+            )
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """Compare the state of a step with the recorded one."""
@@ -178,6 +192,11 @@ class ReplaySession:
                 self._noticed(
                     words.result_differs(step, was, before or b"", Value(after or b"null"), self._next(event))
                 )
+
+    def restate(self, event: int, state: Any) -> Any:
+        """The agent's own; of a fork what it, or a fork before it, has changed it to there."""
+        changes = (self.run.environment.get("restated") or {}).get(str(event))
+        return restated(state, changes) if changes else state
 
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent's own lanes print, for whoever compares it."""
@@ -197,7 +216,13 @@ class ReplaySession:
             self._stop(Halt(error.message))
         elif isinstance(error, StoreError):
             self._unreadable(error)
+        elif isinstance(error, ForkError):
+            self.unheeded = error
+            self._stop(Halt(error.message))
         return True
+
+    unheeded: ForkError | None = None
+    """Why the change of a fork cannot be made, if it cannot."""
 
     # --- what calls use ----------------------------------------------------------------------------------------
 
@@ -250,8 +275,13 @@ class ReplaySession:
     def _observing(self) -> bool:
         return self.options.on_divergence == "observe"
 
+    def changed_inputs(self) -> list[str]:
+        """What there is to say of files and variables that are not what the recorded run read."""
+        return [*self._files.changed(), *self.tally.set_now.values()]
+
     def _diverged(self, divergence: Divergence) -> Halt:
         """Keep it and stop the agent; when observing, keep it and go on."""
+        divergence.cause = "; ".join([*self.changed_inputs(), divergence.cause])
         halt = Halt(divergence.message)
         with self._lock:
             if self._observing or not self.divergences:
@@ -336,7 +366,7 @@ class ReplaySession:
         event = found.event
         ordinal = 0
         for other in self.recording.events(lane=event.lane, name=event.name):
-            ordinal += other.call.kind not in TRANSPORTS
+            ordinal += not is_transport(other.call)
             if other.number == event.number:
                 break
         return Lane(event.lane, self, self.gate).scope_path(event.name, ordinal)

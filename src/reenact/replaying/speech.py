@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from reenact.facts.call import TRANSPORTS
+from reenact.facts.call import is_transport
 from reenact.facts.spoken import BELOW, NOTE, Piece
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Echo:
         if known is None:
             fact = self._recording.event(event)
             runs = fact.call.observed or fact.call.name in self._through
-            known = fact.call.kind in TRANSPORTS or not runs
+            known = is_transport(fact.call) or not runs
             if not known and fact.parent is not None:
                 known = self._is_frozen(fact.parent)
             self._frozen[event] = known

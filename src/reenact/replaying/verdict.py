@@ -12,7 +12,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.session import ReplaySession
 
-FROZEN = "http tools models processes clock random"
+FROZEN = "http tools models processes flags environment clock random"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,7 @@ def conclude(
         digest_chain=session.digest_chain(),
         exit_code=_exit_code(contact, session, bool(every)),
         remarks=(
+            *session.changed_inputs(),
             *tally.remarks.values(),
             *(f"{what} ({count})" for what, count in tally.gaps.items()),
             *(f"ignore rule {name} applied {count} times" for name, count in session.rules.ignored.items()),
@@ -118,7 +119,7 @@ def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int
 
 def _unproven(session: ReplaySession) -> list[str]:
     """What is not proven of the order."""
-    notes = [f"order not proven at {number}" for number in sorted({*session.gate.unproven})]
+    notes = [f"order not proven at {number}" for number in sorted({*session.gate.doubts})]
     if session.run.capture.get("order") == "off":
         notes.append("order not recorded")
     if session.gate.surplus:

@@ -12,6 +12,8 @@ source                                                  value                   
 ``bits/K`` ``node/48``                                  int of at most K bits   ceil(K / 8) bytes, little-endian
 ``urandom/N`` ``seed/N`` ``uuid1/N``                    N bytes                 the bytes
 ``times/5``                                             tuple of 5 floats       5 times eight bytes
+``numpy/N``                                             N bytes, or none        a byte that says which, then the bytes
+``env/NAME`` ``flags/status`` ``listing/PATH``          ``facts.texts``         as there
 ======================================================  ======================  =====================================
 
 Each pack stands alone: packs of one address are decoded one by one and their values joined.
@@ -24,6 +26,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from reenact.facts import texts
 from reenact.facts.columns import column, read, steps, sums
 from reenact.facts.interruptions import by_signal_handler
 
@@ -130,6 +133,8 @@ def extrapolate(source: str, last: Any, n: int, salt: bytes = b"") -> Any:
     form, width = _form(source)
     if form is _NANOSECONDS:
         return (last or 0) + n * TICK_NS + n * n
+    if form in (_MAYBE_BYTES, _TEXTS):  # nothing is known of another one: it stays as it is
+        return b""
     if form is _FLOATS:
         step = (n * TICK_NS + n * n) / 1e9
         return tuple(value + step for value in (last or (0.0,) * width))
@@ -185,6 +190,18 @@ def _unpack_float(data: bytes, _width: int) -> list[float]:
     return list(struct.unpack(f"<{len(data) // 8}d", data))
 
 
+def _unpack_maybe_bytes(data: bytes, width: int) -> list[bytes]:
+    values = []
+    at = 0
+    while at < len(data):
+        size = width if data[at] else 0
+        values.append(data[at + 1 : at + 1 + size])
+        at += 1 + size
+    if at != len(data):
+        raise ValueError(f"a pack of {len(data)} bytes ends inside a value of {width} bytes")
+    return values
+
+
 _NANOSECONDS = _Form(_pack_nanoseconds, _unpack_nanoseconds)
 _FLOAT = _Form(lambda values, _: struct.pack(f"<{len(values)}d", *values), _unpack_float)
 _FLOATS = _Form(
@@ -193,6 +210,10 @@ _FLOATS = _Form(
 )
 _BITS = _Form(_pack_bits, _unpack_bits)
 _BYTES = _Form(lambda values, _: b"".join(values), _slices)
+_MAYBE_BYTES = _Form(
+    lambda values, _: b"".join([bytes((bool(value),)) + value for value in values]), _unpack_maybe_bytes
+)
+_TEXTS = _Form(lambda values, _: texts.pack(values), lambda data, _: texts.unpack(data))
 
 _FORMS = {
     **dict.fromkeys(CLOCKS, _NANOSECONDS),
@@ -203,6 +224,10 @@ _FORMS = {
     "seed": _BYTES,
     "uuid1": _BYTES,
     "times": _FLOATS,
+    "numpy": _MAYBE_BYTES,
+    "env": _TEXTS,
+    "flags": _TEXTS,
+    "listing": _TEXTS,
 }
 
 _known: dict[str, tuple[_Form, int]] = {}
@@ -213,7 +238,7 @@ def _form(source: str) -> tuple[_Form, int]:
     if found is None:
         name, _, parameter = source.partition("/")
         form = _FORMS.get(name)
-        if form is None or not (parameter.isdecimal() or form in (_NANOSECONDS, _FLOAT)):
+        if form is None or not (parameter.isdecimal() or form in (_NANOSECONDS, _FLOAT, _TEXTS)):
             raise ValueError(f"unknown ambient source {source!r}")
         found = form, int(parameter) if parameter.isdecimal() else 0
         if len(_known) < 1024:  # sources named in a damaged log must not grow this without bound

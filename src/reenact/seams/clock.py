@@ -54,7 +54,9 @@ class _Real:
     """The functions of ``time`` as they were before any seam, and whatever is done to ``time`` later."""
 
     __slots__ = (
+        "asctime",
         "clock_gettime_ns",
+        "ctime",
         "monotonic",
         "monotonic_ns",
         "perf_counter",
@@ -77,6 +79,8 @@ class _Real:
         self.sleep: Callable[[float], None] = time.sleep
         self.times: Callable[[], Any] = os.times
         self.time_ns: Callable[[], int] = time.time_ns
+        self.ctime: Callable[..., str] = time.ctime
+        self.asctime: Callable[..., str] = time.asctime
 
 
 REAL: Final = _Real()
@@ -150,7 +154,10 @@ class _Clock:
 
 
 class _System:
-    """``clock_gettime`` and ``os.times``, which name their clock by argument or give several at once."""
+    """The functions that are more than one clock: ``clock_gettime``, ``os.times``, ``ctime`` and ``asctime``.
+
+    They name their clock by argument, give several at once, or read the wall clock where time-machine does not reach.
+    """
 
     __slots__ = ("_mono", "_realtime")
 
@@ -173,6 +180,22 @@ class _System:
         if lane is None or _by_machinery(_frame(1)):
             return fresh
         return type(fresh)(answer(lane, "times/5", tuple(fresh)))
+
+    def ctime(self, *moment: float | None) -> str:
+        """``time.ctime``, which reads the clock when it is given no moment."""
+        return REAL.ctime(*moment) if moment and moment != (None,) else self._written(REAL.ctime, _frame(1))
+
+    def asctime(self, *moment: Any) -> str:
+        """``time.asctime``, which reads the clock when it is given no moment."""
+        return REAL.asctime(*moment) if moment else self._written(REAL.asctime, _frame(1))
+
+    def _written(self, real: Callable[..., str], frame: FrameType) -> str:
+        """The present moment, as both functions write it."""
+        lane = listening()
+        if lane is None:
+            return real()
+        seen: int = (virtual if _by_machinery(frame) else answer)(lane, "wall", REAL.time_ns())
+        return REAL.ctime(seen // 1_000_000_000)
 
     def _read(self, clk_id: int, frame: FrameType) -> int:
         assert REAL.clock_gettime_ns is not None
@@ -227,6 +250,8 @@ def _prepare() -> None:
         _rebinding.add(time, "clock_gettime", time.clock_gettime, _system.gettime)
         _rebinding.add(time, "clock_gettime_ns", time.clock_gettime_ns, _system.gettime_ns)
     _rebinding.add(os, "times", os.times, _system.times)
+    _rebinding.add(time, "ctime", REAL.ctime, _system.ctime)
+    _rebinding.add(time, "asctime", REAL.asctime, _system.asctime)
 
 
 _prepare()

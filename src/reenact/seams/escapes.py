@@ -1,48 +1,125 @@
-"""Names, in the run, what no seam answers yet: websocket connections, and MCP servers started over stdio.
+"""Names, in the run, what no seam answers: an audit hook notes each kind of contact once for each place it is made at.
 
-The call goes through untouched, in a recording and in a replay; the gap says that it did.
+A call that a seam records runs below a transport, where nobody listens, and what a tool does is answered with the
+tool; neither is named. Everything else that opens a connection, looks up a name or starts a process while a run is
+recorded is a gap of the run. The contact goes through untouched; in a replay the guard refuses it.
+
+Connections that C libraries open by themselves no hook can see: those known to do so are watched at their doors.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+import weakref
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from reenact.seams import patching
+from reenact.seams import file_reads, patching
+from reenact.seams.contacts import CONTACTS, native, ours, place_of, target_of
+from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import listening
+
+_LIBRARY = "ctypes.dlopen"
+_OPENING = "open"
+_BESIDE = frozenset({_LIBRARY, _OPENING})
+"""Audit events that are asked for beside contact."""
+_MOST_NAMED = 500
+"""Places named in one run: a program that connects from ever new places must not fill its recording with them."""
+
+_named: weakref.WeakKeyDictionary[Any, set[tuple[str, str]]] = weakref.WeakKeyDictionary()
+_added = False
+_leaving: Callable[[], object] | None = None
+
+
+def before_exec(leaving: Callable[[], object] | None) -> None:
+    """What to call when this process is about to become another program, after that was named."""
+    global _leaving
+    _leaving = leaving
 
 
 def install() -> None:
-    """Watch each client as soon as the program imports it; imports none of them itself. Idempotent."""
-    patching.when_imported("websockets.sync.client", _watch_websockets)
-    patching.when_imported("websockets.asyncio.client", _watch_websockets)
-    patching.when_imported("mcp.client.stdio", _watch_stdio_servers)
+    """Add the hook, which cannot be removed, and watch each client as soon as the program imports it; imports none of
+    them itself. Idempotent."""
+    global _added
+    if not _added:
+        _added = True
+        sys.addaudithook(_hook)
+    for name, watch in _WATCHED:
+        patching.when_imported(name, watch, answers=False)
 
 
-def _watch_websockets(module: ModuleType) -> None:
-    patching.replace(module.ClientConnection, "__init__", _naming("websocket", "a connection of websockets"))
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    """The audit hook: about 0.1 µs for what is no contact, and for contact while nobody listens."""
+    if event not in CONTACTS and event not in _BESIDE:
+        return
+    lane = listening()
+    if lane is None:
+        return
+    try:
+        if event == _OPENING:
+            file_reads.opened(lane, args, _asking())
+            return
+        if lane.quiet or (lane.gate.virtual and event != _LIBRARY):
+            return
+        if event == _LIBRARY:
+            named = _library(args)
+        else:
+            named = None if ours(event, args) else (CONTACTS[event], place_of(), target_of(event, args))
+        if named is not None:
+            _name(lane.session, *named)
+        if event == "os.exec" and _leaving is not None:
+            _leaving()
+    except Exception as fault:
+        if lane.session.fault(fault):
+            raise
 
 
-def _watch_stdio_servers(module: ModuleType) -> None:
-    name = "_create_platform_compatible_process"
-    if hasattr(module, name):
-        patching.replace(module, name, _naming("MCP server process", "a server over stdio"))
+def _asking() -> Any:
+    """The frame that caused an audit event; None where the interpreter itself did, with no Python code below."""
+    try:
+        return sys._getframe(2)
+    except ValueError:
+        return None
 
 
-def _naming(what: str, place: str) -> Any:
-    """A replacement that notes the gap and calls the original."""
+def _name(session: Any, what: str, place: str, target: str) -> None:
+    """Note a gap, the first time for this session: ``what`` at ``place``, with what was contacted first."""
+    seen = _named.setdefault(session, set())
+    if (what, place) in seen or len(seen) >= _MOST_NAMED:
+        return
+    seen.add((what, place))
+    session.gap(what, f"{place} ({target})" if target else place)
+
+
+def _library(args: tuple[Any, ...]) -> tuple[str, str, str] | None:
+    """A C library that the agent's own code loads with ``ctypes``; those that other libraries load are theirs."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__") == "ctypes":
+        frame = frame.f_back
+    if frame is None or not is_agents(frame.f_code.co_filename) or not args[0]:
+        return None
+    name = os.path.basename(os.fsdecode(args[0])) if isinstance(args[0], (str, bytes)) else str(args[0])
+    return "native library", place_of(), f"{name}, what it does is not visible"
+
+
+def _watch_curl(module: ModuleType) -> None:
+    patching.replace(module.Curl, "perform", _telling("curl_cffi"), answers=False)
+
+
+def _telling(library: str) -> Any:
+    """A replacement that says what cannot be seen, and calls the original."""
 
     def make(original: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
-            lane = listening()
-            if lane is not None:
-                try:
-                    lane.session.gap(what, place)
-                except Exception as fault:
-                    if lane.session.fault(fault):
-                        raise
+            if listening() is not None:
+                native(library)
             return original(*args, **kwargs)
 
         return call
 
     return make
+
+
+_WATCHED: tuple[tuple[str, Callable[[ModuleType], None]], ...] = (("curl_cffi.curl", _watch_curl),)

@@ -70,6 +70,11 @@ def unattended(gate: Gate) -> None:
     """What a gate without a watch does when something waits while others run: nothing."""
 
 
+def deaf(number: int) -> bool:
+    """How a gate without a process of its own sends signals: not at all."""
+    return False
+
+
 class Gate(ABC):
     """Counts runnable strands and releases deliveries at quiescence.
 
@@ -82,6 +87,7 @@ class Gate(ABC):
         nested: Eager first steps under way: their creators run on when they wait.
         pokes: Make loops without a view of their queue look whether it is empty.
         attend: Tells the watch that something waits while others run.
+        ring: Sends a signal to the main thread; False where nothing handles it (``seams.strands.signals``).
         shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
         posted: Callbacks of this run posted to loops that show no view of their queue.
     """
@@ -105,6 +111,7 @@ class Gate(ABC):
         self._sleepers: dict[int, Callable[[], None]] = {}
         self.pokes: list[Callable[[], None]] = []
         self.attend: Callable[[Gate], None] = unattended
+        self.ring: Callable[[int], bool] = deaf
 
     # --- what a subclass decides -------------------------------------------------------------------------------
 
@@ -149,6 +156,28 @@ class Gate(ABC):
     def stalled(self, waited_us: int) -> None:  # noqa: B027 - only a replay has an end to find
         """Nothing runs and nothing has been released for so long (see ``seams.watch``). Locked."""
 
+    def signalled(self, number: int, path: str, uncounted: bool) -> bool:
+        """A signal has reached the main thread: whether its handler is to run now.
+
+        Called in the middle of anything that the main thread does, so it never waits.
+
+        Args:
+            number: The signal's.
+            path: The interrupted lane; empty where there is none.
+            uncounted: Whether the interrupted strand waits, so that the gate does not count it."""
+        with self.lock:
+            self.passes += 1
+            self.grant(Tag("i", path, number, 0), self.running - (not uncounted) <= 0)
+        return True
+
+    def awaits_signal(self) -> bool:
+        """Whether the next delivery is a signal. Locked."""
+        return False
+
+    def signal_due(self, waited_us: int) -> bool:
+        """Send the signal that is the next delivery, if its time has come; whether it is all there is to do. Locked."""
+        return False
+
     # --- bounds ------------------------------------------------------------------------------------------------
 
     def look(self, now_us: int, *, still: bool = False, worked_us: int = 0, spared_us: int = 0) -> bool:
@@ -174,7 +203,9 @@ class Gate(ABC):
             self._spared_us = min(SPARED_US, self._spared_us + spared_us)
             waited_us = now_us - since_us - self._spared_us
             self._worked_us = min(waited_us, self._worked_us + worked_us)
-            if self.running <= 0:
+            if self.signal_due(waited_us):
+                pass
+            elif self.running <= 0:
                 self.stalled(waited_us)
             elif still or self.overdue(waited_us, self._worked_us):
                 running, self.running = self.running, 0

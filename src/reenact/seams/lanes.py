@@ -111,6 +111,10 @@ class Lane:
         """The path of the inside of a call of this lane that nothing will run in (its answer is frozen)."""
         return self.scope_path(name, self._ordinal(">" + _plain(name)))
 
+    def beneath(self) -> Lane:
+        """Below a transport of this lane, outside of any call of it: nothing here is recorded, ordered or numbered."""
+        return Lane(self.path, self.session, self.gate, parent=self.parent, below=True, origin=self)
+
     def scope_path(self, name: str, ordinal: int) -> str:
         """The path of the scope of this lane's ``ordinal``-th call of ``name``."""
         return f"{self.path}>{_plain(name)}#{ordinal}"

@@ -13,11 +13,16 @@ from typing import Any
 _done: set[tuple[int, str]] = set()
 _waiting: set[tuple[str, int]] = set()
 _owners: set[str] = set()
+_naming: set[tuple[str, int]] = set()
 
 
-def when_imported(name: str, install: Callable[[ModuleType], None]) -> None:
-    """Call ``install(module)`` now if the module is loaded, else right after its import. Once for each pair."""
+def when_imported(name: str, install: Callable[[ModuleType], None], *, answers: bool = True) -> None:
+    """Call ``install(module)`` now if the module is loaded, else right after its import. Once for each pair.
+
+    ``answers=False``: what is installed only names what escapes; the module counts as one without a seam."""
     key = (name, id(install))
+    if not answers:
+        _naming.add(key)
     if key in _waiting:
         return
     _waiting.add(key)
@@ -35,7 +40,7 @@ def _half_imported(module: ModuleType) -> bool:
     return bool(getattr(spec, "_initializing", False))
 
 
-def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+def replace(owner: Any, name: str, make: Callable[[Any], Any], *, answers: bool = True) -> None:
     """Replace ``owner.name`` by ``make(original)``, once.
 
     ``original`` is what the owner itself holds (a plain function for a class), so ``make`` returns a function that
@@ -45,7 +50,8 @@ def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     if key in _done:
         return
     _done.add(key)
-    _owners.add(str(owner.__module__ if isinstance(owner, type) else getattr(owner, "__name__", "")))
+    if answers:
+        _owners.add(str(owner.__module__ if isinstance(owner, type) else getattr(owner, "__name__", "")))
     original = owner.__dict__[name] if isinstance(owner, type) and name in owner.__dict__ else getattr(owner, name)
     replacement: Any = make(original)
     target = replacement.__func__ if isinstance(replacement, (classmethod, staticmethod)) else replacement
@@ -64,4 +70,4 @@ def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
 
 def hooked() -> frozenset[str]:
     """Names of the modules that have a seam: those waited for, and those in which something has been replaced."""
-    return frozenset({name for name, _ in _waiting} | _owners)
+    return frozenset({name for name, _ in _waiting - _naming} | _owners)

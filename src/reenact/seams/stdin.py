@@ -1,12 +1,14 @@
-"""Standard input: each raw read is a crossing of its own, so that a replay supplies the same bytes and the same end.
+"""Standard input: questions are crossings keyed by their prompt, and so is each raw read, by its name alone.
 
-A person who answers ``input()`` at a terminal is read by the C library, past ``sys.stdin``: there the crossing is the
-question itself, keyed by the prompt.
+``input()`` is a question, answered by a person at a terminal (whom the C library reads, past ``sys.stdin``) or by a
+line of ``sys.stdin``; a replay gives each question its own answer, in whatever order they are asked. What was read
+ahead for a question is kept with its answer, so that the stream stands where it stood for whoever reads on.
 """
 
 from __future__ import annotations
 
 import builtins
+import contextlib
 import io
 import os
 import sys
@@ -14,7 +16,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from reenact.facts.call import Call, Effect, End, EndKind, Kind, Value
+from reenact.facts.call import Call, Effect, Failure, Kind, Value
+from reenact.facts.values import describe_error, restore_error
 from reenact.seams import descriptors
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
@@ -27,28 +30,29 @@ INPUT_RULE: Final = "stdin/1"
 """Key of a raw read: its name alone. How much was asked for is the buffer's choice, not the agent's."""
 
 PROMPT_RULE: Final = "prompt/1"
-"""Key of a question at the terminal: its prompt, which is the body."""
+"""Key of a question: its prompt, which is the body."""
 
 _real_read = os.read
 _real_input = builtins.input
 
 
 def _crossed(lane: Lane, call: Call, perform: Callable[[], bytes]) -> bytes:
-    """One crossing whose answer is bytes. A read that fails or is interrupted stays open: nothing was read."""
+    """One crossing whose answer is bytes. A read may fail, or be ended by a signal: that is its outcome then."""
     crossing = begin(lane, lambda: call)
     if crossing is None:
         return perform()
     if crossing.mode == "frozen":
         outcome = crossing.outcome().wait()
-        return outcome.body if isinstance(outcome, Value) else b""
+        if isinstance(outcome, Failure):
+            raise restore_error(outcome.error)
+        return outcome.body
     if crossing.mode == "live":
         crossing.ready().wait()
     try:
         with crossing.enter():
             data = perform()
-    except BaseException:
-        if crossing.mode == "live":
-            crossing.dropped(End(EndKind.CANCELLED))
+    except BaseException as error:
+        crossing.settle(Failure(describe_error(error))).wait()
         raise
     crossing.settle(Value(data, media="application/octet-stream")).wait()
     return data
@@ -68,12 +72,48 @@ class RawInput(io.FileIO):
     def __init__(self, fd: int) -> None:
         super().__init__(fd, "rb", closefd=False)
         self._ahead = b""
+        self._asked: Callable[[int], bytes] | None = None
+        self._owed = 0
+
+    def _more(self, size: int) -> bytes:
+        """Bytes of the system: a crossing, unless a question is being answered, which is one itself."""
+        if self._asked is not None:
+            return self._asked(size)
+        return _read(lambda: io.FileIO.read(self, size) or b"")
+
+    def answer(self, line: Callable[[], str]) -> tuple[str, bytes]:
+        """Read one line for a question; what was read of the system for it comes with it."""
+        chunks: list[bytes] = []
+
+        def ask(size: int) -> bytes:
+            chunks.append(io.FileIO.read(self, size) or b"")
+            return chunks[-1]
+
+        self._asked = ask
+        try:
+            return line(), b"".join(chunks)
+        except UnicodeError as error:
+            raise _NoText(b"".join(chunks), error) from None
+        finally:
+            self._asked = None
+
+    def catch_up(self, line: Callable[[], str], chunk: bytes) -> None:
+        """Stand where the stream stood after a recorded answer: feed what was read then, and pass over a line. Where
+        questions come in another order, the lines that are not there yet are passed over when they come."""
+        self._ahead += chunk
+        self._owed += 1
+        self._asked = lambda size: b""
+        try:
+            while self._owed and line():
+                self._owed -= 1
+        finally:
+            self._asked = None
 
     def readinto(self, buffer: Any, /) -> int:
         """One read of the operating system, or its recorded answer."""
         view = memoryview(buffer).cast("B")
         if not self._ahead:
-            self._ahead = _read(lambda: io.FileIO.read(self, len(view)) or b"")
+            self._ahead = self._more(len(view))
         part, self._ahead = self._ahead[: len(view)], self._ahead[len(view) :]
         view[: len(part)] = part
         return len(part)
@@ -90,7 +130,7 @@ class RawInput(io.FileIO):
         parts = [self._ahead]
         self._ahead = b""
         while True:
-            part = _read(lambda: io.FileIO.read(self, io.DEFAULT_BUFFER_SIZE) or b"")
+            part = self._more(io.DEFAULT_BUFFER_SIZE)
             if not part:
                 return b"".join(parts)
             parts.append(part)
@@ -106,12 +146,19 @@ class _Answers:
     __slots__ = ()
 
     def input(self, prompt: object = "", /) -> str:
-        """``input``: a question to a person where there is a terminal, else a read of ``sys.stdin``."""
+        """``input``: a question to a person at a terminal, or to standard input."""
         lane = listening()
-        if lane is None or not self._asks_a_person():
+        if lane is None:
+            return _real_input(prompt)
+        person = self._asks_a_person()
+        raw = None if person else _our_raw()
+        if not person and raw is None:
             return _real_input(prompt)
         asked = str(prompt)
-        call = Call(Kind.HUMAN, "input", Effect.READ, PROMPT_RULE, {"prompt": asked}, asked.encode(), "text/plain")
+        body = asked.encode("utf-8", "surrogateescape")
+        call = Call(Kind.HUMAN, "input", Effect.READ, PROMPT_RULE, {"prompt": asked}, body, "text/plain")
+        if raw is not None:
+            return _line_for(raw, lane, call, asked)
         answered = _crossed(lane, call, lambda: _question(asked))
         kind, text = answered[:1], answered[1:].decode("utf-8", "surrogateescape")
         if kind == b"-":
@@ -143,6 +190,60 @@ def _question(prompt: str) -> bytes:
         return b"+" + _real_input(prompt).encode("utf-8", "surrogateescape")
     except EOFError:
         return b"-"
+
+
+class _NoText(Exception):
+    """A line of standard input is no text in its encoding."""
+
+    def __init__(self, chunk: bytes, error: UnicodeError) -> None:
+        super().__init__(chunk)
+        self.chunk = chunk
+        self.error = error
+
+
+def _our_raw() -> RawInput | None:
+    """The raw layer below ``sys.stdin``, where that is the stream we have made and a prompt can be shown."""
+    stream: Any = sys.stdin
+    if "stdin" not in _taken or stream is not _taken["stdin"][1] or sys.stdout is None or sys.stderr is None:
+        return None
+    raw: RawInput = stream.buffer.raw
+    return raw
+
+
+def _line_for(raw: RawInput, lane: Lane, call: Call, prompt: str) -> str:
+    """A question to a pipe or a file: what ``input`` does there, with its line as the answer."""
+    with contextlib.suppress(Exception):
+        sys.stderr.flush()
+    sys.stdout.write(prompt)
+    sys.stdout.flush()
+    performed: list[str] = []
+    faults: list[UnicodeError] = []
+
+    def perform() -> bytes:
+        try:
+            line, chunk = raw.answer(sys.stdin.readline)
+        except _NoText as fault:
+            faults.append(fault.error)
+            return b"?\n" + fault.chunk
+        performed.append(line)
+        told = line.removesuffix("\n").encode("utf-8", "surrogateescape")
+        return (b"+" + told if line else b"-") + b"\n" + chunk
+
+    answered = _crossed(lane, call, perform)
+    if faults:
+        raise faults[0]
+    kind, text, chunk = _parted(answered)
+    if not performed:
+        raw.catch_up(sys.stdin.readline, chunk)  # a line that is no text fails here, as it did
+    if kind == b"-":
+        raise EOFError("EOF when reading a line")
+    return text
+
+
+def _parted(answered: bytes) -> tuple[bytes, str, bytes]:
+    """An answer: what it is, its text, and what was read of the system for it."""
+    text, _, chunk = answered[1:].partition(b"\n")
+    return answered[:1], text.decode("utf-8", "surrogateescape"), chunk
 
 
 _taken: dict[str, tuple[Any, Any]] = {}

@@ -12,6 +12,7 @@ recording (``facts``), and a replay takes the streams over with those facts.
 from __future__ import annotations
 
 import errno
+import functools
 import hashlib
 import io
 import os
@@ -70,7 +71,7 @@ class RawOutput(io.FileIO):
 
     def write(self, data: Any, /) -> int:
         """Write; tell only what the operating system took."""
-        count = super().write(data)
+        count = self._told.unheard(data, lambda: io.FileIO.write(self, data))
         if count:
             self._told.note(self.fileno(), memoryview(data).cast("B")[:count])
         return count
@@ -101,6 +102,15 @@ class _Told:
                 raise
             self.on_bytes = None  # whoever listens has failed for good: the output itself goes on
 
+    def unheard(self, data: Any, write: Callable[[], int]) -> int:
+        """``write()``, which in a replay may fail unseen: that nobody reads it now is not what the program met then."""
+        try:
+            return write()
+        except OSError:
+            if self.terminal is None:
+                raise
+            return memoryview(data).nbytes
+
     def isatty(self, fd: int) -> bool:
         """``os.isatty``."""
         if self.terminal is not None and fd in _NAMES:
@@ -119,10 +129,14 @@ class _Told:
 
     def write(self, fd: int, data: Any, /) -> int:
         """``os.write``."""
-        count = descriptors.write(fd, data, lambda: _real_write(fd, data))
+        count: int = descriptors.write(fd, data, lambda: self._plain_write(fd, data))
         if count and fd in (1, 2) and self.on_bytes is not None:
             self.note(fd, memoryview(data).cast("B")[:count])
         return count
+
+    def _plain_write(self, fd: int, data: Any) -> int:
+        write = functools.partial(_real_write, fd, data)
+        return self.unheard(data, write) if fd in (1, 2) else write()
 
     def __deepcopy__(self, _memo: object) -> _Told:
         return self
@@ -169,7 +183,8 @@ def take_over(on_bytes: OnBytes, *, terminal: Mapping[str, Json] | None = None) 
 
     Args:
         on_bytes: Is told of everything written from now on, also by threads and at the interpreter's exit.
-        terminal: ``facts()`` of a recording, to be told to the program instead of the real ones.
+        terminal: ``facts()`` of a recording, to be told to the program instead of the real ones. It makes this a
+            replay, in which a write that fails does so unseen.
 
     Returns:
         Names of the streams that could not be taken over at the raw layer, and are watched instead.

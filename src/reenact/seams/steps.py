@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AbstractContextManager
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 from reenact.abc.session import Turn
+from reenact.errors import ForkError
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
 from reenact.facts.values import describe_error, encode, jsonable
 from reenact.seams import lanes
 from reenact.seams.functions import MEDIA, Seam, is_state
 from reenact.seams.lanes import Lane, listening
+from reenact.seams.restating import takes_result
 from reenact.seams.switchboard import begin
 from reenact.seams.turns import NOW
 
@@ -92,7 +95,9 @@ class Passage:
 
         self._crossing = begin(lane, describe)
         if self._crossing is not None:
-            self._checkpoint("in", state)
+            if state is not None:
+                self.state = lane.session.restate(self._crossing.event, state)
+            self._checkpoint("in", self.state)
 
     def enter(self) -> None:
         """The code of the step runs now."""
@@ -156,6 +161,15 @@ def slots(state: Any) -> Mapping[str, bytes]:
     return {"": encode(state, sort_sets=True).body}
 
 
+def unheeded(name: str) -> ForkError:
+    """A step was given another state, and its code goes on with the old one."""
+    return ForkError(
+        f"the state of step {name} is immutable, and the step does not take the one it is given",
+        cause="another state can only be handed over: with step(name, state) as state",
+        next_command="reenact fork --help",
+    )
+
+
 class Step:
     """What ``step`` gives: a context manager in both colours, and a decorator."""
 
@@ -170,7 +184,14 @@ class Step:
         if not lanes._sessions:
             self._open.append(None)
             return self._state
+        return self._entered(sys._getframe(1))
+
+    def _entered(self, caller: FrameType) -> Any:
         passage = Passage(self._name, self._state)
+        if passage.state is not self._state and not takes_result(caller):
+            lane = listening()
+            if lane is not None and lane.session.fault(unheeded(self._name)):
+                raise unheeded(self._name)
         passage.enter()
         self._open.append(passage)
         return passage.state
@@ -180,17 +201,19 @@ class Step:
     ) -> None:
         passage = self._open.pop()
         if passage is not None:
-            passage.end(self._state, error).wait()
+            passage.end(passage.state, error).wait()
 
     async def __aenter__(self) -> Any:
-        return self.__enter__()
+        if not lanes._sessions:
+            return self.__enter__()
+        return self._entered(sys._getframe(1))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         passage = self._open.pop()
         if passage is not None:
-            await passage.end(self._state, error)
+            await passage.end(passage.state, error)
 
     def __call__(self, function: F) -> F:
         """Decorate a function: each call is one passage through the step."""
@@ -209,7 +232,12 @@ class Step:
 
 
 def _passage(seam: Seam, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Passage:
-    passage = Passage(seam.name, seam.bind(args, kwargs).get("state"))
+    state = seam.bind(args, kwargs).get("state")
+    passage = Passage(seam.name, state)
+    if passage.state is not state:
+        lane = listening()
+        if lane is not None and lane.session.fault(unheeded(seam.name)):
+            raise unheeded(seam.name)
     passage.enter()
     return passage
 

@@ -17,7 +17,7 @@ from reenact.seams.turns import rejoin_cancelled
 
 T = TypeVar("T")
 
-__all__ = ["across", "begin", "cross", "listening"]
+__all__ = ["across", "answered", "begin", "cross", "crossed", "listening"]
 
 
 def begin(lane: Lane, describe: Callable[[], Call]) -> Crossing | None:
@@ -59,8 +59,17 @@ def cross(
         reveal: Turns a recorded outcome back into a value, or raises the recorded exception.
     """
     crossing = begin(lane, describe)
-    if crossing is None:
-        return perform()
+    return perform() if crossing is None else crossed(lane, crossing, perform, seal, reveal)
+
+
+def crossed(
+    lane: Lane,
+    crossing: Crossing,
+    perform: Callable[[], T],
+    seal: Callable[[T | None, BaseException | None], Value | Failure],
+    reveal: Callable[[Value | Failure], T],
+) -> T:
+    """The second half of ``cross``, for a seam that must know its event before the call is performed."""
     if crossing.mode == "frozen":
         return reveal(crossing.outcome().wait())
     if crossing.mode == "live":
@@ -94,6 +103,17 @@ async def across(
     crossing = begin(lane, describe)
     if crossing is None:
         return await perform()
+    return await answered(lane, crossing, perform, seal, reveal)
+
+
+async def answered(
+    lane: Lane,
+    crossing: Crossing,
+    perform: Callable[[], Awaitable[T]],
+    seal: Callable[[T | None, BaseException | None], Value | Failure],
+    reveal: Callable[[Value | Failure], T],
+) -> T:
+    """``crossed`` for coroutines."""
     if crossing.mode == "frozen":
         return reveal(await crossing.outcome())
     if crossing.mode == "live":

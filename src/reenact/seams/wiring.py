@@ -6,7 +6,27 @@ import _thread
 
 from reenact.facts.dialects import stateless_model_request
 from reenact.facts.policy import Policy
-from reenact.seams import clock, entropy, escapes, http, machine, processes, servers, strands
+from reenact.facts.run import Run
+from reenact.seams import (
+    clock,
+    databases,
+    entropy,
+    environment,
+    escapes,
+    file_contents,
+    flags,
+    http,
+    listings,
+    machine,
+    mcp,
+    numpy_random,
+    passwords,
+    processes,
+    rpc,
+    servers,
+    strands,
+    websockets,
+)
 from reenact.seams.http.exchange import stateless_tests
 
 _lock = _thread.allocate_lock()
@@ -23,21 +43,36 @@ def install() -> None:
         _installed = True
     strands.install()
     http.install()
+    rpc.install()
     processes.install()
     servers.install()
+    mcp.install()
     escapes.install()
+    numpy_random.install()
+    passwords.install()
+    databases.install()
+    flags.install()
+    websockets.install()
     stateless_tests.append(stateless_model_request)
 
 
-def begin() -> None:
-    """A session begins: the clocks, the entropy and the machine's name follow it."""
+def begin(run: Run) -> None:
+    """The session of a run begins: the clocks, the entropy, the environment and the machine's name follow it."""
     clock.install()
     entropy.install()
     machine.install()
+    environment.install()
+    listings.install()
+    if run.capture.get("file_contents"):
+        file_contents.install()
 
 
-def end() -> None:
-    """A session ends; after the last one the clocks are the system's again."""
+def end(run: Run) -> None:
+    """The session of a run ends; after the last one the clocks are the system's again."""
+    if run.capture.get("file_contents"):
+        file_contents.remove()
+    listings.remove()
+    environment.remove()
     machine.remove()
     entropy.remove()
     clock.remove()

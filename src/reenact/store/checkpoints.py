@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, Value
-from reenact.facts.checkpoint import Checkpoint
+from reenact.facts.checkpoint import Checkpoint, Snapshot
 from reenact.facts.dialects import read, recognise, sort_of
 from reenact.facts.event import Event
 from reenact.facts.reading import Reading
@@ -33,34 +33,27 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
         BlobMissing, BlobCorrupt: A state is not what was stored.
     """
     run = recording.run
-    steps: list[Event] = []
+    steps: list[int] = []
     tools: list[Json] = []
-    models: list[Event] = []
     noted = ""
-    for event in recording.events(kinds=(Kind.STEP, Kind.TOOL, Kind.MODEL, Kind.HTTP)):
-        if event.number > at.number:
-            break
+    for event in recording.events(kinds=(Kind.STEP, Kind.TOOL, Kind.MODEL, Kind.HTTP), before=at.number + 1):
         if event.kind == Kind.STEP:
-            steps.append(event)
+            steps.append(event.number)
         elif event.kind == Kind.TOOL:
             tools.append(_tool_call(recording, event))
-        elif event.kind == Kind.MODEL or event.call.head.get("method") == "POST":
-            models.append(event)
         noted = str(event.attributes.get(PROMPT_VERSION) or noted)
-    inside = _enclosing(recording, at)
-    around = [each for each in steps if each.number in inside]
-    step = around[-1] if around else None
-    reading = _last_reading(recording, models)
+    step = enclosing_step(recording, at)
+    reading = conversation_at(recording, at)
     return Checkpoint(
         run=run.id,
         event=at.number,
         step=step.name if step is not None else "",
-        step_number=[each.number for each in steps].index(step.number) + 1 if step is not None else None,
+        step_number=steps.index(step.number) + 1 if step is not None else None,
         timestamp_us=run.started_us + at.issued_us,
-        messages=tuple(_messages(reading)),
-        state=_state(recording, steps, at, inside),
+        messages=messages_of(reading),
+        state=state_at(recording, at),
         tool_calls=tuple(tools),
-        model_config=_config(reading),
+        model_config=config_of(reading),
         prompt_version=noted or str(recording.notes(None).get(PROMPT_VERSION) or "") or _hash(reading),
         agent_version=run.version,
         metadata={
@@ -73,6 +66,65 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
     )
 
 
+def enclosing_step(recording: Recording, at: Event) -> Event | None:
+    """The innermost step that an event happened inside; a step is inside itself. One look-up a level."""
+    for number in sorted(_enclosing(recording, at), reverse=True):
+        event = recording.event(number)
+        if event.kind == Kind.STEP:
+            return event
+    return None
+
+
+def state_at(recording: Recording, at: Event) -> Json:
+    """The state that held when an event was issued, decoded; None where no step before it kept any."""
+    place = snapshot_at(recording, at)
+    return None if place is None else decode_state(recording, place)
+
+
+def decode_state(recording: Recording, place: Snapshot) -> Json:
+    """The state that a snapshot stands for, decoded."""
+    slots = recording.checkpoint_slots(place.event, place.phase) or {}
+    if list(slots) == [""]:
+        return decode(slots[""])
+    return {name: decode(body) for name, body in slots.items()}
+
+
+def snapshot_at(recording: Recording, at: Event) -> Snapshot | None:
+    """Where the state that held when an event was issued was kept: a look-up, whatever the length of the run."""
+    return next(snapshots_before(recording, at), None)
+
+
+def snapshots_before(recording: Recording, at: Event) -> Iterator[Snapshot]:
+    """What the steps said that enclose an event or came before it in a strand that it continues, newest first; where
+    there are none, what any other step said that had ended."""
+    inside = _enclosing(recording, at)
+    own = lanes_above(at.lane)
+    found = False
+    for place in recording.snapshots(lanes=own, before=at.number + 1, backwards=True):
+        if _said_before(recording, place, at, inside):
+            found = True
+            yield place
+    if not found:
+        for place in recording.snapshots(before=at.number, backwards=True):
+            if _said_before(recording, place, at, inside):
+                yield place
+
+
+def lanes_above(lane: str) -> tuple[str, ...]:
+    """The lanes whose steps a strand continues: its own, and each that its path begins with."""
+    ends = [n for n, letter in enumerate(lane) if letter in "/>"]
+    return (lane, *(lane[:end] for end in reversed(ends)))
+
+
+def _said_before(recording: Recording, place: Snapshot, at: Event, inside: set[int]) -> bool:
+    """Whether a snapshot had been taken when an event was issued. Of a step around it that kept its end alone, that
+    is the nearest there is."""
+    if place.event in inside:
+        return place.phase == "in" or recording.checkpoint_slots(place.event, "in") is None
+    ended = recording.event(place.event).ended_us
+    return ended is not None and ended <= at.issued_us
+
+
 def _enclosing(recording: Recording, at: Event) -> set[int]:
     """Numbers of the events that an event happened inside, itself included."""
     found = {at.number}
@@ -83,45 +135,14 @@ def _enclosing(recording: Recording, at: Event) -> set[int]:
     return found
 
 
-def _state(recording: Recording, steps: list[Event], at: Event, inside: set[int]) -> Json:
-    """What the nearest step that kept any state says."""
-    for step in _nearest_first(steps, at, inside):
-        for phase in ("in", "out") if step.number in inside else ("out", "in"):
-            slots = recording.checkpoint_slots(step.number, phase)
-            if slots is not None:
-                return _decoded(slots)
-    return None
-
-
-def _nearest_first(steps: list[Event], at: Event, inside: set[int]) -> Iterator[Event]:
-    """Steps that may say what held at an event: those around it and those that ended before it in a strand that it
-    continues; then, where there are none, any that ended before it."""
-    ended = [
-        step
-        for step in reversed(steps)
-        if step.number in inside or (step.ended_us is not None and step.ended_us <= at.issued_us)
-    ]
-    yield from (step for step in ended if step.number in inside or _continues(at.lane, step.lane))
-    yield from (step for step in ended if step.number not in inside and not _continues(at.lane, step.lane))
-
-
-def _continues(lane: str, other: str) -> bool:
-    """Whether a lane is another one, or lies below it."""
-    return lane == other or lane.startswith((f"{other}/", f"{other}>"))
-
-
-def _decoded(slots: Mapping[str, bytes]) -> Json:
-    if list(slots) == [""]:
-        return decode(slots[""])
-    return {name: decode(body) for name, body in slots.items()}
-
-
-def _last_reading(recording: Recording, candidates: list[Event]) -> Reading | None:
-    """The reading of the last model call among some events that converses, made anew from its bytes."""
-    for event in reversed(candidates):
-        body = recording.body(event.request)
+def conversation_at(recording: Recording, at: Event) -> Reading | None:
+    """The reading of the last model call that converses, up to an event, made anew from its bytes; None for none."""
+    for event in recording.events(kinds=(Kind.MODEL, Kind.HTTP), before=at.number + 1, backwards=True):
         if event.kind == Kind.MODEL:
-            return _in_process(recording, event, body)
+            return _in_process(recording, event, recording.body(event.request))
+        if event.call.head.get("method") != "POST":
+            continue
+        body = recording.body(event.request)
         protocol = recognise(event.call.head, body)
         if protocol is None or sort_of(protocol) == "embedding":
             continue
@@ -146,7 +167,7 @@ def _in_process(recording: Recording, event: Event, body: bytes) -> Reading:
     )
 
 
-def _config(reading: Reading | None) -> dict[str, Json]:
+def config_of(reading: Reading | None) -> dict[str, Json]:
     """Model asked and answered, who answered where, and the parameters."""
     if reading is None:
         return {}
@@ -161,8 +182,12 @@ def _config(reading: Reading | None) -> dict[str, Json]:
     return {name: value for name, value in config.items() if value}
 
 
-def _messages(reading: Reading | None) -> Iterator[Json]:
+def messages_of(reading: Reading | None) -> tuple[Json, ...]:
     """The conversation as the model saw it, with its answer."""
+    return tuple(_messages(reading))
+
+
+def _messages(reading: Reading | None) -> Iterator[Json]:
     if reading is None:
         return
     if reading.system:

@@ -5,7 +5,8 @@ For tests and throw-away runs. Nothing survives the process; otherwise it answer
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -14,6 +15,7 @@ from reenact.abc.sources import ENTROPY, Entropy
 from reenact.abc.store import Log
 from reenact.errors import StoreBusy, StoreError, UsageError
 from reenact.facts.call import End, Outcome, Stream, Value
+from reenact.facts.checkpoint import Snapshot
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.order import Delivery
@@ -34,12 +36,13 @@ from reenact.facts.record import (
     SegmentArrived,
     StreamEnded,
 )
-from reenact.facts.run import Run, Status
+from reenact.facts.run import Run, Status, Totals
 from reenact.store.codec import joined, weaker
 from reenact.store.payloads import KeyedHash
 from reenact.store.reading import missing
 from reenact.store.references import Latest, no_event, parse_run, refuse_run
 from reenact.store.runrows import amended_run
+from reenact.store.unfinished import totalled
 from reenact.store.views import Views, check_filters
 from reenact.store.words import Gathering, occurs, words_of
 
@@ -138,13 +141,16 @@ class MemoryStore(Views):
         return closed and not run.lane and occurs(self._logs[run.id].words.text(), text)
 
     def _now(self, run: Run) -> Run:
-        """A run as it stands now."""
+        """A run as it stands now; it knows that it is kept here."""
+        return self._stands(run).kept_in(self)
+
+    def _stands(self, run: Run) -> Run:
         run = amended_run(run, self._amended.get(run.id))
         log = self.log_of(run)
         if run.status is not Status.RECORDING:
             return run
         recording = MemoryRecording(run, log, self)
-        run = replace(run, totals=replace(run.totals, events=recording.count()))
+        run = replace(run, totals=recording.totals())
         return run if log.live else replace(run, status=Status.INTERRUPTED, interrupted_at=recording.last())
 
     def log_of(self, run: Run) -> _Kept:
@@ -322,25 +328,35 @@ class MemoryRecording:
         *,
         lane: str | None = None,
         after: int = -1,
+        before: int | None = None,
         kinds: Iterable[str] = (),
         name: str | None = None,
         limit: int | None = None,
+        skip: int = 0,
+        backwards: bool = False,
     ) -> Iterator[Event]:
         """See ``abc.store.Recording``."""
         wanted = {str(each) for each in kinds}
         found = (
             call
-            for call in self._calls()
+            for call in (reversed(self._calls()) if backwards else self._calls())
             if call.issued.event > after
+            and (before is None or call.issued.event < before)
             and (lane is None or self._path(call.issued.lane) == lane)
             and (not wanted or call.issued.call.kind in wanted)
             and (name is None or call.issued.call.name == name)
         )
-        return (self._event(call) for call in islice(found, limit))
+        return (self._event(call) for call in islice(found, skip, None if limit is None else skip + limit))
 
     def count(self) -> int:
         """See ``abc.store.Recording``."""
         return len(self._calls())
+
+    def totals(self) -> Totals:
+        """What a run that has no end has added up to."""
+        kinds = Counter(str(call.issued.call.kind) for call in self._calls())
+        readings = [self.notes(call.issued.event).get("reading") for call in self._calls()]
+        return totalled(self.count(), kinds["tool"], kinds["model"], [each for each in readings if each])
 
     def last(self) -> int | None:
         """Number of the last event; None where there is none."""
@@ -415,6 +431,33 @@ class MemoryRecording:
             if isinstance(record, CheckpointTaken) and (record.event, record.phase) == (event, phase):
                 found = dict(record.slots)
         return found
+
+    def snapshots(
+        self,
+        *,
+        lanes: Collection[str] = (),
+        after: int = -1,
+        before: int | None = None,
+        unlike: tuple[str, str | None] | None = None,
+        backwards: bool = False,
+    ) -> Iterator[Snapshot]:
+        """See ``abc.store.Recording``."""
+        kept: dict[tuple[int, str], Snapshot] = {}
+        for record in self._log.records:
+            if isinstance(record, CheckpointTaken) and record.event in self._log.calls:
+                slots = {name: self._store.hasher.of(body).hex() if body else "" for name, body in record.slots.items()}
+                lane = self._path(self._log.calls[record.event].issued.lane)
+                kept[record.event, record.phase] = Snapshot(record.event, record.phase, lane, slots)
+        found = (kept[place] for place in sorted(kept, reverse=backwards))
+        return (
+            each
+            for each in found
+            if each.event > after
+            and (before is None or each.event < before)
+            and self._holds(each.lane)
+            and (not lanes or each.lane in lanes)
+            and (unlike is None or each.slots.get(unlike[0]) != unlike[1])
+        )
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
         """See ``abc.store.Recording``."""

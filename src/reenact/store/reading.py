@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, dropwhile
 from typing import Any, NamedTuple
@@ -10,10 +10,11 @@ from zlib import crc32
 
 from reenact.errors import BlobMissing, StoreError
 from reenact.facts.call import Json, Stream
+from reenact.facts.checkpoint import Snapshot
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.order import Delivery, unpack
-from reenact.facts.run import Run
+from reenact.facts.run import Run, Totals
 from reenact.store.ahead import AmbientRows, ShortStreams
 from reenact.store.attributes import Attributes
 from reenact.store.codec import joined, load, weaker
@@ -22,7 +23,9 @@ from reenact.store.payloads import KeyedHash, checked, corrupt, decompress, plac
 from reenact.store.references import no_event
 from reenact.store.rows import damaged, event_of, parsed, sum_of
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT
+from reenact.store.snapshots import snapshots
 from reenact.store.streams import FIRST_LINK, Chunk, Part, parts_of, said_of
+from reenact.store.unfinished import totalled
 
 PAGE = 128
 """Most rows fetched at a time; the first page of a walk is smaller, for those who want one row."""
@@ -98,9 +101,12 @@ class SqliteRecording:
         *,
         lane: str | None = None,
         after: int = -1,
+        before: int | None = None,
         kinds: Iterable[str] = (),
         name: str | None = None,
         limit: int | None = None,
+        skip: int = 0,
+        backwards: bool = False,
     ) -> Iterator[Event]:
         """See ``abc.store.Recording``. Two index look-ups a page."""
         where = self._lane_sql
@@ -117,19 +123,39 @@ class SqliteRecording:
         if name is not None:
             where += " AND e.name = ?"
             values.append(name)
-        sql = f"{_EVENT} WHERE e.id > ? AND e.id <= ?{where} ORDER BY e.id LIMIT ?"
-        at = self._first + max(after, -1)
+        sql = f"{_EVENT} WHERE e.id > ? AND e.id < ?{where} ORDER BY e.id{' DESC' if backwards else ''} LIMIT ?"
+        low, high = self._between(after, before)
+        if skip > 0:
+            place = self._passed(where, (low, high, *values), skip, backwards)
+            if place is None:
+                return
+            low, high = (low, place) if backwards else (place, high)
         left = limit
         page = _FIRST_PAGE
         while left is None or left > 0:
             count = page if left is None else min(page, left)
-            rows = self._reading.rows(sql, (at, self._end, *values, count))
+            rows = self._reading.rows(sql, (low, high, *values, count))
             yield from self._page(rows)
             if len(rows) < count:
                 return
-            at = rows[-1][0]
+            low, high = (low, rows[-1][0]) if backwards else (rows[-1][0], high)
             left = None if left is None else left - count
             page = min(page * 4, PAGE)
+
+    def _passed(self, where: str, values: tuple[str | int, ...], skip: int, backwards: bool) -> int | None:
+        """Address of the last of so many events that are left out; None where there are not so many. In SQLite alone:
+        about a tenth of a microsecond an event."""
+        lanes = " LEFT JOIN lane l ON l.id = e.strand" if self._run.lane else ""
+        order = "DESC" if backwards else "ASC"
+        sql = (
+            f"SELECT e.id FROM event e{lanes} WHERE e.id > ? AND e.id < ?{where} ORDER BY e.id {order} LIMIT 1 OFFSET ?"
+        )
+        row = self._reading.row(sql, (*values, skip - 1))
+        return None if row is None else int(row[0])
+
+    def _between(self, after: int, before: int | None) -> tuple[int, int]:
+        """Addresses around the events between two numbers, both outside."""
+        return self._first + max(after, -1), self._end + 1 if before is None else self._first + min(before, LOW)
 
     def count(self) -> int:
         """See ``abc.store.Recording``."""
@@ -138,6 +164,21 @@ class SqliteRecording:
             return 0 if row is None else int(row[0])
         sql = "SELECT count(*) FROM event e JOIN lane l ON l.id = e.strand WHERE e.id BETWEEN ? AND ?"
         return int(self._reading.row(sql + self._lane_sql, (self._first, self._end, *self._lane_values))[0])
+
+    def totals(self) -> Totals:
+        """What a run that has no end has added up to: what its end would say of events, models, tools and tokens."""
+        span = f"e.id BETWEEN ? AND ?{self._lane_sql}"
+        values = (self._first, self._end, *self._lane_values)
+        events = "event e JOIN lane l ON l.id = e.strand"
+        kinds = dict(
+            self._reading.rows(
+                f"SELECT e.kind, count(*) FROM {events} WHERE {span} AND e.kind IN ('model', 'tool') GROUP BY e.kind",
+                values,
+            )
+        )
+        notes = f"SELECT e.id FROM {events} JOIN note n ON n.owner = e.id AND n.name = 'reading' WHERE {span}"
+        readings = [self._notes(owner)["reading"] for (owner,) in self._reading.rows(notes, values)]
+        return totalled(self.count(), kinds.get("tool", 0), kinds.get("model", 0), readings)
 
     def last(self) -> int | None:
         """Number of the last event; None where there is none."""
@@ -411,6 +452,21 @@ class SqliteRecording:
             else:
                 found[name] = checked(self._hasher, digest, codec, data, run=self._run.id, event=event)
         return found
+
+    def snapshots(
+        self,
+        *,
+        lanes: Collection[str] = (),
+        after: int = -1,
+        before: int | None = None,
+        unlike: tuple[str, str | None] | None = None,
+        backwards: bool = False,
+    ) -> Iterator[Snapshot]:
+        """See ``abc.store.Recording``. Rows of the slots alone are read, and the lane of each step."""
+        low, high = self._between(after, before)
+        yield from snapshots(
+            self._reading, (low, high), (self._lane_sql, *self._lane_values), lanes, unlike, backwards=backwards
+        )
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
         """See ``abc.store.Recording``. A child run has the notes of its own end only."""

@@ -116,11 +116,10 @@ def find_event(recording: Recording, at: int | str) -> Event:
     wanted = at if isinstance(at, int) else parse_event(at)
     if isinstance(wanted, int):
         return recording.event(wanted)
-    found = 0
-    for event in recording.events(name=wanted.name, limit=max(wanted.ordinal, 0)):
-        found += 1
-        if found == wanted.ordinal:
+    if wanted.ordinal > 0:
+        for event in recording.events(name=wanted.name, skip=wanted.ordinal - 1, limit=1):
             return event
+    found = sum(1 for _ in recording.events(name=wanted.name, limit=max(wanted.ordinal, 0)))
     run = tail(recording.run.id)
     count = "no event" if not found else f"only {found} event{'s' if found > 1 else ''}"
     raise EventNotFound(

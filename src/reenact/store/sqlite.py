@@ -149,7 +149,10 @@ class SqliteStore(Views):
         return reading.row(f"SELECT {COLUMNS} FROM run r WHERE r.run_id = ?", (run_id,))
 
     def _run_of(self, reading: Reading, row: tuple[Any, ...]) -> Run:
-        """The run of a row, as it stands now."""
+        """The run of a row, as it stands now; it knows that it is kept here."""
+        return self._stands(reading, row).kept_in(self)
+
+    def _stands(self, reading: Reading, row: tuple[Any, ...]) -> Run:
         number, log, body, amended, crc = row
         run = run_of(body, amended, crc)
         if run.status is not Status.RECORDING:
@@ -162,7 +165,7 @@ class SqliteStore(Views):
         if run.status is not Status.RECORDING:
             return run
         recording = SqliteRecording(run, Owner(number, log), reading, self._hash())
-        run = replace(run, totals=replace(run.totals, events=recording.count()))
+        run = replace(run, totals=recording.totals())
         if live:
             return run
         return replace(run, status=Status.INTERRUPTED, interrupted_at=recording.last())

@@ -46,7 +46,10 @@ def answered(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> 
         case Failure(error=error):
             return error_data(error)
         case Stream(head=head):
-            return _content(recording, event.answer, limit, head)
+            if event.answer is None or event.answer.size > limit:
+                return _content(recording, event.answer, limit, head)
+            # By event: by digest, the store would have to find out first whose stream it is.
+            return parsed(decoded_body(head, b"".join([data for _, _, data in recording.parts(event.number)])))
         case Value(head=head):
             return _content(recording, event.answer, limit, head)
     return None
@@ -100,6 +103,8 @@ def message_body(head: Mapping[str, Json], raw: bytes) -> bytes:
 def decoded_body(head: Mapping[str, Json], raw: bytes) -> bytes:
     """The body of an HTTP message with its content coding undone, as far as the standard library can."""
     body = message_body(head, raw)
+    if "headers" not in head:
+        return body
     codings = next((value for name, value in headers_of(head) if name.lower() == "content-encoding"), "")
     for coding in reversed([part.strip().lower() for part in codings.split(",")]):
         if coding in ("gzip", "x-gzip", "deflate"):

@@ -1,18 +1,23 @@
-"""Fork and resume: run on from a recorded prefix, with something changed or from where it broke off.
-
-Not available yet: the functions below hold their place and their signatures, and say so when they are called.
-"""
+"""Fork and resume: run on from a recorded prefix, with something changed or from where it broke off."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from reenact.abc.store import Store
-from reenact.errors import UsageError
+from reenact.errors import Divergence, EffectRefused, ForkError, UsageError
 from reenact.facts.call import Json
 from reenact.facts.run import Run
+from reenact.replaying.options import Options
+from reenact.store import open_store
+from reenact.timetravel.forks.changes import check
+from reenact.timetravel.forks.here import fork_here
+from reenact.timetravel.forks.launch import fork_run, require_ended
+from reenact.timetravel.forks.places import require_place
+from reenact.timetravel.forks.plan import OPENINGS, Plan
+from reenact.timetravel.forks.report import ForkReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +25,16 @@ class Change:
     """What a fork does differently from its parent at the branching event; whatever is None or empty stays as it was.
 
     Attributes:
-        state: New values of the step's state: JSON pointer with dots to value.
-        results: New results of recorded calls: reference of the event to value.
+        state: New values of the step's state: path with dots to value.
+        results: New results of recorded calls: reference of the event (``4``, ``search_docs#2``) to value.
         errors: Errors in place of recorded results: reference of the event to ``TYPE:TEXT``.
-        input: New input of the run.
-        prompt: New system prompt.
-        model: Name of another model of the same protocol.
-        params: Parameters of the model to set (``temperature`` …).
-        flags: Feature flags to set.
-        at_time: Moment the agent's clock is moved to, as ISO 8601 text; None continues from the recorded one.
+        input: New input of the run (not available yet).
+        prompt: New system prompt of the model requests that go live, as every one does from the branching event on.
+        model: Name of another model of the same protocol for them.
+        params: Parameters of the model to set in them.
+        flags: Feature flags to set (not available yet).
+        at_time: Moment the agent's clock is moved to, as ISO 8601 text (not available yet); None continues from the
+            recorded one.
     """
 
     state: dict[str, Json] = field(default_factory=dict)
@@ -52,24 +58,91 @@ def fork(
     entry: Callable[..., Any] | str | None = None,
     store: Store | str | None = None,
 ) -> Run:
-    """Make a new run that shares a frozen prefix with ``run`` and goes on from ``at`` with one thing changed.
+    """Make a new run that shares a frozen prefix with ``run`` and goes on from ``at`` with something changed.
 
     Args:
         run: The run, or a reference to it.
         at: The branching event: its number, or ``name#n``.
-        change: What is different from there on; None samples the rest anew.
+        change: What is different from there on; None changes nothing.
         live: Which calls may go live after the branching event: ``reads``, ``all``, ``model`` or ``none``.
         allow_writes: Names of tools that may write.
-        entry: What to call, where the run has no entry of its own; may be a factory.
+        entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments,
+            or without any where it takes none. By default the recorded entry point, in a fresh interpreter.
         store: Where the run is kept and the fork goes; None takes the project's store.
 
     Returns:
         The fork, a child of ``run``. The parent is never touched.
 
     Raises:
-        UsageError: always, for now: forking is not available yet.
+        ForkError: It cannot branch there, or not with this change; the message says where, or with what, it can.
+        EffectRefused: The fork stopped at a call that it was not allowed to make.
+        Divergence: The prefix did not re-enact.
+        UnreplayableRun: The run cannot be started again here.
     """
-    _not_yet("fork()", "reenact replay " + _reference(run))
+    owned = store is None or isinstance(store, str)
+    target: Any = open_store(store) if owned else store  # type: ignore[arg-type]
+    try:
+        parent = run if isinstance(run, Run) else target.run(run)
+        plan = _plan(target, parent, at, change or Change(), live, tuple(allow_writes))
+        if callable(entry):
+            recording = target.open(parent)
+            require_ended(parent)
+            require_place(recording, plan.at)
+            check(recording, plan)
+            report = fork_here(target, parent, plan, entry)
+        else:
+            report = fork_run(target.url, parent.id, plan, Options(entry=entry or ""))
+        return _concluded(target.run(report.run), report)
+    finally:
+        if owned:
+            target.close()
+
+
+def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, writes: tuple[str, ...]) -> Plan:
+    if live not in OPENINGS:
+        raise UsageError(f"there is no live={live!r}", cause=f"it is one of {', '.join(OPENINGS)}")
+    for name in ("input", "flags", "at_time"):
+        if getattr(change, name):
+            raise UsageError(
+                f"Change({name}=…) is not available yet", cause="state, results, errors, prompt, model and params are"
+            )
+
+    def number(event: int | str) -> int:
+        return int(event) if str(event).isdigit() else store.event(f"{parent.id}:{event}").number
+
+    return Plan(
+        at=number(at),
+        live=live,
+        allow_writes=writes,
+        results={number(event): value for event, value in change.results.items()},
+        errors={number(event): text for event, text in change.errors.items()},
+        state=dict(change.state),
+        prompt=change.prompt,
+        model=change.model,
+        params=dict(change.params),
+    )
+
+
+def _concluded(run: Run, report: ForkReport) -> Run:
+    if report.divergence is not None:
+        data = report.divergence
+        raise Divergence(
+            f"the prefix did not re-enact: {data['message']}",
+            event=data["event"],
+            source=data["source"],
+            recorded=data["recorded"],
+            now=data["now"],
+            path=data["path"],
+            reason=data["reason"],
+            cause=data["cause"],
+            next_command=data["next"],
+        )
+    why = report.message.partition("\n")[0]
+    if report.refused:
+        raise EffectRefused(why, cause="--live and --allow-write say what may", next_command=f"reenact show {run.id}")
+    if report.exit_code:
+        raise ForkError(why, next_command=f"reenact show {run.id}")
+    return run
 
 
 def resume(run: Run | str, *, entry: Callable[..., Any] | str | None = None, store: Store | str | None = None) -> Run:
@@ -86,16 +159,9 @@ def resume(run: Run | str, *, entry: Callable[..., Any] | str | None = None, sto
     Raises:
         UsageError: always, for now: resuming is not available yet.
     """
-    _not_yet("resume()", "reenact replay " + _reference(run))
-
-
-def _reference(run: Run | str) -> str:
-    return run.id if isinstance(run, Run) else run
-
-
-def _not_yet(what: str, instead: str) -> NoReturn:
+    name = run.id if isinstance(run, Run) else run
     raise UsageError(
-        f"{what} is not available yet",
-        cause="this version records and replays; it does not run on from a recorded prefix",
-        next_command=instead,
+        "resume() is not available yet",
+        cause="this version forks at any event; it does not append to a run that has ended",
+        next_command=f"reenact fork {name}:0",
     )

@@ -70,6 +70,22 @@ def parse_reference(text: str) -> Reference:
     return Reference(run, rest)
 
 
+def parse_path(text: str) -> tuple[str, ...]:
+    """Take a JSON pointer with dots apart: ``docs.0.title``; ``~1`` is a dot inside a key, ``~0`` a tilde.
+
+    Raises:
+        UsageError: One of its parts is empty.
+    """
+    parts = tuple(part.replace("~1", ".").replace("~0", "~") for part in text.split("."))
+    if not all(parts):
+        raise UsageError(
+            f"not a path: {text!r}",
+            cause="a path is keys and indices with dots between them: docs.0.title",
+            next_command="reenact timeline @",
+        )
+    return parts
+
+
 def _number(digits: str, text: str) -> int:
     if len(digits) > _MAX_DIGITS or not digits.isascii():
         raise _refuse(text)

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from reenact.abc.store import Recording
-from reenact.facts.call import Json
+from reenact.facts.call import Json, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.values import jsonable
 from reenact.timetravel.contents import Unread, answered, asked, error_data, error_of
 from reenact.timetravel.readings import Decision, decides, decision_of
 from reenact.timetravel.story import arguments_of
 
-_ACTS = frozenset(("tool", "retrieval", "mcp", "process", "human", "db"))
+_ACTS = frozenset(("retrieval", "process", "human", "db"))
 _LIMIT = 1 << 20
 
 
@@ -139,13 +139,18 @@ def _declared(recording: Recording) -> Iterator[_Draft]:
     yield from drafts.values()
 
 
+def _acts(event: Event) -> bool:
+    """Whether the agent does something there; what a session with an MCP server needs besides is none of it."""
+    return event.kind in _ACTS or calls_a_tool(event.call)
+
+
 def _derived(recording: Recording) -> Iterator[_Draft]:
     """A draft a model decision, with the outermost calls that follow it."""
     draft: _Draft | None = None
     inside: set[int] = set()
     for event in recording.events():
         nested = event.parent in inside
-        if decides(event) or event.kind in _ACTS:
+        if decides(event) or _acts(event):
             inside.add(event.number)
         if nested:
             inside.add(event.number)
@@ -154,7 +159,7 @@ def _derived(recording: Recording) -> Iterator[_Draft]:
             if draft is not None:
                 yield draft
             draft = _Draft(event, [event])
-        elif event.kind in _ACTS:
+        elif _acts(event):
             if draft is None:
                 draft = _Draft(event)
             draft.events.append(event)
@@ -180,7 +185,7 @@ def _step(recording: Recording, number: int, draft: _Draft, declared: bool) -> S
         last=max(event.number for event in (opening, *events)),
         input_state=event_state(recording, opening.number, "in"),
         decision=_decision_data(decisions[0]) if decisions else None,
-        acts=tuple(_act(recording, event) for event in events if event.kind in _ACTS),
+        acts=tuple(_act(recording, event) for event in events if _acts(event)),
         output_state=event_state(recording, opening.number, "out"),
         error=None if failed is None else error_data(failed),
         started_us=recording.run.started_us + opening.issued_us,

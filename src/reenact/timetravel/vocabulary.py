@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 from reenact.abc.store import Recording
-from reenact.facts.call import Json
+from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.expressions import Form, Word
 from reenact.facts.run import Run
@@ -255,7 +255,7 @@ _EVENT_VALUES: Mapping[str, Callable[[EventScope], Json]] = {
     "name": lambda scope: scope.event.name,
     "number": lambda scope: scope.event.number,
     "result": lambda scope: _content(answered(scope.recording, scope.event, _LIMIT)),
-    "state": lambda scope: event_state(scope.recording, scope.event.number),
+    "state": lambda scope: event_state(scope.recording, scope.event.number) if scope.event.kind == Kind.STEP else None,
     "status": lambda scope: status_of(scope.event),
     "tenant": lambda scope: scope.recording.run.tenant,
     "tokens": _event_tokens,

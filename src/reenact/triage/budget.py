@@ -203,7 +203,7 @@ def _retrieval(scene: Scene) -> Allowance:
 def _load(scene: Scene) -> Allowance:
     """Signs of load: refusals for the time being, time-outs, broken streams."""
     name = "time-of-day load"
-    asked = [event for event in scene.events if event.call.kind in (Kind.HTTP, Kind.MCP, Kind.DB)]
+    asked = [event for event in scene.events if event.call.kind in (Kind.HTTP, Kind.MCP, Kind.WEBSOCKET, Kind.DB)]
     if not asked:
         return _allowance(name, None, "nobody was asked over a network")
     signs = list(_signs(asked))

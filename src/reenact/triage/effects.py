@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from reenact.facts.call import Effect, Failure, Fidelity, Json, Kind, Stream, Value
+from reenact.facts.call import Effect, Failure, Fidelity, Json, Kind, Stream, Value, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.kit import Bucket, Item, Standing, Stops
 from reenact.triage import identity
 from reenact.triage.gaps import gap_items
-from reenact.triage.scene import ModelCall, Scene
+from reenact.triage.scene import ModelCall, Scene, label_of
 
 _WORLD = (
     *(Kind.TOOL, Kind.RETRIEVAL, Kind.MCP, Kind.PROCESS, Kind.HUMAN, Kind.FILE, Kind.DB, Kind.FLAG, Kind.ENV),
-    Kind.HTTP,
+    *(Kind.WEBSOCKET, Kind.HTTP),
 )
 _NAMES: Mapping[Kind, str] = {
     Kind.TOOL: "tool_calls",
@@ -26,6 +26,7 @@ _NAMES: Mapping[Kind, str] = {
     Kind.DB: "databases",
     Kind.FLAG: "flag_evaluations",
     Kind.ENV: "environment_reads",
+    Kind.WEBSOCKET: "websockets",
     Kind.HTTP: "exchanges",
 }
 _FEW = 4
@@ -36,16 +37,25 @@ def effects(scene: Scene) -> Iterator[Item]:
     if scene.models:
         yield _calls("model_calls", [each.event for each in scene.models])
     spoken = {each.event.number for each in scene.models}
-    for kind in _WORLD:
-        events = [event for event in scene.of_kind(kind) if event.number not in spoken]
+    for name, events in _by_name(scene, spoken).items():
         if events:
-            yield _calls(_NAMES[kind], events)
+            yield _calls(name, events)
     yield from identity.carried(scene)
     yield from _chunks(scene.of_kind(Kind.RETRIEVAL))
     yield from _timestamps(scene)
     yield _order(scene)
     yield from _recording(scene)
     yield from gap_items(scene.gaps)
+
+
+def _by_name(scene: Scene, spoken: set[int]) -> dict[str, list[Event]]:
+    """Calls by the name of their item; those of an MCP server's tools are tool calls."""
+    found: dict[str, list[Event]] = {_NAMES[kind]: [] for kind in _WORLD}
+    for event in scene.of_kind(*_WORLD):
+        if event.number not in spoken:
+            kind = Kind.TOOL if calls_a_tool(event.call) else event.call.kind
+            found[_NAMES[kind]].append(event)
+    return found
 
 
 def _item(name: str, standing: Standing, about: str, events: Iterable[Event] = (), **more: object) -> Item:
@@ -55,7 +65,7 @@ def _item(name: str, standing: Standing, about: str, events: Iterable[Event] = (
 
 def _calls(name: str, events: list[Event]) -> Item:
     """Calls of one sort: each with what it asked and what came back."""
-    counted = Counter(event.name for event in events)
+    counted = Counter(label_of(event) for event in events)
     names = ", ".join(f"{each} x{count}" if count > 1 else each for each, count in counted.most_common(_FEW))
     if len(counted) > _FEW:
         names += " …"

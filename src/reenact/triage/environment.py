@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reenact.facts.call import Json, Kind
+from reenact.facts.call import Json, Kind, Value
 from reenact.facts.conventions import is_traceparent
 from reenact.facts.kit import Bucket, Item, Standing
 from reenact.facts.run import Run
+from reenact.seams.file_reads import ABSENT, NOTE
 from reenact.triage.scene import Scene
 
 _SHORT = 12
@@ -24,6 +25,7 @@ def surroundings(scene: Scene) -> Iterator[Item]:
     yield from _interpreter(scene)
     yield from _place(scene)
     yield _variables(scene)
+    yield from _files(scene)
     yield from _flags(scene)
 
 
@@ -185,7 +187,29 @@ def _variables(scene: Scene) -> Item:
             "variables", Standing.MISSING, "the recorder of this run did not say", capture=("reenact record --",)
         )
     about = f"{len(names)} names, {len(values)} values; {len(secret)} credentials are placeholders in a replay"
-    return _item("variables", Standing.CAPTURED, about, {"names": names, "values": dict(values)})
+    read = sorted(source.partition("/")[2] for source in scene.ambient if source.startswith("env/"))
+    if read:
+        about += f"; {len(read)} were read: {_few(read)}"
+    return _item("variables", Standing.CAPTURED, about, {"names": names, "values": dict(values), "read": read})
+
+
+def _files(scene: Scene) -> Iterator[Item]:
+    """Files that were read below the root, and folders that were listed."""
+    notes = {name[len(NOTE) :]: _mapping(note) for name, note in scene.notes.items() if name.startswith(NOTE)}
+    read = {name: note for name, note in notes.items() if note.get("digests") != [ABSENT]}
+    supplied = {event.name for event in scene.of_kind(Kind.FILE) if isinstance(event.outcome, Value)}
+    if read or supplied:
+        hashed = sorted(read.keys() - supplied)
+        parts = [f"{len(supplied)} with their content: {_few(sorted(supplied))}"] if supplied else []
+        parts += [f"{len(hashed)} by their hash: {_few(hashed)}"] if hashed else []
+        if hashed:
+            capture = ("file_contents = [pattern] in the settings, and a replay supplies what they held",)
+            yield _item("files_read", Standing.PINNED, "; ".join(parts), dict(read), capture)
+        else:
+            yield _item("files_read", Standing.CAPTURED, "; ".join(parts), dict(read))
+    listed = sorted({source.partition(" ")[2] for source in scene.ambient if source.startswith("listing/")})
+    if listed:
+        yield _item("listings", Standing.CAPTURED, f"{len(listed)} folders, in their order: {_few(listed)}", listed)
 
 
 def _flags(scene: Scene) -> Iterator[Item]:

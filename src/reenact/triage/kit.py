@@ -13,6 +13,7 @@ from reenact.triage.environment import surroundings
 from reenact.triage.inputs import inputs
 from reenact.triage.models import models
 from reenact.triage.scene import Scene, scene_of
+from reenact.triage.toolservers import offered
 
 _FIELDS = ("agent", "version")
 
@@ -32,7 +33,7 @@ def kit_of(store: Store, run: Run) -> Kit:
 
 def judge(scene: Scene) -> Kit:
     """The kit of a scene: pure."""
-    items = [*inputs(scene), *surroundings(scene), *models(scene), *effects(scene)]
+    items = [*inputs(scene), *surroundings(scene), *models(scene), *offered(scene), *effects(scene)]
     items += _required(scene, {item.name for item in items})
     return Kit(scene.run.id, tuple(items))
 

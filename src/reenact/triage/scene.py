@@ -9,7 +9,7 @@ from itertools import islice
 
 from reenact.abc.store import Recording, Store
 from reenact.errors import StoreError
-from reenact.facts.call import Effect, Json, Kind, Stream
+from reenact.facts.call import Effect, Json, Kind, Stream, calls_a_tool
 from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
 from reenact.facts.reading import Reading
@@ -24,8 +24,6 @@ FULL_READINGS = 64
 """Model calls of a run whose request is read in full; of the others the kept reading has to do."""
 ADDRESSES = 500
 """Places of a run at which ambient reads are looked for."""
-_ACTS = frozenset((Kind.TOOL, Kind.DB, Kind.MCP))
-_CALLED = ("tools/call", "call_tool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +227,7 @@ def _look(recording: Recording, event: Event, draft: _Draft) -> None:
         draft.embeddings.append((event, vectors))
     elif model is not None:
         draft.models.append(model)
-    acts = kind in _ACTS and event.call.effect is not Effect.NONE and _calls_a_tool(event)
+    acts = event.call.effect is not Effect.NONE and (kind is Kind.DB or calls_a_tool(event.call))
     if nested or model is not None or acts or kind is Kind.RETRIEVAL:
         draft.inside.add(event.number)
     if nested or model is not None:
@@ -240,9 +238,15 @@ def _look(recording: Recording, event: Event, draft: _Draft) -> None:
     if is_embedding(request):
         draft.embeddings.append((event, request.embedding(recording, event)))
     elif acts:
-        draft.acts.append(Act(event, event.name, request))
+        draft.acts.append(Act(event, label_of(event), request))
     elif tool := _asked_by_a_model(event, draft):
         draft.acts.append(Act(event, f"{tool} ({request.method} {request.path})", request))
+
+
+def label_of(event: Event) -> str:
+    """What a call is called, for people: a tool of an MCP server with its server."""
+    server = event.call.head.get("server") if event.call.kind is Kind.MCP else None
+    return f"{event.name} (MCP server {server})" if server and calls_a_tool(event.call) else event.name
 
 
 def _vectors(reading: Reading) -> Mapping[str, Json] | None:
@@ -251,14 +255,6 @@ def _vectors(reading: Reading) -> Mapping[str, Json] | None:
         return None
     name = reading.model_asked or reading.model_answered
     return {"model": name, "dimensions": getattr(reading, "dimensions", 0) or reading.params.get("dimensions")}
-
-
-def _calls_a_tool(event: Event) -> bool:
-    """Whether an event calls a tool, and does not only ask a server what it has."""
-    if event.call.kind is not Kind.MCP:
-        return True
-    said = (event.call.head.get("method"), event.name)
-    return any(isinstance(word, str) and each in word for word in said for each in _CALLED)
 
 
 def _asked_by_a_model(event: Event, draft: _Draft) -> str:

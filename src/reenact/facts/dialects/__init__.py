@@ -6,6 +6,12 @@ whole call, ``stateless_model_request`` whether asking again would change anythi
 
 from __future__ import annotations
 
-from reenact.facts.dialects.recognition import read, recognise, sort_of, stateless_model_request
+from reenact.facts.dialects.recognition import (
+    is_model_request,
+    read,
+    recognise,
+    sort_of,
+    stateless_model_request,
+)
 
-__all__ = ["read", "recognise", "sort_of", "stateless_model_request"]
+__all__ = ["is_model_request", "read", "recognise", "sort_of", "stateless_model_request"]

@@ -78,6 +78,14 @@ def stateless_model_request(method: str, url: str, body: bytes) -> bool:
         return False
 
 
+def is_model_request(method: str, url: str, body: bytes) -> bool:
+    """Whether a request is a model call of any of the protocols that are known."""
+    try:
+        return _dialect(method, url, body) is not None
+    except Exception:
+        return False
+
+
 def read(
     head: Mapping[str, Json], body: bytes, response_head: Mapping[str, Json], response: bytes | Iterable[bytes]
 ) -> Reading | None:

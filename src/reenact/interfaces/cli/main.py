@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -78,6 +79,9 @@ class LazyGroup(click.Group):
         """Run one command line and leave with its exit code; no traceback reaches a person unasked."""
         extra.pop("standalone_mode", None)
         extra.setdefault("prog_name", "reenact")
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by whoever started us: what is said there is for nobody
+                setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for the life of the process
         try:
             code = super().main(args, standalone_mode=False, obj=Shell(), **extra)
         except (Exception, KeyboardInterrupt) as error:

@@ -46,13 +46,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("cat", _RECORD, "exact bytes of an event, or one field of it"),
     Entry("flag", _RECORD, "mark a run with a person's verdict"),
     Entry("tag", _RECORD, "label a run"),
-    Entry(
-        "timeline",
-        _RECORD,
-        "what was true when, and who made it so",
-        "timeline REF [--at EVENT] [--changed EVENT] [--last-set PATH] [--watch EXPR]: what was true when in a run, "
-        "and which event made it so.",
-    ),
+    Entry("timeline", _RECORD, "what was true when, and who made it so"),
     Entry(
         "view",
         _RECORD,
@@ -67,22 +61,8 @@ COMMANDS: tuple[Entry, ...] = (
         "resume REF[:STEP] [--settle done|retry]: continue an interrupted or failed run from its head, or from a step "
         "as a child run.",
     ),
-    Entry(
-        "fork",
-        _REPLAY,
-        "run on from an event with one thing changed",
-        "fork REF:EVENT with --set PATH=JSON, --result EVENT=JSON|@FILE, --error EVENT=TYPE:TEXT, --input JSON, "
-        "--prompt @FILE, --model NAME, --param k=v, --flag k=v, --at-time ISO, --rev GITREV; "
-        "--live reads|all|model|none, --allow-write TOOL, --dry-run: a new run that shares a frozen prefix with its "
-        "parent.",
-    ),
-    Entry(
-        "diff",
-        _REPLAY,
-        "where two runs part, and how they differ",
-        "diff A B [C…] [--stat] [--state] [--text] [--json]: first difference, aligned events, state, answer, tools, "
-        "tokens, cost and time of runs.",
-    ),
+    Entry("fork", _REPLAY, "run on from an event with one thing changed"),
+    Entry("diff", _REPLAY, "where two runs part, and how they differ"),
     Entry(
         "resend",
         _REPLAY,

@@ -16,7 +16,11 @@ VARIABLE: Final = "REENACT_BOOT"
 UNIMPORTABLE: Final = "reenact cannot be imported"
 """How the failure begins that ``sitecustomize`` reports where this module cannot be loaded."""
 
-_BEGINNERS: Final = {"record": "reenact.recording.process", "replay": "reenact.replaying.process"}
+_BEGINNERS: Final = {
+    "record": "reenact.recording.process",
+    "replay": "reenact.replaying.process",
+    "fork": "reenact.timetravel.forks.process",
+}
 """Who begins, by mode: a module with ``begin(instructions: dict) -> None``. A closed table: data names no code."""
 
 _LAUNCHERS: Final = frozenset({"hatch", "pdm", "pipenv", "poetry", "pyenv"})
@@ -81,8 +85,8 @@ def _write(place: str, name: str, text: str) -> None:
 
 def _failed(place: str, mode: Any, error: Exception) -> None:
     _write(place, "failed", str(error) or type(error).__name__)
-    if mode == "replay":
-        sys.stderr.write(f"reenact: the replay could not begin: {error}\n")
+    if mode != "record":
+        sys.stderr.write(f"reenact: the {mode} could not begin: {error}\n")
         sys.stderr.flush()
         os._exit(int(getattr(error, "exit_code", 3)))
 

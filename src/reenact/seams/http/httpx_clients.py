@@ -19,7 +19,7 @@ from reenact.facts.call import Call, EndKind, Json, Stream
 from reenact.seams import patching
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
-from reenact.seams.lanes import Lane, listening
+from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.turns import rejoin, rejoin_cancelled
 
 TRIGGERS: tuple[str, ...] = ("httpx", "httpx2")
@@ -31,6 +31,42 @@ def patch(module: ModuleType) -> None:
     family = Family(module)
     for client, crossed in ((module.Client, _Crossed), (module.AsyncClient, _AsyncCrossed)):
         patching.replace(client, "_transport_for_url", _choosing(family, crossed))
+    for name in ("close", "__exit__"):
+        patching.replace(module.HTTPTransport, name, _closing)
+    for name in ("aclose", "__aexit__"):
+        patching.replace(module.AsyncHTTPTransport, name, _closing_async)
+
+
+def _closing(original: Any) -> Any:
+    """Closing connections is the transport's own doing: a replay has none, and what it logs is said for it."""
+
+    def close(self: Any, *failure: Any) -> Any:
+        lane = listening()
+        if lane is None:
+            return original(self, *failure)
+        with inside(lane.beneath()):
+            return original(self, *failure)
+
+    return close
+
+
+def _closing_async(original: Any) -> Any:
+    """``_closing`` for coroutines, which go on in their turn: closing a live connection takes turns of the loop."""
+
+    async def close(self: Any, *failure: Any) -> Any:
+        lane = listening()
+        if lane is None:
+            return await original(self, *failure)
+        try:
+            with inside(lane.beneath()):
+                result = await original(self, *failure)
+        except asyncio.CancelledError as error:
+            await rejoin_cancelled(error)
+            raise
+        await rejoin()
+        return result
+
+    return close
 
 
 def _choosing(family: Family, crossed: Callable[[Family, Lane, Any], Any]) -> Callable[[Any], Any]:
@@ -114,6 +150,23 @@ class _Crossing:
     def _begin(self, request: Any, body: bytes) -> Live | Frozen | None:
         return exchange.begin(self.lane, lambda: self.family.describe(request, body))
 
+    @contextmanager
+    def _outgoing(self, crossing: Live, request: Any, body: bytes) -> Iterator[None]:
+        """The request as it goes out, which a fork may have changed."""
+        sent = crossing.sends(body)
+        if sent is body:
+            yield
+            return
+        stream, length = request.stream, request.headers.get("content-length")
+        request.stream = self.family.bytes_stream(sent)
+        request.headers["content-length"] = str(len(sent))
+        try:
+            yield
+        finally:
+            request.stream = stream
+            if length is not None:
+                request.headers["content-length"] = length
+
     def _noted(self, response: Any) -> tuple[dict[str, Json], bytes | None] | None:
         """Head, and the body if the transport has read it; None when our own code failed."""
         lane, family = self.lane, self.family
@@ -144,7 +197,8 @@ class _Crossed(_Crossing):
             if crossing is None:
                 return self.inner.handle_request(request)
             if crossing.mode == "live":
-                return self._perform(crossing, request)
+                with self._outgoing(crossing, request, body):
+                    return self._perform(crossing, request)
         finally:
             request.stream = stream  # a consumed generator stays consumed, for redirects that would send it again
         return self._answer(crossing)
@@ -213,7 +267,8 @@ class _AsyncCrossed(_Crossing):
             if crossing is None:
                 return await self.inner.handle_async_request(request)
             if crossing.mode == "live":
-                return await self._perform(crossing, request)
+                with self._outgoing(crossing, request, body):
+                    return await self._perform(crossing, request)
         finally:
             request.stream = stream
         return await self._answer(crossing)

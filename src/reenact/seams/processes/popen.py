@@ -219,6 +219,9 @@ def _communicating(module: Any, original: Any) -> Any:
             expired.cmd = self.args
             self._communication_started = True
             raise
+        except KeyboardInterrupt:
+            _interrupted(self, process, lane)
+            raise
         self._communication_started = True
         for name in _STREAMS:
             stream = getattr(self, name)
@@ -254,9 +257,19 @@ def _waiting(module: Any, original: Any) -> Any:
         except module.TimeoutExpired as expired:
             expired.cmd = self.args
             raise
+        except KeyboardInterrupt:
+            _interrupted(self, process, lane)
+            raise
         return self.returncode
 
     return wait
+
+
+def _interrupted(popen: Any, process: Process, lane: Lane) -> None:
+    """Ctrl-C while it was waited for: ``subprocess`` has waited a moment more by itself, and may know how it ended."""
+    popen._sigint_wait_secs = 0
+    call = further(process.program, "poll", process.event)
+    popen.returncode = ask(lane, lambda: call, lambda: popen.returncode)
 
 
 def _polling(original: Any) -> Any:

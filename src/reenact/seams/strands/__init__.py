@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from reenact.seams.gate import Gate
 from reenact.seams.patching import when_imported
-from reenact.seams.strands import anyio_hooks, identity, locks, loops, pools, threads, trio_hooks, uvloop_hooks
+from reenact.seams.strands import anyio_hooks, identity, locks, loops, pools, signals, threads, trio_hooks, uvloop_hooks
 
 
 def install() -> None:
@@ -18,6 +18,7 @@ def install() -> None:
     threads.install()
     locks.install()
     pools.install()
+    signals.install()
     when_imported("anyio._backends._asyncio", anyio_hooks.patch)
     when_imported("uvloop", uvloop_hooks.patch)
     when_imported("trio", trio_hooks.patch)
@@ -25,6 +26,7 @@ def install() -> None:
 
 def release(gate: Gate) -> None:
     """The session of ``gate`` has ended: loops that run on (a server's) neither keep nor ask it any more."""
+    signals.leave(gate)
     for loop in list(gate.loops):
         uvloop_hooks.unwatch(loop, gate)
         loops.unwatch(loop, gate)

@@ -167,7 +167,13 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
         with gate.lock:
             gate.offer(tag, door.release, deadline_us=gate.now_us() + int(min(seconds, 1e9) * 1e6), sleeper=True)
             gate.blocked()
-        door.acquire()
+        try:
+            door.acquire()
+        except BaseException:  # an interrupt: we run again, whether or not our turn had come
+            with gate.lock:
+                if gate.withdraw(tag):
+                    gate.running += 1
+            raise
         if gate.halted is not None:
             raise gate.halted
         return None

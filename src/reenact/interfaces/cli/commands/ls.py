@@ -11,7 +11,6 @@ import click
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
-from reenact.errors import UsageError
 from reenact.facts.expressions import compile_expression
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
@@ -19,9 +18,11 @@ from reenact.interfaces.cli.arguments import Since, pairs
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
+from reenact.timetravel.lineage import Twig, draw, origin
 from reenact.timetravel.plain import priced_run, run_data
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope, run_failed
 
+_WIDTH = 160
 _COLUMNS = (("RUN", 8), ("WHEN", 6), ("AGENT", 20), ("OUTCOME", 30), ("EVENTS", -6), ("MODEL", -5), ("TOOL", -4))
 
 
@@ -31,6 +32,7 @@ _COLUMNS = (("RUN", 8), ("WHEN", 6), ("AGENT", 20), ("OUTCOME", 30), ("EVENTS", 
     short_help="list runs, newest first",
     example="""
     reenact ls --failed --since 2h
+    reenact ls --tree -n 20
     reenact ls --tenant acme --where "calls(search_docs) > 5 and status == 'ok'"
     """,
 )
@@ -44,7 +46,7 @@ _COLUMNS = (("RUN", 8), ("WHEN", 6), ("AGENT", 20), ("OUTCOME", 30), ("EVENTS", 
 @click.option("--where", metavar="EXPR", help="Only runs for which an expression is true (its names are below).")
 @click.option("-k", "text", metavar="TEXT", help="Only runs with this text in their messages or tool data.")
 @click.option("-n", "limit", type=click.IntRange(min=1), metavar="N", help="At most so many runs.")
-@click.option("--tree", is_flag=True, help="Nest child runs below their parents (not available yet).")
+@click.option("--tree", is_flag=True, help="As a graph: forks, kept replays and child runs below their parents.")
 @click.pass_context
 def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: bool, **wanted: Any) -> None:
     """List runs, newest first.
@@ -56,21 +58,18 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
       status tag(NAME) tags tenant tokens tokens_in tokens_out tools
       user version
     """
-    if tree:
-        raise UsageError(
-            "`ls --tree` is not available yet in this version",
-            cause="lineages of runs are shown one run at a time so far",
-            next_command="reenact show @ --tree",
-        )
     shell = current(ctx)
     filters = _filters(wanted)
     with opened(shell) as store:
         runs = islice(_chosen(store, where, limit, filters), limit)
+        twigs = draw(runs) if tree else (Twig(run, 0, "") for run in runs)
         if shell.json:
-            for run in runs:
-                shell.line(priced_run(store.open(run)) if run.totals.models else run_data(run))
+            for twig in twigs:
+                run = twig.run
+                data = priced_run(store.open(run)) if run.totals.models else run_data(run)
+                shell.line(data | {"depth": twig.depth} if tree else data)
             return
-        _show(shell, runs, bool(filters or where))
+        _show(shell, twigs, tree, bool(filters or where))
 
 
 def _filters(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -90,14 +89,26 @@ def _chosen(store: Store, where: str | None, limit: int | None, filters: dict[st
     return (run for run in store.runs(**filters) if expression.holds(RunScope(run, partial(store.open, run))))
 
 
-def _show(shell: Shell, runs: Iterator[Run], filtered: bool) -> None:
-    first = next(runs, None)
+def _show(shell: Shell, twigs: Iterator[Twig], tree: bool, filtered: bool) -> None:
+    first = next(twigs, None)
     if first is None:
         shell.talk("no run fits" if filtered else "no runs yet")
         shell.next("reenact ls" if filtered else "reenact record -- python agent.py")
         return
-    shell.lines(_table(chain((first,), runs)))
-    shell.next(f"reenact show {tail(first.id)}")
+    shell.lines(_graph(chain((first,), twigs)) if tree else _table(twig.run for twig in chain((first,), twigs)))
+    shell.next(f"reenact show {tail(first.run.id)}")
+
+
+def _graph(twigs: Iterable[Twig]) -> Iterator[str]:
+    """Each run in its place, and how it came about."""
+    now = CLOCK.wall_us()
+    for twig in twigs:
+        run = twig.run
+        parts = [tail(run.id), origin(run, drawn=twig.depth > 0), run.agent or "-", outcome(run)]
+        parts += [f"{run.totals.events} events", preview.ago(now - run.started_us)]
+        text = "  ".join(preview.safe(part) for part in parts if part)
+        line = preview.clip(f"{twig.drawn}* {text}", _WIDTH)
+        yield paint(line, fg="red") if run_failed(run) else line
 
 
 def _table(runs: Iterable[Run]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
 from reenact.timetravel.cost import prices, run_cost
+from reenact.timetravel.lineage import draw, origin, whole_lineage
 from reenact.timetravel.plain import priced_event, priced_run, run_data
 from reenact.timetravel.references import Reference
 from reenact.timetravel.steps import event_state, step_data, steps_of
@@ -51,7 +52,7 @@ class _View:
 @click.option("--all", "everything", is_flag=True, help="Fold nothing.")
 @click.option("--state", is_flag=True, help="The steps, with the state each was given and left.")
 @click.option("--oneline", is_flag=True, help="One line for the whole run.")
-@click.option("--tree", is_flag=True, help="Child runs, forks and replays below their parents.")
+@click.option("--tree", is_flag=True, help="As a graph: the lineage of the run, forks, kept replays and child runs.")
 @click.pass_context
 def command(ctx: click.Context, ref: str, everything: bool, state: bool, oneline: bool, tree: bool) -> None:
     """Show REF (default: @, the last run) as a story: one line an event.
@@ -130,8 +131,9 @@ def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View) ->
         yield paint(f"  gap  {preview.safe(what)} at {preview.safe(place)}, {count} times", fg="yellow")
 
 
-def headline(run: Run, cost: Decimal | None = None) -> str:
-    """A run in one line: id, agent, outcome, events, time, cost where it is known, lineage, labels."""
+def headline(run: Run, cost: Decimal | None = None, *, drawn: bool = False) -> str:
+    """A run in one line: id, agent, outcome, events, time, cost where it is known, lineage, labels. ``drawn``: its
+    parent stands above it, so it need not be named."""
     parts = [tail(run.id), run.title + (f"@{run.version}" if run.version else ""), outcome(run)]
     parts.append(f"{run.totals.events} events")
     if run.ended_us is not None:
@@ -139,7 +141,7 @@ def headline(run: Run, cost: Decimal | None = None) -> str:
     if cost is not None:
         parts.append(f"${preview.amount(cost)}")
     if run.parent:
-        parts.append(f"{run.relation or 'child'} of {tail(run.parent)}")
+        parts.append(origin(run, drawn=drawn))
     parts += [f"{key}={value}" for key, value in run.tags.items()]
     if run.flag:
         parts.append(f'flag "{run.flag}"')
@@ -179,16 +181,11 @@ def _steps(recording: Recording) -> Iterator[str]:
 
 
 def _tree(shell: Shell, store: Store, run: Run) -> None:
-    """A run and all that came of it, deepest last."""
-    pending = [(run, 0)]
-    seen = set()
-    while pending:
-        each, depth = pending.pop()
-        if each.id in seen:
-            continue
-        seen.add(each.id)
+    """The lineage that a run belongs to, from its oldest ancestor that is still kept."""
+    for twig in draw(whole_lineage(store, run)):
+        each = twig.run
         if shell.json:
-            shell.line(run_data(each) | {"depth": depth})
-        else:
-            shell.data("  " * depth + headline(each))
-        pending += [(child, depth + 1) for child in store.runs(parent=each.id)]
+            shell.line(run_data(each) | {"depth": twig.depth})
+            continue
+        text = f"{twig.drawn}* {headline(each, drawn=twig.depth > 0)}"
+        shell.data(paint(f"{text}   <- this run", bold=True) if each.id == run.id and twig.drawn else text)

@@ -1,0 +1,35 @@
+"""Doors: what a fact offers and a floor above it does, filled in from above, so that facts import nothing.
+
+A run has a ``timeline()``; timelines read stores, and facts know none. The facade ``reenact`` fills the door in when
+the first public name is used, without loading what lies behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from reenact.errors import UsageError
+
+_behind: dict[str, Callable[..., Any]] = {}
+
+
+def provide(name: str, opener: Callable[..., Any]) -> None:
+    """Say what lies behind a door. Again: the last one counts."""
+    _behind[name] = opener
+
+
+def behind(name: str) -> Callable[..., Any]:
+    """What lies behind a door.
+
+    Raises:
+        UsageError: Nobody has said so: the facade was never used.
+    """
+    try:
+        return _behind[name]
+    except KeyError:
+        raise UsageError(
+            f"{name}() needs the package itself",
+            cause="only modules below `reenact` were imported",
+            next_command="python -c 'import reenact; reenact.open_store()'",
+        ) from None

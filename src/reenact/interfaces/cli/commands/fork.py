@@ -1,0 +1,161 @@
+"""``reenact fork``: a run that branches from a recorded one at any event, with something changed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reenact.errors import UsageError
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+from reenact.interfaces.cli.arguments import reference
+from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.replaying.options import Options
+from reenact.timetravel import preview
+from reenact.timetravel.forks.dry import DryRun
+from reenact.timetravel.forks.dry import dry_run as planned
+from reenact.timetravel.forks.launch import fork_run
+from reenact.timetravel.forks.plan import OPENINGS, Plan
+from reenact.timetravel.forks.report import ForkReport
+
+
+@click.command(
+    cls=Command,
+    name="fork",
+    short_help="run on from an event with one thing changed",
+    example="""
+    reenact fork @failed:4 --result 4='{"docs": []}' --live none
+    reenact fork @:0 --live model --param temperature=0 --param seed=42
+    """,
+)
+@click.argument("ref", default="@:0")
+@click.option("--set", "state", metavar="PATH=JSON", multiple=True, help="State of the step at EVENT.")
+@click.option("--result", metavar="EVENT=JSON|@FILE", multiple=True, help="Another result of a recorded call.")
+@click.option("--error", metavar="EVENT=TYPE:TEXT", multiple=True, help="An error in place of a recorded result.")
+@click.option("--input", "input_", metavar="JSON", help="Another input (not available yet).")
+@click.option("--prompt", metavar="@FILE", help="Another system prompt in the model requests that go live.")
+@click.option("--model", metavar="NAME", help="Another model of the same protocol in them.")
+@click.option("--param", metavar="K=V", multiple=True, help="A parameter to set in them.")
+@click.option("--flag", metavar="K=V", multiple=True, help="A feature flag to set (not available yet).")
+@click.option("--at-time", metavar="ISO", help="Move the agent's clock (not available yet).")
+@click.option("--rev", metavar="GITREV", help="Code of another revision (not available yet).")
+@click.option("--live", type=click.Choice(OPENINGS), default="reads", help="What may go live. Default: reads.")
+@click.option("--allow-write", metavar="TOOL", multiple=True, help="Let this tool write.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and make no fork.")
+@click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
+@click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
+@click.pass_context
+def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, entry: str, **how: Any) -> None:
+    """Run the code of REF's run again, answered from the recording before EVENT, with something changed from there on.
+
+    After EVENT a call that asks what was asked before gets what was answered before. Whatever asks something else goes
+    live as far as --live allows; a write is refused unless --allow-write names it. The fork is a run of its own.
+    """
+    for name in ("input_", "flag", "at_time", "rev"):
+        if how.pop(name):
+            raise UsageError(
+                f"`fork --{name.rstrip('_').replace('_', '-')}` is not available yet in this version",
+                cause="it changes answers, state, prompt, model and parameters so far",
+                next_command="reenact fork --help",
+            )
+    shell = current(ctx)
+    named = reference(ref)
+    with opened(shell) as store:
+        run = store.run(named.run)
+        at = store.event(f"{run.id}:{named.event}").number if named.event and not named.event.isdigit() else None
+        plan = plan_of(how, at if at is not None else int(named.event or 0), _numbering(store, run.id))
+        url = store.url
+        if dry_run:
+            _tell_plan(shell, planned(store, run.id, plan))
+            return
+    words = tuple(shlex.split(cmd)) if cmd is not None else ()
+    options = Options(command=words, entry=entry, divert_output=shell.json)
+    report = fork_run(url, run.id, plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
+    _tell(shell, report)
+    ctx.exit(report.exit_code)
+
+
+def _numbering(store: Any, run: str) -> Callable[[str], int]:
+    def number(event: str) -> int:
+        return int(event) if event.isdigit() else int(store.event(f"{run}:{event}").number)
+
+    return number
+
+
+def plan_of(how: dict[str, Any], at: int, number: Callable[[str], int]) -> Plan:
+    """What was asked for on the command line, as a plan.
+
+    Args:
+        how: Options by name.
+        at: The branching event.
+        number: Gives the number of an event named on the command line.
+    """
+    prompt = how["prompt"]
+    return Plan(
+        at=at,
+        live=how["live"],
+        allow_writes=tuple(how["allow_write"]),
+        results={number(name): _value(text) for name, text in _pairs(how["result"], "--result EVENT=JSON")},
+        errors={number(name): text for name, text in _pairs(how["error"], "--error EVENT=TYPE:TEXT")},
+        state={name: _value(text) for name, text in _pairs(how["state"], "--set PATH=JSON")},
+        prompt=None if prompt is None else _text(prompt),
+        model=how["model"],
+        params={name: _value(text) for name, text in _pairs(how["param"], "--param K=V")},
+    )
+
+
+def _pairs(texts: Iterable[str], form: str) -> Iterable[tuple[str, str]]:
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise UsageError(f"{text!r} is not of the form {form}", next_command="reenact fork --help")
+        yield name, value
+
+
+def _value(text: str) -> Json:
+    """JSON; what is none is a string. ``@FILE`` is what the file holds."""
+    text = _text(text)
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _text(text: str) -> str:
+    if not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{text[1:]} cannot be read: {error}", cause="@ stands before the path of a text file", next_command="ls"
+        ) from None
+
+
+def _tell_plan(shell: Shell, plan: DryRun) -> None:
+    if shell.json:
+        shell.line(plan.to_json())
+        return
+    for text in plan.lines():
+        shell.data(preview.safe(text))
+
+
+def _tell(shell: Shell, report: ForkReport) -> None:
+    if shell.json:
+        shell.line(report.to_json())
+        return
+    for answer in report.answers:
+        if answer["how"] != "frozen":
+            shell.talk(f"reenact: {answer['how']} {preview.safe(str(answer['name']))}: {answer['why']}")
+    if report.message:
+        for text in report.message.splitlines():
+            shell.talk(f"reenact: {preview.safe(text)}")
+    else:
+        shell.talk(f"reenact: next: reenact diff {tail(report.parent)} {tail(report.run)}")
+    shell.talk(f"reenact: {report.last_line}")

@@ -1,0 +1,56 @@
+"""Which files a replay reads otherwise than the recorded run did: the likely cause of whatever differs after that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from reenact.abc.store import Recording
+from reenact.errors import StoreError
+from reenact.facts.call import Json
+from reenact.seams.file_reads import ABSENT, NOTE
+
+_FEW = 3
+
+
+class Files:
+    """Compares what is read with what was read.
+
+    Args:
+        recording: The recorded run, whose notes name the files.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._changed: dict[str, str] = {}
+
+    @cached_property
+    def _recorded(self) -> Mapping[str, list[Any]]:
+        try:
+            notes = self._recording.notes(None)
+        except StoreError:
+            return {}
+        return {
+            name[len(NOTE) :]: list(note.get("digests") or ())
+            for name, note in notes.items()
+            if name.startswith(NOTE) and isinstance(note, Mapping)
+        }
+
+    def now(self, name: str, note: Json) -> None:
+        """A file is read; of one that the recorded run never read nothing is said."""
+        recorded = self._recorded.get(name)
+        digest = note["digests"][-1]
+        if recorded is None or digest in recorded:
+            return
+        if digest == ABSENT:
+            self._changed[name] = f"the file {name} is not there any more"
+        elif recorded == [ABSENT]:
+            self._changed[name] = f"the file {name} was not there when it was recorded"
+        else:
+            self._changed[name] = f"the file {name} has changed since it was recorded"
+
+    def changed(self) -> list[str]:
+        """A line for each file that differs, the first few."""
+        lines = list(self._changed.values())
+        return [*lines[:_FEW], f"{len(lines) - _FEW} more files differ"] if len(lines) > _FEW else lines

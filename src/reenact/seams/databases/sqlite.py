@@ -1,0 +1,351 @@
+"""SQLite through ``sqlite3``: each statement is a crossing, its rows the answer; a replay opens no file.
+
+``connect`` gives a connection of a subclass, made of the class that was asked for, whose cursors cross at ``execute``.
+Rows are read in portions, the first with the statement and each further one when the program reads on, as tuples; the
+row factory is applied to them in every session, since it is the program's own. A replayed connection is a real one to
+a database in memory that nobody asks, so that whatever else a program does with its objects still works.
+
+A database in memory is the program's own, and left alone. So are the standard library's uses, and a connection that is
+made by its class and not by ``connect``: the audit hook names that one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import ModuleType
+from typing import Any, Final, Literal
+
+from reenact.abc.session import Frozen
+from reenact.facts.call import Call, Effect, End, EndKind, Failure, Value
+from reenact.facts.errors_as_data import describe_error, restore_error
+from reenact.facts.values import decode, encode
+from reenact.seams import places
+from reenact.seams.callers import module_of, whose
+from reenact.seams.contacts import in_memory
+from reenact.seams.databases.statements import further, statement
+from reenact.seams.lanes import Lane, listening
+from reenact.seams.patching import replace, when_imported
+from reenact.seams.switchboard import begin
+
+PORTION: Final = 1_000
+"""Rows that are read at once."""
+_classes: dict[tuple[type, type], type] = {}
+
+
+def install() -> None:
+    """Hook ``connect`` once the program has imported the module."""
+    when_imported("sqlite3", _hook)
+
+
+def _hook(module: ModuleType) -> None:
+    dbapi: Any = module.dbapi2
+    original = dbapi.connect
+    replace(dbapi, "connect", lambda _: _connecting(module, original))
+    replace(module, "connect", lambda _: dbapi.connect)
+
+
+def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+    connections = _of(module.Connection, _Connection)
+    cursors = _of(module.Cursor, _Cursor)
+
+    def connect(database: Any, *args: Any, **options: Any) -> Any:
+        lane = listening()
+        if lane is None or in_memory(database) or whose(module_of(sys._getframe(1))) == "ours" or len(args) > 4:
+            return original(database, *args, **options)
+        name = _name(lane, database)
+        options["factory"] = _of(options.get("factory") or module.Connection, connections)
+        crossed = _Crossing(lane, further(name, "connect"))
+        made = crossed.answer(lambda: original(database, *args, **options), lambda _: None)
+        if made is None:
+            options["uri"] = False
+            made = original(":memory:", *args, **options)
+        made._begin(cursors, name, crossed.frozen)
+        return made
+
+    return connect
+
+
+def _name(lane: Lane, database: Any) -> str:
+    """A database as people know it: below the root by its path there, elsewhere by its whole one."""
+    text = places.text_of(database) or str(database)
+    path = places.absolute(text.removeprefix("file:").partition("?")[0])
+    return places.below(path, places.root_of(lane.session.run)) or os.path.basename(path)
+
+
+def _of(asked: type, ours: type) -> type:
+    """The class that was asked for, with ours between it and that of the library."""
+    if issubclass(asked, ours):
+        return asked
+    if issubclass(ours, asked):
+        return ours
+    made = _classes.get((asked, ours))
+    if made is None:
+        bases = (asked, ours) if issubclass(ours, asked.__mro__[-2]) else (ours, asked)
+        names = {"__module__": asked.__module__, "__doc__": asked.__doc__}
+        made = _classes[asked, ours] = type(asked.__name__, bases, names)
+    return made
+
+
+class _Crossing:
+    """One crossing whose answer is data, and what performs it."""
+
+    def __init__(self, lane: Lane | None, call: Call) -> None:
+        self._crossing = None if lane is None else begin(lane, lambda: call)
+        self.frozen = self._crossing is not None and self._crossing.mode == "frozen"
+        self.event = -1 if self._crossing is None else self._crossing.event
+
+    def answer(self, perform: Callable[[], Any], told: Callable[[Any], Any]) -> Any:
+        """Perform it and give what came of it; frozen, give what was told of it then.
+
+        Args:
+            perform: Does it.
+            told: What is kept of its result.
+        """
+        crossing = self._crossing
+        if crossing is None:
+            return perform()
+        if crossing.mode == "frozen":
+            return _given(crossing)
+        if crossing.mode == "live":
+            crossing.ready().wait()
+        try:
+            with crossing.enter():
+                result = perform()
+        except Exception as error:
+            crossing.settle(Failure(describe_error(error))).wait()
+            raise
+        except BaseException:
+            if crossing.mode == "live":
+                crossing.dropped(End(EndKind.CANCELLED))
+            raise
+        crossing.settle(Value(encode(told(result)).body)).wait()
+        return result
+
+
+def _given(crossing: Frozen) -> Any:
+    outcome = crossing.outcome().wait()
+    if isinstance(outcome, Failure):
+        raise restore_error(outcome.error)
+    return decode(outcome.body)
+
+
+class _Connection:
+    """What is put above the library's class of connections."""
+
+    _database = ""
+    _played = False
+    _changed = False
+    _cursors: Any = None
+
+    def _begin(self, cursors: Any, database: str, played: bool) -> None:
+        self._cursors, self._database, self._played = cursors, database, played
+
+    def cursor(self, factory: Any = None) -> Any:
+        """A cursor whose statements are crossings."""
+        real: Any = super()
+        if not self._database:
+            return real.cursor() if factory is None else real.cursor(factory)
+        if factory is not None and not isinstance(factory, type):
+            return real.cursor(factory)
+        return real.cursor(self._cursors if factory is None else _of(factory, self._cursors))
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+        """Execute one statement with a cursor of its own."""
+        return _Connection.cursor(self).execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> Any:
+        """The same for many parameters."""
+        return _Connection.cursor(self).executemany(sql, parameters)
+
+    def executescript(self, sql_script: str, /) -> Any:
+        """The same for several statements."""
+        return _Connection.cursor(self).executescript(sql_script)
+
+    def commit(self) -> None:
+        """Commit; that it was, or failed, is recorded."""
+        self._ended("commit", Effect.WRITE)
+
+    def rollback(self) -> None:
+        """Roll back."""
+        self._ended("rollback", Effect.READ)
+
+    def _ended(self, what: str, effect: Effect) -> None:
+        real: Any = super()
+        lane = listening()
+        if not self._database or (lane is None and not self._played):
+            getattr(real, what)()
+        elif lane is not None:
+            _Crossing(lane, further(self._database, what, effect)).answer(getattr(real, what), lambda _: None)
+        self._changed = False
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open; in a replay, as the statements tell."""
+        real: Any = super()
+        return self._changed if self._played else bool(real.in_transaction)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Literal[False]:
+        if kind is not None:
+            self.rollback()
+            return False
+        try:
+            self.commit()
+        except BaseException:
+            self.rollback()
+            raise
+        return False
+
+
+class _Cursor:
+    """What is put above the library's class of cursors."""
+
+    _rows: Iterator[Any] = iter(())
+    _told: Mapping[str, Any] = {}
+    _more = False
+    _event = -1
+    _late: Exception | None = None
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+        """Execute one statement."""
+        return self._run("execute", sql, parameters, "")
+
+    def executemany(self, sql: str, seq_of_parameters: Iterable[Any], /) -> Any:
+        """Execute one statement with each of many parameters."""
+        return self._run("executemany", sql, [*seq_of_parameters], "many")
+
+    def executescript(self, sql_script: str, /) -> Any:
+        """Execute several statements."""
+        return self._run("executescript", sql_script, None, "script")
+
+    def _run(self, method: str, sql: str, parameters: Any, how: str) -> Any:
+        real: Any = super()
+        owner: Any = real.connection
+        lane = listening()
+        if lane is None or not getattr(owner, "_database", ""):
+            self._told, self._rows, self._more = {}, iter(()), False
+            return getattr(real, method)(sql) if how == "script" else getattr(real, method)(sql, parameters)
+        crossed = _Crossing(lane, statement(owner._database, sql, parameters, how))
+
+        def perform() -> dict[str, Any]:
+            getattr(real, method)(sql) if how == "script" else getattr(real, method)(sql, parameters)
+            rows = self._portion()
+            return {
+                "columns": None if real.description is None else [column[0] for column in real.description],
+                "rows": rows,
+                "more": not self._ends(rows),
+                "rowcount": real.rowcount,
+                "lastrowid": real.lastrowid,
+                "open": type(owner).in_transaction.fget(owner),
+            }
+
+        told = crossed.answer(perform, lambda result: result)
+        self._told, self._rows, self._more, self._event = told, iter(told["rows"]), told["more"], crossed.event
+        owner._changed = told["open"]
+        if crossed.frozen:
+            self._describe(told["columns"])
+        return self
+
+    def _describe(self, columns: list[str] | None) -> None:
+        """Give the real cursor the columns that a row object asks it for."""
+        real: Any = super()
+        quoted = ", ".join('NULL AS "' + str(name).replace('"', '""') + '"' for name in columns or ())
+        real.execute(f"SELECT {quoted} WHERE 0" if columns else "SELECT NULL WHERE 0")
+
+    def _portion(self) -> list[Any]:
+        """The next rows as tuples, whatever the row factory."""
+        real: Any = super()
+        late, self._late = self._late, None
+        if late is not None:
+            raise late
+        factory, self.row_factory = self.row_factory, None
+        rows: list[Any] = []
+        try:
+            while len(rows) < PORTION and (row := real.fetchone()) is not None:
+                rows.append(row)
+        except (
+            Exception
+        ) as error:  # it belongs to the row behind the last one, and is raised when that one is asked for
+            self._late = error
+        finally:
+            self.row_factory = factory
+        return rows
+
+    def _ends(self, rows: list[Any]) -> bool:
+        """Whether a portion is the last one."""
+        return len(rows) < PORTION and self._late is None
+
+    def _following(self) -> dict[str, Any]:
+        rows = self._portion()
+        return {"rows": rows, "more": not self._ends(rows)}
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        real: Any = super()
+        if not self._told:
+            return real.__next__()
+        row = next(self._rows, self)
+        if row is self and self._more:
+            lane = listening()
+            crossed = _Crossing(lane, further(real.connection._database, "rows", of=self._event))
+            told = crossed.answer(self._following, lambda result: result)
+            self._rows, self._more = iter(told["rows"]), told["more"]
+            row = next(self._rows, self)
+        if row is self:
+            raise StopIteration
+        return row if self.row_factory is None else self.row_factory(self, row)
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+        return next(self, None)
+
+    def fetchmany(self, size: int | None = None) -> list[Any]:
+        """The next rows, as many as asked for."""
+        wanted = self.arraysize if size is None else size
+        rows: list[Any] = []
+        while len(rows) < wanted:
+            row = next(self, rows)
+            if row is rows:
+                break
+            rows.append(row)
+        return rows
+
+    def fetchall(self) -> list[Any]:
+        """All rows that are left."""
+        return [*self]
+
+    def close(self) -> None:
+        """Close it; nothing more is given."""
+        real: Any = super()
+        self._told, self._rows, self._more, self._late = {}, iter(()), False, None
+        real.close()
+
+    @property
+    def description(self) -> Any:
+        """Names of the columns, as the database API has them."""
+        real: Any = super()
+        if not self._told:
+            return real.description
+        columns = self._told["columns"]
+        return None if columns is None else tuple((name, *[None] * 6) for name in columns)
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the statement changed; -1 where it changes none."""
+        real: Any = super()
+        return int(self._told["rowcount"]) if self._told else int(real.rowcount)
+
+    @property
+    def lastrowid(self) -> Any:
+        """Number of the row that was inserted last."""
+        real: Any = super()
+        return self._told["lastrowid"] if self._told else real.lastrowid
+
+    arraysize: int
+    row_factory: Any

@@ -1,0 +1,63 @@
+"""Statements of SQL as calls: what one may do to its database, by its words, and how it is named and keyed. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from reenact.facts.call import Call, Effect, Json, Kind
+from reenact.facts.values import encode
+
+RULE: Final = "sql/1"
+"""Key of a statement: the database, the statement as written, and its parameters."""
+
+_COMMENT: Final = re.compile(r"\A(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/)+", re.DOTALL)
+_WORD: Final = re.compile(r"[A-Za-z]+")
+_READING: Final = frozenset(
+    {"SELECT", "VALUES", "EXPLAIN", "SHOW", "BEGIN", "START", "SAVEPOINT", "RELEASE", "ROLLBACK"}
+)
+_CHANGING: Final = re.compile(r"\b(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|INTO|FOR\s+UPDATE)\b", re.IGNORECASE)
+
+
+def first_word(sql: str) -> str:
+    """The word a statement begins with, in capitals; empty where there is none."""
+    rest = _COMMENT.sub("", sql, count=1)
+    found = _WORD.match(rest)
+    return found[0].upper() if found else ""
+
+
+def effect_of(sql: str) -> Effect:
+    """What a statement may do: one that is not known to read only counts as a write."""
+    word = first_word(sql)
+    if word == "PRAGMA":
+        return Effect.WRITE if "=" in sql else Effect.READ
+    if word == "WITH":
+        return Effect.WRITE if _CHANGING.search(sql) else Effect.READ
+    return Effect.READ if word in _READING else Effect.WRITE
+
+
+def statement(database: str, sql: str, parameters: Any, how: str = "") -> Call:
+    """A statement as a call.
+
+    Args:
+        database: Its name, for people and for the key.
+        sql: The statement as written.
+        parameters: What stands for its placeholders.
+        how: ``many`` or ``script`` where it is not a single statement.
+    """
+    asked: dict[str, Any] = {"sql": sql, "parameters": parameters}
+    encoded = encode(asked, sort_sets=True)
+    head: dict[str, Json] = {"database": database, "sql": sql}
+    if how:
+        head["how"] = how
+    if encoded.opaque:
+        head["opaque"] = list(encoded.opaque)
+    effect = Effect.WRITE if how else effect_of(sql)
+    name = f"{first_word(sql) or 'statement'} {database}"
+    return Call(Kind.DB, name, effect, RULE, head, encoded.body, "application/json")
+
+
+def further(database: str, what: str, effect: Effect = Effect.READ, of: int | None = None) -> Call:
+    """Whatever else is asked of a database: ``connect``, ``commit``, more rows of a statement (named by its event)."""
+    head: dict[str, Json] = {"database": database, "what": what} | ({} if of is None else {"of": of})
+    return Call(Kind.DB, f"{what} {database}", effect, RULE, head)

@@ -1,0 +1,150 @@
+"""The environment: each variable that the agent or a library of its reads is an ambient read, by name and value.
+
+What ``os.environ`` gives, and with it ``os.getenv`` and ``expandvars``, is noted for the lane that asks; the write gate
+takes credentials out. A replay answers with what was read then. A variable that is named like a credential is kept by
+name alone: what it holds now, or a placeholder, stands in for it. One that was not set then and is set now was set to
+try something (another version of the code): the replay uses it, and says so.
+
+The standard library reads the real environment, and so does whoever walks over all of it (``dict(os.environ)``), which
+keeps out of the recording what nobody asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import MutableMapping
+from typing import Any, Final
+
+from reenact.facts import texts
+from reenact.facts.variables import is_ours, is_secret
+from reenact.seams.ambient import answer
+from reenact.seams.callers import module_of, whose
+from reenact.seams.lanes import Lane, listening
+from reenact.seams.rebinding import Rebinding
+
+__all__ = ["NOTE", "install", "remove"]
+
+NOTE: Final = "variable."
+"""What the name of a note begins with that a replay makes of a variable which was not set when it was recorded."""
+
+_Environ: Any = type(os.environ)
+_get = _Environ.__getitem__
+_iterate = _Environ.__iter__
+_ABSTRACT: Final[str] = MutableMapping.__module__
+"""The module that ``os.environ`` takes ``get`` and its siblings from names itself as what it is imported by."""
+_WAYS: Final = {
+    "os": frozenset({"getenv", "getenvb", "setdefault", "__contains__"}),
+    _ABSTRACT: frozenset({"get", "__contains__", "setdefault", "pop"}),
+    "posixpath": frozenset({"expandvars"}),
+    "ntpath": frozenset({"expandvars"}),
+}
+"""Functions of the standard library through which one variable is read, by module."""
+_DEPTH: Final = 8
+
+
+_NOWHERE: Final = (0, 0)
+
+
+class _Walk(threading.local):
+    """The place that walks over the whole environment: a frame, and where in its code it stands."""
+
+    place: tuple[int, int] = _NOWHERE
+
+
+_walk = _Walk()
+
+
+def _is_read(frame: Any) -> bool:
+    """Whether this frame reads one variable, on behalf of the agent or of a library of its."""
+    for _ in range(_DEPTH):
+        if frame is None:
+            return False
+        module = module_of(frame)
+        kind = whose(module)
+        if kind in ("agent", "carrier"):
+            return True
+        if kind == "ours" or (kind == "library" and frame.f_code.co_name not in _WAYS.get(module, ())):
+            return False
+        frame = frame.f_back
+    return False
+
+
+def _getitem(self: Any, key: Any) -> Any:
+    """``os._Environ.__getitem__``."""
+    lane = listening()
+    if lane is None or not isinstance(key, (str, bytes)):
+        return _get(self, key)
+    direct = sys._getframe(1)
+    if _walk.place == (id(direct), direct.f_lasti):
+        return _get(self, key)
+    _walk.place = _NOWHERE
+    if not _is_read(direct):
+        return _get(self, key)
+    name = os.fsdecode(key)
+    if is_ours(name):
+        return _get(self, key)
+    return _seen(lane, self, key, name)
+
+
+def _seen(lane: Lane, environ: Any, key: Any, name: str) -> Any:
+    """One variable as this lane sees it."""
+    try:
+        real: Any = _get(environ, key)
+    except KeyError:
+        real = None
+    told = texts.absent() if real is None else texts.known("" if is_secret(name) else os.fsdecode(real))
+    seen = answer(lane, f"env/{name}", told)
+    if lane.gate.virtual:
+        if seen == texts.ABSENT and real is not None:
+            lane.session.note(lane, NOTE + name, True)
+            return real
+        real = _recorded(seen, real, secret=is_secret(name), as_bytes=isinstance(key, bytes))
+    if real is None:
+        raise KeyError(key) from None
+    return real
+
+
+def _recorded(seen: bytes, real: Any, *, secret: bool, as_bytes: bool) -> Any:
+    """What a replay gives: what was read; of a credential what is there now, if it was there then."""
+    if seen == texts.UNKNOWN or (real is not None and (secret or seen[:1] == texts.ERASED)):
+        return real
+    if seen == texts.ABSENT:
+        return None
+    text = texts.text_of(seen)
+    return os.fsencode(text) if as_bytes else text
+
+
+def _iter(self: Any) -> Any:
+    """``os._Environ.__iter__``: somebody walks over all of it."""
+    if listening() is not None:
+        frame: Any = sys._getframe(1)
+        while frame is not None and module_of(frame) == _ABSTRACT:
+            frame = frame.f_back
+        _walk.place = _NOWHERE if frame is None else (id(frame), frame.f_lasti)
+    return _iterate(self)
+
+
+_lock = threading.Lock()
+_listeners = 0
+_rebinding = Rebinding(lambda name: True)
+_rebinding.add(_Environ, "__getitem__", _get, _getitem, early=False)
+_rebinding.add(_Environ, "__iter__", _iterate, _iter, early=False)
+
+
+def install() -> None:
+    """One more session listens: from the first on, reads of variables come here."""
+    global _listeners
+    with _lock:
+        _listeners += 1
+        _rebinding.apply()
+
+
+def remove() -> None:
+    """One session less: after the last, the environment is the interpreter's own again."""
+    global _listeners
+    with _lock:
+        _listeners -= 1
+        if _listeners == 0:
+            _rebinding.undo()

@@ -1,0 +1,163 @@
+"""Files that a program reads below its root: named in the run with a digest of what they held.
+
+The audit hook tells of each opening, whichever function makes it. What is opened to be read is hashed once for each
+version of the file (by inode, size and time of change), and kept as a note on the run. A replay does the same, and its
+session says which files are not what they were. What the program itself has written is its own doing, and no input.
+
+Sources that the interpreter loads are kept with the kit; they are not named here again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from reenact.facts.call import Json
+from reenact.seams import places
+from reenact.seams.callers import module_of
+from reenact.seams.lanes import Lane
+
+__all__ = ["NOTE", "loads", "opened", "unseen", "written"]
+
+NOTE: Final = "file."
+"""What the name of a note of a file begins with; its path below the root follows. The note holds ``digests``, one for
+each version that was read, in order, and the ``size`` of the last one."""
+
+LARGEST: Final = 64 << 20
+"""Files above this many bytes are named by their size alone: reading them twice would cost too much."""
+MOST: Final = 2_000
+"""Files named in one run; that there were more is a gap of it."""
+
+ABSENT: Final = "absent"
+"""In place of a digest: the file was looked for, and not there."""
+_LARGE: Final = "too large"
+_open = open
+_LOADERS: Final = frozenset({"importlib", "linecache", "tokenize", "zipimport", "runpy", "pkgutil", "traceback"})
+_FROZEN: Final = ("<frozen importlib", "<frozen zipimport", "<frozen runpy", "<frozen site")
+_WRITING: Final = os.O_WRONLY | os.O_RDWR
+
+
+class _Seen:
+    """What one session knows of files: by path, the version last seen and the note of it; what the run has written."""
+
+    __slots__ = ("files", "full", "written")
+
+    def __init__(self) -> None:
+        self.files: dict[str, tuple[tuple[int, ...], dict[str, Json]]] = {}
+        self.written: set[str] = set()
+        self.full = False
+
+
+class _Busy(threading.local):
+    """Whether this thread is reading a file for us: that opening is none of the agent's."""
+
+    now = False
+
+
+_busy = _Busy()
+_seen: weakref.WeakKeyDictionary[Any, _Seen] = weakref.WeakKeyDictionary()
+
+
+def opened(lane: Lane, args: tuple[Any, ...], frame: Any) -> None:
+    """Somebody opens a file.
+
+    Args:
+        lane: Who; somebody listens to it.
+        args: Of the audit event ``open``: path, mode (None for ``os.open``), flags.
+        frame: The frame that opens it.
+    """
+    if _busy.now:
+        return
+    text = places.text_of(args[0])
+    if text is None:
+        return
+    path = places.absolute(text)
+    name = places.below(path, places.root_of(lane.session.run))
+    if name is None or places.installed(path) or loads(frame):
+        return
+    seen = _seen.get(lane.session)
+    if seen is None:
+        seen = _seen.setdefault(lane.session, _Seen())
+    reads, writes = _intent(args[1], args[2])
+    if reads and name not in seen.written:
+        _note(lane, seen, name, path)
+    if writes:
+        seen.written.add(name)
+
+
+def loads(frame: Any) -> bool:
+    """Whether the interpreter loads or shows source code."""
+    if frame is None:
+        return True  # no Python code asks for it: the interpreter opens the program itself
+    return frame.f_code.co_filename.startswith(_FROZEN) or module_of(frame).partition(".")[0] in _LOADERS
+
+
+def written(session: Any, name: str) -> bool:
+    """Whether this run has opened a file to write it."""
+    seen = _seen.get(session)
+    return seen is not None and name in seen.written
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """What this thread opens meanwhile is none of the agent's."""
+    before, _busy.now = _busy.now, True
+    try:
+        yield
+    finally:
+        _busy.now = before
+
+
+def _intent(mode: Any, flags: Any) -> tuple[bool, bool]:
+    """Whether a file is opened to be read, and whether to be written."""
+    if isinstance(mode, str):
+        return ("r" in mode or "a" in mode) and "w" not in mode, not mode.startswith("r") or "+" in mode
+    number = flags if isinstance(flags, int) else 0
+    writes = bool(number & _WRITING)
+    return not writes or (bool(number & os.O_RDWR) and not number & os.O_TRUNC), writes
+
+
+def _note(lane: Lane, seen: _Seen, name: str, path: str) -> None:
+    version, digest = _version(path), ""
+    known = seen.files.get(name)
+    if version is None or (known is not None and known[0] == version):
+        return
+    if known is None and len(seen.files) >= MOST:
+        if not seen.full:
+            seen.full = True
+            lane.session.gap("files beyond the first that were read", f"{MOST} files")
+        return
+    digest = ABSENT if not version else _digest(path, version[1])
+    digests = [] if known is None else list(known[1]["digests"])
+    if digest in digests:
+        return
+    note: dict[str, Json] = {"digests": [*digests, digest], "size": version[1] if version else 0}
+    seen.files[name] = version, note
+    lane.session.note(Lane(lane.path, lane.session, lane.gate), NOTE + name, note)
+
+
+def _version(path: str) -> tuple[int, ...] | None:
+    """What tells one version of a file from the next; empty where there is none, None for what is no file."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return ()
+    except OSError:
+        return None
+    return (found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+
+
+def _digest(path: str, size: int) -> str:
+    if size > LARGEST:
+        return f"{_LARGE}: {size} bytes"
+    try:
+        with unseen(), _open(path, "rb") as file:
+            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    except OSError:
+        return "unreadable"

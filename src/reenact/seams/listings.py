@@ -1,0 +1,232 @@
+"""Listings of folders: names in the order the system gave them, noted when they are read and given again in a replay.
+
+``os.listdir`` and ``os.scandir`` are replaced, and with them ``glob``, ``pathlib`` and ``os.walk``, which are built on
+them. What an entry of ``scandir`` is (a file, a folder, a link) is noted too; its ``stat`` is asked of the disk. A
+folder that cannot be listed fails again in the same way. Folders of the interpreter and of packages are the machine's.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+from reenact.facts import texts
+from reenact.facts.call import Json
+from reenact.seams import places
+from reenact.seams.ambient import answer
+from reenact.seams.callers import module_of, whose
+from reenact.seams.lanes import Lane, listening
+from reenact.seams.rebinding import Rebinding
+
+__all__ = ["install", "remove"]
+
+T = TypeVar("T")
+_listdir = os.listdir
+_scandir = os.scandir
+_MACHINERY: Final = frozenset({"importlib", "pkgutil", "site", "linecache", "tempfile", "zipimport"})
+_CLEARING: Final = "rmtree"
+_DEPTH: Final = 12
+
+
+class Entry:
+    """An entry of a recorded listing that is not on the disk as it was."""
+
+    __slots__ = ("_sort", "name", "path")
+
+    def __init__(self, name: Any, path: Any, sort: str) -> None:
+        self.name = name
+        self.path = path
+        self._sort = sort
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        """Whether it was a folder, or a link to one."""
+        return self._sort == "d" or (follow_symlinks and self._sort == "D")
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        """Whether it was a file, or a link to one."""
+        return self._sort == "f" or (follow_symlinks and self._sort == "F")
+
+    def is_symlink(self) -> bool:
+        """Whether it was a link."""
+        return self._sort in ("D", "F", "l")
+
+    def is_junction(self) -> bool:
+        """No system that is replayed has any."""
+        return False
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Asked of the disk."""
+        return os.stat(self.path, follow_symlinks=follow_symlinks)
+
+    def inode(self) -> int:
+        """Asked of the disk."""
+        return os.stat(self.path, follow_symlinks=False).st_ino
+
+    def __fspath__(self) -> Any:
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"<DirEntry {self.name!r}>"
+
+
+class Entries:
+    """What ``os.scandir`` gives: an iterator that can be closed."""
+
+    def __init__(self, entries: list[Any]) -> None:
+        self._entries = iter(entries)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._entries)
+
+    def __enter__(self) -> Entries:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing more is given."""
+        self._entries = iter(())
+
+
+class _Folders:
+    """Replacements that stay plain callables where a class holds one, as builtins do: bound methods."""
+
+    __slots__ = ()
+
+    def listdir(self, path: Any = None) -> list[Any]:
+        """``os.listdir``."""
+        lane = listening()
+        source = None if lane is None else _source(path, "names")
+        if lane is None or source is None:
+            return _listdir(path)
+        names, fault = _attempt(lambda: _listdir(path))
+        told = [os.fsdecode(name) for name in names or ()]
+        seen = _told(lane, source, told, fault)
+        if seen is None:
+            return _given(names, fault)
+        return [os.fsencode(name) for name in seen] if isinstance(path, bytes) else list(seen)
+
+    def scandir(self, path: Any = None) -> Any:
+        """``os.scandir``."""
+        lane = listening()
+        source = None if lane is None else _source(path, "entries")
+        if lane is None or source is None:
+            return _scandir(path)
+        entries, fault = _attempt(lambda: list(_scandir(path)))
+        told = [[os.fsdecode(entry.name), _sort(entry)] for entry in entries or ()]
+        seen = _told(lane, source, told, fault)
+        if seen is None:
+            return Entries(_given(entries, fault))
+        here = {(os.fsdecode(entry.name), _sort(entry)): entry for entry in entries or ()}
+        as_bytes = isinstance(path, bytes)
+        top = "." if path is None else os.fspath(path)
+        return Entries([here.get((name, sort)) or _entry(top, name, sort, as_bytes) for name, sort in seen])
+
+    def __deepcopy__(self, _memo: object) -> _Folders:
+        return self
+
+
+def _entry(top: Any, name: str, sort: str, as_bytes: bool) -> Entry:
+    called: Any = os.fsencode(name) if as_bytes else name
+    return Entry(called, os.path.join(top, called), sort)
+
+
+def _sort(entry: Any) -> str:
+    """A letter: folder, file, link to either (a capital), link to nowhere, or something else."""
+    try:
+        link = entry.is_symlink()
+        if entry.is_dir():
+            return "D" if link else "d"
+        if entry.is_file():
+            return "F" if link else "f"
+        return "l" if link else "o"
+    except OSError:
+        return "l"
+
+
+def _source(path: Any, what: str) -> str | None:
+    """The ambient source of a listing; None where it is none of the agent's."""
+    text = "." if path is None else places.text_of(path)
+    if text is None:
+        return None
+    place = places.absolute(text)
+    if places.installed(place) or not _is_read(sys._getframe(2)):
+        return None
+    lane = listening()
+    root = places.root_of(lane.session.run) if lane is not None else ""
+    return f"listing/{what} {places.below(place, root) or place}"
+
+
+def _is_read(frame: Any) -> bool:
+    """Whether a listing is the agent's, asked through whatever of the standard library."""
+    for _ in range(_DEPTH):
+        if frame is None:
+            return False
+        module = module_of(frame)
+        kind = whose(module)
+        if kind in ("agent", "carrier"):
+            return True
+        if kind == "ours" or module.partition(".")[0] in _MACHINERY or frame.f_code.co_name.endswith(_CLEARING):
+            return False
+        frame = frame.f_back
+    return True
+
+
+def _attempt(perform: Callable[[], list[T]]) -> tuple[list[T] | None, OSError | None]:
+    try:
+        return perform(), None
+    except OSError as error:
+        return None, error
+
+
+def _given(result: list[T] | None, fault: OSError | None) -> list[T]:
+    if fault is not None:
+        raise fault
+    return result or []
+
+
+def _told(lane: Lane, source: str, told: list[Any], fault: OSError | None) -> list[Any] | None:
+    """What a replay gives in place of what the disk holds now; None where it is to be what is there."""
+    value: Json = {"error": fault.errno, "of": str(fault.filename or "")} if fault is not None else told
+    seen = answer(lane, source, texts.known(json.dumps(value, ensure_ascii=False)))
+    if not lane.gate.virtual or seen[:1] != texts.TEXT:
+        return None
+    recorded: Json = json.loads(texts.text_of(seen))
+    if isinstance(recorded, dict):
+        number = int(recorded.get("error") or errno.EIO)
+        raise OSError(number, os.strerror(number), fault.filename if fault is not None else recorded.get("of"))
+    return list(recorded)
+
+
+_lock = threading.Lock()
+_listeners = 0
+_folders = _Folders()
+_rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
+_rebinding.add(os, "listdir", _listdir, _folders.listdir)
+_rebinding.add(os, "scandir", _scandir, _folders.scandir)
+
+
+def install() -> None:
+    """One more session listens: from the first on, listings come here."""
+    global _listeners
+    with _lock:
+        _listeners += 1
+        _rebinding.apply()
+
+
+def remove() -> None:
+    """One session less: after the last, folders are the system's own again."""
+    global _listeners
+    with _lock:
+        _listeners -= 1
+        if _listeners == 0:
+            _rebinding.undo()

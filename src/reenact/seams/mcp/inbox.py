@@ -1,0 +1,152 @@
+"""What a server begins, in the order it came: put in by the live dispatcher, taken out by the agent's own strand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reenact.facts.call import Failure, Json, Value
+from reenact.facts.values import decode
+from reenact.seams.mcp.messages import revealed, sealed
+
+Sort = Literal["request", "withdrawn", "notification", "progress", "fault", "closed", "failed"]
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One message that the server began.
+
+    Attributes:
+        sort: What it is: a ``request`` to the agent, one ``withdrawn``, a ``notification``, ``progress`` of a call,
+            a ``fault`` of the transport, the connection being ``closed``, or the dispatcher having ``failed``.
+        method: Of a request or notification.
+        params: Its parameters; of progress what the callback gets; of a fault or failure the exception.
+        id: Of a request; of progress the event of the call.
+        reply: Where the live dispatcher waits for the answer; None in a replay.
+    """
+
+    sort: Sort
+    method: str = ""
+    params: Any = None
+    id: Json = None
+    reply: asyncio.Future[tuple[bool, Any]] | None = None
+
+
+def item_sealed(item: Item | None, error: BaseException | None) -> Value | Failure:
+    """A message as an outcome."""
+    if item is None or error is not None:
+        return sealed(None, error)
+    return sealed({"sort": item.sort, "method": item.method, "params": item.params, "id": item.id}, None)
+
+
+def item_revealed(outcome: Value | Failure) -> Item:
+    """A recorded message."""
+    data: Any = decode(outcome.body) if isinstance(outcome, Value) else revealed(outcome)
+    return Item(data["sort"], data["method"], data["params"], data["id"])
+
+
+class Inbox:
+    """Messages of one live session on their way to the agent; everything here runs in the session's own loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._items: deque[Item] = deque()
+        self._wake: asyncio.Future[None] | None = None
+        self._put = 0
+        self._taken = 0
+        self._draining: list[tuple[int, asyncio.Future[None]]] = []
+        self.started: asyncio.Future[None] = self._loop.create_future()
+        self.closed = False
+
+    def put(self, item: Item) -> None:
+        """Add a message."""
+        self._items.append(item)
+        self._put += 1
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    async def take(self) -> Item:
+        """The next message, as soon as there is one."""
+        while not self._items:
+            self._wake = self._loop.create_future()
+            await self._wake
+        return self._items.popleft()
+
+    def handed_over(self) -> None:
+        """The message taken last has reached the agent's code."""
+        self._taken += 1
+        while self._draining and self._draining[0][0] <= self._taken:
+            waiter = self._draining.pop(0)[1]
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def drained(self) -> None:
+        """Wait until all that came before now has been handed over, as it would have been on the wire."""
+        if self._taken < self._put and not self.closed:
+            waiter = self._loop.create_future()
+            self._draining.append((self._put, waiter))
+            await waiter
+
+    def close(self) -> None:
+        """Nobody takes anything any more."""
+        self.closed = True
+        for _, waiter in self._draining:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._draining.clear()
+
+    # --- what the live dispatcher calls, below the session -------------------------------------------------------
+
+    async def request(self, context: Any, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The dispatcher's ``on_request``: the agent answers, in a strand of its own."""
+        reply: asyncio.Future[tuple[bool, Any]] = self._loop.create_future()
+        self.put(Item("request", method, params, context.request_id, reply))
+        try:
+            well, answer = await reply
+        except asyncio.CancelledError:
+            self.put(Item("withdrawn", id=context.request_id))
+            raise
+        if not well:
+            raise answer
+        return answer  # type: ignore[no-any-return]
+
+    def notification(self, method: str, params: Mapping[str, Any] | None) -> bool:
+        """The dispatcher's ``on_notify_intercept``: takes every notification, in the order of the wire.
+
+        One of progress comes behind the call of the progress callback, as it does without us."""
+        item = Item("notification", method, params)
+        if method == "notifications/progress":
+            self._loop.call_soon(self.put, item)
+        else:
+            self.put(item)
+        return True
+
+    def progress_of(self, event: int) -> Progress:
+        """A progress callback for the live dispatcher, for the call of this event."""
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            self.put(Item("progress", params=[done, total, message], id=event))
+
+        return progress
+
+    async def fault(self, error: Exception) -> None:
+        """The dispatcher's ``on_stream_exception``."""
+        self.put(Item("fault", params=error))
+
+
+class Starting:
+    """Stands for the task status of a live dispatcher."""
+
+    __slots__ = ("_inbox",)
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    def started(self, _value: object = None) -> None:
+        """It takes requests from now on."""
+        if not self._inbox.started.done():
+            self._inbox.started.set_result(None)

@@ -1,0 +1,208 @@
+"""The line to an MCP server: opened, perhaps lost, closed; below it the real transport runs, or, in a replay, nothing.
+
+While recording the real transport lives in a task of its own, so that its failure reaches the agent in turn. It
+reaches it as it would by itself: it cancels what the agent does inside, and comes out of the block in a group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+from reenact.abc.session import Frozen, Live
+from reenact.errors import UnreplayableRun
+from reenact.facts.call import Call, Failure, Value
+from reenact.seams.http import errors
+from reenact.seams.lanes import Lane, listening
+from reenact.seams.mcp import messages
+from reenact.seams.switchboard import across, answered, begin
+from reenact.seams.turns import rejoin
+
+
+@asynccontextmanager
+async def connected(
+    anyio: Any,
+    describe: Callable[[], Call],
+    real: Callable[[], AbstractAsyncContextManager[Any]],
+    pretended: Callable[[], tuple[Any, tuple[Any, ...]]],
+    load: Callable[[], object] = object,
+) -> AsyncIterator[Any]:
+    """A transport whose opening, failure and closing are crossings.
+
+    Args:
+        anyio: The module that ``mcp`` uses.
+        describe: The call that opens it.
+        real: Opens it.
+        pretended: What the agent gets in a replay, and what of it is to be closed.
+        load: Makes what a live transport makes first, so that the classes of its exceptions are loaded in a replay.
+    """
+    lane = listening()
+    crossing = begin(lane, describe) if lane is not None else None
+    if lane is None or crossing is None or crossing.mode == "rerun":
+        async with real() as given:
+            yield given
+        return
+    line = _Line(lane, crossing, real, load)
+    refused: Exception | None = None
+    rest: tuple[Any, ...] = ()
+    watching = anyio.CancelScope()
+    try:
+        async with anyio.create_task_group() as group:
+            try:
+                given = await line.open(group)
+                if crossing.mode == "frozen":
+                    given, rest = pretended()
+            except Exception as error:
+                refused = error  # raised outside the group, which would wrap it
+            else:
+                group.start_soon(line.watch, watching, group.cancel_scope)
+                try:
+                    yield given
+                    await line.close()
+                except Exception:
+                    await line.close()
+                    raise
+                finally:
+                    watching.cancel()
+    finally:
+        for each in rest:
+            each.close()
+        await rejoin()  # a live transport takes time to end
+    if refused is not None:
+        raise refused
+
+
+class _Line:
+    """One transport.
+
+    Args:
+        lane: Who opened it.
+        crossing: Its opening.
+        real: Opens it.
+        load: Loads the classes of its exceptions.
+    """
+
+    def __init__(
+        self,
+        lane: Lane,
+        crossing: Live | Frozen,
+        real: Callable[[], AbstractAsyncContextManager[Any]],
+        load: Callable[[], object],
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self._lane = lane
+        self._crossing = crossing
+        self._real = real
+        self._load = load
+        self._ready: asyncio.Future[Any] = loop.create_future()
+        self._closing: asyncio.Future[None] = loop.create_future()
+        self._ended: asyncio.Future[Exception | None] = loop.create_future()
+        self._failing: asyncio.Future[None] = loop.create_future()
+        self._closed = False
+
+    async def open(self, group: Any) -> Any:
+        """Open it: what the real transport gives; None in a replay."""
+
+        async def start() -> Any:
+            group.start_soon(self._host)
+            return await self._ready
+
+        return await answered(self._lane, self._crossing, start, _sealed, self._revealed)
+
+    async def _host(self) -> None:
+        """The real transport, in a task below the session."""
+        failed: Exception | None = None
+        stream: Any = None
+        try:
+            async with self._real() as given:
+                stream = given[0] if isinstance(given, tuple) else None
+                _open[id(stream)] = self
+                self._ready.set_result(given)
+                try:
+                    await self._closing
+                except asyncio.CancelledError:  # where by itself the agent's own task would be cancelled
+                    self._failing.set_result(None)
+                    raise
+        except Exception as error:
+            failed = error
+        finally:
+            _open.pop(id(stream), None)
+            if failed is not None and not self._ready.done():
+                self._ready.set_exception(failed)
+            elif not self._ended.done():
+                self._ended.set_result(failed)
+
+    def _revealed(self, outcome: Value | Failure) -> Any:
+        if isinstance(outcome, Failure):
+            try:
+                error = errors.rebuild(outcome.error)
+            except UnreplayableRun:
+                self._load()
+                error = errors.rebuild(outcome.error)
+            raise error
+
+    async def watch(self, scope: Any, body: Any) -> None:
+        """Cancel the block when the transport fails before it is closed, then raise what it fails with.
+
+        Args:
+            scope: Ends the watch.
+            body: The scope of the block.
+        """
+        lane = listening() or self._lane
+        with scope:
+            await self._about(lane, "lost", self._lost)
+            body.cancel()
+            with type(scope)(shield=True):
+                await self._about(lane, "failure", self._failure)
+
+    async def _lost(self) -> None:
+        await asyncio.shield(self._failing)
+
+    async def _failure(self) -> None:
+        failed = await asyncio.shield(self._ended)
+        if failed is not None:
+            raise _unwrapped(failed)
+
+    async def close(self) -> None:
+        """Close it, once."""
+        if not self._closed:
+            self._closed = True
+            await self._about(self._lane, "disconnect", self._close)
+
+    async def _close(self) -> None:
+        await self.settled()
+        self._closing.set_result(None)
+        await self._failure()
+
+    async def settled(self) -> None:
+        """Nothing for a transport at work; of one that fails never returns, because the block is being cancelled."""
+        if self._failing.done():
+            await asyncio.get_running_loop().create_future()
+
+    async def _about(self, lane: Lane, what: str, perform: Callable[[], Awaitable[None]]) -> None:
+        event = self._crossing.event
+        await across(lane, lambda: messages.about_line(what, event), perform, _sealed, self._revealed)
+
+
+_open: dict[int, _Line] = {}
+"""Open transports, by the identity of the stream they feed."""
+
+
+async def settled(dispatcher: Any) -> None:
+    """``_Line.settled`` of the transport below a dispatcher, if it is one of these."""
+    line = _open.get(id(getattr(dispatcher, "_read_stream", None)))
+    if line is not None:
+        await line.settled()
+
+
+def _sealed(_result: object, error: BaseException | None) -> Value | Failure:
+    return Value(b"null") if error is None else Failure(errors.describe(error))
+
+
+def _unwrapped(error: Exception) -> Exception:
+    """What failed inside the transport's own task group, because ours wraps it again."""
+    if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        return error.exceptions[0]
+    return error

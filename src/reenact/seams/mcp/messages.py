@@ -1,0 +1,149 @@
+"""Everything between an MCP client and its server as calls: how each is named, keyed, and made an outcome."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
+from reenact.facts.errors_as_data import describe_error, restore_error
+from reenact.facts.values import decode, encode
+
+RULE: Final = "mcp/1"
+"""Key of everything here: the whole head and body. The head names the session by the event it began with."""
+
+CALL: Final = "tools/call"
+LIST: Final = "tools/list"
+_WRITES: Final = frozenset({CALL, "resources/subscribe", "resources/unsubscribe", "logging/setLevel", "tasks/cancel"})
+_MEDIA: Final = "application/json"
+
+
+def request(
+    method: str, params: Mapping[str, Any] | None, of: int, server: str, reads: frozenset[str] | set[str]
+) -> Call:
+    """One request or notification of the client.
+
+    Args:
+        method: ``tools/call``, ``prompts/get`` …
+        params: Its parameters.
+        of: Event the session began with; -1 for one that began outside the run.
+        server: What the server calls itself; empty before it has said so.
+        reads: Tools of which the server says that they only read.
+    """
+    name = str((params or {}).get("name") or method) if method == CALL else method
+    effect = Effect.WRITE if method in _WRITES and not (method == CALL and name in reads) else Effect.READ
+    return _call(name, effect, {"method": method, "server": server, "of": of}, params)
+
+
+def asked_by_server(method: str, params: Mapping[str, Any] | None, of: int, server: str) -> Call:
+    """What the server asks of the agent; the agent's own code answers, in a replay too, and the answers compare."""
+    head = {"method": method, "server": server, "of": of}
+    return Call(Kind.MCP, method, Effect.NONE, RULE, head, _body(params), _MEDIA, observed=True)
+
+
+def begun(client: Json) -> Call:
+    """The beginning of a session."""
+    return _call("session", Effect.READ, {}, client)
+
+
+def next_message(of: int) -> Call:
+    """The wait for the next message that the server begins."""
+    return _call("receive", Effect.READ, {"of": of}, None)
+
+
+def connection(name: str, transport: str, effect: Effect, place: Json) -> Call:
+    """Connecting to a server, which may start it.
+
+    Args:
+        name: What it is called, for people.
+        transport: ``stdio``, ``http``, ``sse`` or ``memory``.
+        effect: What it may do.
+        place: Command line or address.
+    """
+    return _call(f"connect {name}", effect, {"transport": transport}, place)
+
+
+def about_line(what: str, of: int) -> Call:
+    """What becomes of a connection.
+
+    Args:
+        what: ``lost``, ``failure`` or ``disconnect``.
+        of: The event it was opened with.
+    """
+    return _call(what, Effect.READ, {"of": of}, None)
+
+
+def _call(name: str, effect: Effect, head: Mapping[str, Json], asked: Json) -> Call:
+    body = _body(asked)
+    return Call(Kind.MCP, name, effect, RULE, head, body, _MEDIA if body else "")
+
+
+def _body(asked: Json) -> bytes:
+    return b"" if asked is None else encode(asked).body
+
+
+def sealed(result: Any, error: BaseException | None) -> Value | Failure:
+    """What came back, as an outcome; a list of tools with its hash."""
+    if error is not None:
+        return Failure(describe_error(error))
+    return Value(encode(result).body, head=_evidence(result))
+
+
+def nothing_sealed(_result: Any, error: BaseException | None) -> Value | Failure:
+    """The outcome of what gives nothing that a replay could use."""
+    return sealed(None, error)
+
+
+def _evidence(result: Any) -> dict[str, Json]:
+    tools = result.get("tools") if isinstance(result, dict) else None
+    if not isinstance(tools, list):
+        return {}
+    return {"tools": [str(tool.get("name")) for tool in tools if isinstance(tool, dict)], "tools_hash": digest(tools)}
+
+
+def digest(tools: Json) -> str:
+    """Digest of a list of tools: their canonical JSON, in the order the server gave."""
+    text = json.dumps(tools, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=repr)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def revealed(outcome: Value | Failure) -> Any:
+    """A recorded outcome: its value, or its exception raised."""
+    if isinstance(outcome, Failure):
+        raise restore_error(outcome.error)
+    return decode(outcome.body)
+
+
+def revealed_to(error_class: Any, outcome: Value | Failure) -> Any:
+    """The same for a request: an error of the protocol is made anew from code, message and data."""
+    if isinstance(outcome, Failure) and outcome.error.type.endswith(f".{error_class.__name__}"):
+        fact = outcome.error
+        if fact.args is not None:
+            made = error_class(*decode(fact.args))
+            if fact.cause is not None:
+                made.__cause__ = restore_error(fact.cause)
+            raise made
+    return revealed(outcome)
+
+
+def server_of(result: Any) -> str:
+    """What a server calls itself in its answer to ``initialize`` or ``server/discover``; empty elsewhere."""
+    if not isinstance(result, dict):
+        return ""
+    told, meta = result.get("serverInfo"), result.get("_meta")
+    if not isinstance(told, dict) and isinstance(meta, dict):
+        told = next((value for key, value in meta.items() if str(key).endswith("serverInfo")), None)
+    return str(told.get("name") or "") if isinstance(told, dict) else ""
+
+
+def reading_tools(result: Any) -> set[str]:
+    """Names of the listed tools that, by the server's own word, only read."""
+    tools = result.get("tools") if isinstance(result, dict) else None
+    found = set()
+    for tool in tools if isinstance(tools, list) else ():
+        hints = tool.get("annotations") if isinstance(tool, dict) else None
+        if isinstance(hints, dict) and hints.get("readOnlyHint") is True:
+            found.add(str(tool.get("name")))
+    return found

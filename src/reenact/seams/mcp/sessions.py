@@ -1,0 +1,315 @@
+"""A client session's dispatcher: each request is a crossing, and so is each message that the server begins.
+
+``Dispatching`` stands between the agent's ``ClientSession`` and its real dispatcher. While recording it lets the real
+one work below the session and carries what it says to the agent in turn; in a replay there is no real one at work.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from reenact.seams.lanes import Lane, listening
+from reenact.seams.mcp import lines, messages
+from reenact.seams.mcp.inbox import Inbox, Item, Progress, Starting, item_revealed, item_sealed
+from reenact.seams.patching import replace
+from reenact.seams.switchboard import across, answered, begin
+from reenact.seams.turns import rejoin
+
+_log = logging.getLogger("mcp.shared.jsonrpc_dispatcher")
+"""Where the real dispatcher reports what the agent's callbacks raise."""
+
+
+def patch(module: ModuleType) -> None:
+    """Hook ``ClientSession``; of a version without dispatchers say that its sessions escape."""
+    session = module.ClientSession
+    if not hasattr(module, "JSONRPCDispatcher"):
+        replace(session, "__init__", _naming)
+        return
+
+    def making(original: Any) -> Any:
+        def init(self: Any, *args: Any, **options: Any) -> None:
+            original(self, *args, **options)
+            self._dispatcher = Dispatching(self._dispatcher, module.anyio, module.MCPError)
+
+        return init
+
+    def leaving(original: Any) -> Any:
+        async def leave(self: Any, *exc: Any) -> Any:
+            try:
+                return await original(self, *exc)
+            finally:
+                await rejoin()  # how long a live dispatcher takes to end is nobody's business
+
+        return leave
+
+    replace(session, "__init__", making)
+    replace(session, "__aexit__", leaving)
+
+
+def _naming(original: Any) -> Any:
+    def init(self: Any, *args: Any, **options: Any) -> None:
+        lane = listening()
+        if lane is not None:
+            _gap(lane, "MCP session", "a client before version 2")
+        original(self, *args, **options)
+
+    return init
+
+
+def _gap(lane: Lane, what: str, place: str) -> None:
+    try:
+        lane.session.gap(what, place)
+    except Exception as fault:
+        if lane.session.fault(fault):
+            raise
+
+
+class Context:
+    """What a callback of the session learns of a message besides its method and parameters.
+
+    Args:
+        request_id: The server's number of a request; None for a notification.
+    """
+
+    __slots__ = ("request_id",)
+
+    can_send_request = False
+    message_metadata = None
+    transport = None
+
+    def __init__(self, request_id: Any = None) -> None:
+        self.request_id = request_id
+
+
+class Dispatching:
+    """A dispatcher whose traffic is crossings.
+
+    Args:
+        real: The session's own.
+        anyio: The module that ``mcp`` uses.
+        error_class: ``MCPError``.
+    """
+
+    def __init__(self, real: Any, anyio: Any, error_class: Any) -> None:
+        self._real = real
+        self._anyio = anyio
+        self._reveal = functools.partial(messages.revealed_to, error_class)
+        self._of = -1
+        self._server = ""
+        self._reads: set[str] = set()
+        self._inbox: Inbox | None = None
+        self._progress: dict[int, Progress] = {}
+        self._answering: dict[Any, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    # --- what the client begins --------------------------------------------------------------------------------
+
+    async def send_raw_request(self, method: str, params: Mapping[str, Any] | None, opts: Any = None) -> dict[str, Any]:
+        """Send a request and wait for its result."""
+        lane = listening()
+        describe = functools.partial(messages.request, method, params, self._of, self._server, self._reads)
+        crossing = begin(lane, describe) if lane is not None else None
+        if lane is None or crossing is None or crossing.mode == "rerun":
+            return await self._real.send_raw_request(method, params, opts)  # type: ignore[no-any-return]
+        event = crossing.event
+        progress = (opts or {}).get("on_progress")
+        if progress is not None:
+            self._progress[event] = progress
+        try:
+            perform = functools.partial(self._sent, lane, event, method, params, opts)
+            result: dict[str, Any] = await answered(lane, crossing, perform, messages.sealed, self._reveal)
+        finally:
+            self._progress.pop(event, None)
+        self._server = messages.server_of(result) or self._server
+        if method == messages.LIST:
+            self._reads |= messages.reading_tools(result)
+        return result
+
+    async def _sent(self, lane: Lane, event: int, method: str, params: Any, opts: Any) -> dict[str, Any]:
+        """The live request; what the server began before its answer reaches the agent before it."""
+        inbox = self._inbox
+        if opts and opts.get("on_progress") is not None:
+            if inbox is None:
+                _gap(lane, "MCP progress callback", "a session that began outside the run")
+            else:
+                opts = {**opts, "on_progress": inbox.progress_of(event)}
+        if opts and opts.get("on_resumption_token") is not None:
+            _gap(lane, "MCP resumption token callback", method)
+        try:
+            result: dict[str, Any] = await self._real.send_raw_request(method, params, opts)
+        except Exception:
+            await lines.settled(self._real)
+            if inbox is not None:
+                await inbox.drained()
+            raise
+        if inbox is not None:
+            await inbox.drained()
+        return result
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: Any = None) -> None:
+        """Send a notification."""
+        lane = listening()
+        if lane is None:
+            await self._real.notify(method, params, opts)
+            return
+        describe = functools.partial(messages.request, method, params, self._of, self._server, self._reads)
+        await across(
+            lane, describe, lambda: self._real.notify(method, params, opts), messages.sealed, messages.revealed
+        )
+
+    # --- what the server begins --------------------------------------------------------------------------------
+
+    async def run(
+        self, on_request: Any, on_notify: Any, on_notify_intercept: Any = None, *, task_status: Any = None
+    ) -> None:
+        """Carry messages until the connection closes."""
+        status = task_status if task_status is not None else self._anyio.TASK_STATUS_IGNORED
+        lane = listening()
+        crossing = begin(lane, lambda: messages.begun(None)) if lane is not None else None
+        if lane is None or crossing is None or crossing.mode == "rerun":
+            await self._real.run(on_request, on_notify, on_notify_intercept, task_status=status)
+            return
+        inbox = Inbox()
+        carrier = _Carrier(lane, crossing.event, self, (on_request, on_notify, on_notify_intercept))
+        try:
+            async with self._anyio.create_task_group() as group:
+
+                async def start() -> None:
+                    group.start_soon(self._work, inbox)
+                    await inbox.started
+
+                await answered(lane, crossing, start, messages.nothing_sealed, messages.revealed)
+                self._of = crossing.event
+                self._inbox = inbox
+                status.started()
+                await carrier.carry(inbox, group)
+                group.cancel_scope.cancel()
+        finally:
+            inbox.close()
+
+    async def _work(self, inbox: Inbox) -> None:
+        """The real dispatcher, below the session."""
+        if getattr(self._real, "on_stream_exception", None) is not None:
+            self._real.on_stream_exception = inbox.fault
+        try:
+            await self._real.run(inbox.request, _nothing, inbox.notification, task_status=Starting(inbox))
+        except Exception as error:
+            if inbox.started.done():
+                inbox.put(Item("failed", params=error))
+            else:
+                inbox.started.set_exception(error)
+        else:
+            await lines.settled(self._real)
+            inbox.put(Item("closed"))
+
+
+async def _nothing(*_: Any) -> None:
+    """Every notification has been taken before."""
+
+
+class _Carrier:
+    """Hands what the server begins to the agent's code, one message a turn.
+
+    Args:
+        lane: The strand that carries.
+        of: Event the session began with.
+        session: Knows who waits for progress, and what the server is called.
+        callbacks: The session's ``on_request``, ``on_notify`` and ``on_notify_intercept``.
+    """
+
+    def __init__(self, lane: Lane, of: int, session: Dispatching, callbacks: tuple[Any, Any, Any]) -> None:
+        self._lane = lane
+        self._of = of
+        self._session = session
+        self._on_request, self._on_notify, self._intercept = callbacks
+        self._on_fault: Callable[[Exception], Awaitable[None]] | None = getattr(
+            session._real, "on_stream_exception", None
+        )
+
+    async def carry(self, inbox: Inbox, group: Any) -> None:
+        """Until the connection closes."""
+        while True:
+            describe = functools.partial(messages.next_message, self._of)
+            item = await across(self._lane, describe, inbox.take, item_sealed, item_revealed)
+            if item.sort == "closed":
+                return
+            if item.sort == "failed":
+                raise item.params
+            await self._hand_over(item, group)
+            inbox.handed_over()
+
+    async def _hand_over(self, item: Item, group: Any) -> None:
+        session = self._session
+        if item.sort == "request":
+            scope = session._anyio.CancelScope()
+            session._answering[item.id] = scope
+            group.start_soon(self._answer, item, scope)
+        elif item.sort == "withdrawn":
+            scope = session._answering.pop(item.id, None)
+            if scope is not None:
+                scope.cancel()
+        elif item.sort == "progress":
+            told = session._progress.get(item.id)
+            if told is not None:
+                group.start_soon(self._contained, "progress callback raised", told, *item.params)
+        elif item.sort == "fault":
+            if self._on_fault is not None:
+                await self._contained("on_stream_exception observer raised", self._on_fault, item.params)
+        elif not self._intercepted(item):
+            words = f"notification handler for {item.method!r} raised"
+            group.start_soon(self._contained, words, self._on_notify, Context(), item.method, item.params)
+
+    def _intercepted(self, item: Item) -> bool:
+        if self._intercept is None:
+            return False
+        try:
+            return bool(self._intercept(item.method, item.params))
+        except Exception:
+            _log.exception("notification intercept raised; passing %r through", item.method)
+            return False
+
+    @staticmethod
+    async def _contained(words: str, callback: Callable[..., Awaitable[Any]], *args: Any) -> None:
+        """A callback of the agent's; what it raises is logged, as the real dispatcher does it."""
+        try:
+            await callback(*args)
+        except Exception:
+            _log.exception(words)
+
+    async def _answer(self, item: Item, scope: Any) -> None:
+        """Let the agent answer a request; the answer goes to the live dispatcher, or is compared."""
+        reply: tuple[bool, Any] | None = None
+        try:
+            with scope:
+                reply = await self._answered(item)
+        finally:
+            if self._session._answering.get(item.id) is scope:
+                del self._session._answering[item.id]
+            if item.reply is not None and not item.reply.done():
+                if reply is None:
+                    item.reply.cancel()
+                else:
+                    item.reply.set_result(reply)
+
+    async def _answered(self, item: Item) -> tuple[bool, Any]:
+        lane = listening()
+        context = Context(item.id)
+
+        async def perform() -> Any:
+            return await self._on_request(context, item.method, item.params)
+
+        try:
+            if lane is None:
+                return True, await perform()
+            describe = functools.partial(
+                messages.asked_by_server, item.method, item.params, self._of, self._session._server
+            )
+            return True, await across(lane, describe, perform, messages.sealed, messages.revealed)
+        except Exception as error:
+            return False, error

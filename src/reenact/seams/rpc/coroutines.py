@@ -1,0 +1,98 @@
+"""gRPC's asyncio API: its calls are the library's own objects, over a core of ours in the place of the C one.
+
+All of the library's Python code runs in a replay as it did: tasks, callbacks, cancellation, errors. Only what its core
+says is recorded. The core is one call on a channel, made by ``channel.call``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from types import ModuleType
+from typing import Any
+
+from reenact.seams.lanes import listening
+from reenact.seams.patching import replace
+from reenact.seams.rpc.asking import ask, ask_async, beneath
+from reenact.seams.rpc.connectivity import asked, making
+from reenact.seams.rpc.core import CallCore
+
+
+def patch(module: ModuleType) -> None:
+    """Hook channels: each gets a core of ours in front of its own."""
+    replace(module.Channel, "__init__", functools.partial(_fronting, module))
+
+
+def _fronting(module: Any, original: Any) -> Any:
+    make = making(original)
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        make(self, *args, **kwargs)
+        target = signature.bind(self, *args, **kwargs).arguments.get("target", "")
+        self._channel = ChannelCore(module, self._channel, self._loop, target)
+
+    return __init__
+
+
+class ChannelCore:
+    """A channel's core: calls on it are ours where somebody listens.
+
+    Args:
+        module: The library's module ``grpc.aio._channel``.
+        real: The library's core.
+        loop: Of the channel.
+        target: Of the channel.
+    """
+
+    def __init__(self, module: Any, real: Any, loop: Any, target: Any) -> None:
+        self._grpc = module
+        self._real = real
+        self._loop = loop
+        self._target = target
+        self._open = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def call(self, method: bytes, deadline: Any, *rest: Any) -> Any:
+        """Make a call; nothing is sent yet."""
+        lane = listening()
+        if lane is None or not self._open:
+            return self._real.call(method, deadline, *rest)
+
+        def make() -> Any:
+            return self._real.call(method, deadline, *rest)
+
+        return CallCore(self._grpc.cygrpc, make, self._loop, deadline, self._target, method)
+
+    def closing(self) -> None:
+        """No new calls."""
+        self._open = False
+        self._beneath(self._real.closing)
+
+    def close(self) -> None:
+        """Close it."""
+        self._open = False
+        self._beneath(self._real.close)
+
+    def check_connectivity_state(self, connect: bool) -> Any:
+        """The state now."""
+        return ask(
+            lambda: asked(self._target, "state", connect), lambda: int(self._real.check_connectivity_state(connect))
+        )
+
+    async def watch_connectivity_state(self, last: Any, deadline: Any) -> Any:
+        """Wait until the state is another."""
+        return await ask_async(
+            lambda: asked(self._target, "change", False), lambda: self._real.watch_connectivity_state(last, deadline)
+        )
+
+    def _beneath(self, act: Any) -> None:
+        lane = listening()
+        if lane is None:
+            act()
+            return
+        with beneath(lane):
+            act()

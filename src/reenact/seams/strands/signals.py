@@ -1,0 +1,169 @@
+"""Signals: when a handler of the program ran is a place in the order, and a replay sends the signal there again.
+
+A signal reaches the main thread wherever it is: in a sleep, in a wait for a lock, in a loop with nothing to do, in the
+middle of a computation. While recording, the moment at which the program's handler is about to run is noted as a
+delivery. In a replay it is the gate that sends the signal, really, when its turn has come: the main thread is
+interrupted where it waits, the program's own handler runs, and whatever it raises is raised there. What the program
+sends to itself, and its alarms, do not fire on their own then.
+
+Only the handlers of a program that is recorded or replayed as a whole are heard. A handler that raises below a
+transport is left alone: what it raised is the outcome of that call already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from reenact.seams import lanes
+from reenact.seams.ambient import answer
+from reenact.seams.gate import Gate
+from reenact.seams.patching import replace
+from reenact.seams.strands import bells
+
+_gate: Gate | None = None
+_get_running_loop = asyncio._get_running_loop
+_is_set: Callable[[int], Any] = signal.getsignal
+_parked: set[CodeType] = {Gate.take.__code__, bells.await_bell.__code__}
+"""Where a strand waits without being counted; the hook of ``time.sleep`` is added when it is in place."""
+
+
+class Heard:
+    """What stands at the system's side in the place of one handler of the program.
+
+    The interpreter looks up how to call it, and finds the program's own handler: so ours is off the stack when that
+    runs, and no traceback shows it.
+    """
+
+    __slots__ = ("handler", "number")
+
+    def __init__(self, number: int, handler: Callable[[int, Any], Any]) -> None:
+        self.number = number
+        self.handler = handler
+
+    @property
+    def __call__(self) -> Callable[[int, Any], Any]:
+        """The handler to call now. Runs in the main thread, between two instructions of whatever that does."""
+        gate = _gate
+        if gate is None or gate.halted is not None or gate.closed or not lanes.anybody():  # nobody in a forked child
+            return self.handler
+        return _chosen(self, gate, sys._getframe(1))
+
+
+def _chosen(heard: Heard, gate: Gate, interrupted: Any) -> Callable[[int, Any], Any]:
+    lane = lanes.current()
+    below = lane is not None and lane.below
+    if below and not gate.virtual:
+        return _afterwards(heard, gate)
+    loop = _get_running_loop()
+    uncounted = below or interrupted.f_code in _parked or bool(loop is not None and gate.loops.get(loop))
+    return heard.handler if gate.signalled(heard.number, _path(), uncounted) else _nothing
+
+
+def _path() -> str:
+    """The lane that is interrupted; of a transport, the one that called it."""
+    lane = lanes.current()
+    while lane is not None and lane.below:
+        lane = lane.origin
+    return lane.path if lane is not None and lane.owned else ""
+
+
+def _afterwards(heard: Heard, gate: Gate) -> Callable[[int, Any], Any]:
+    """Below a transport: a handler that returns is noted then, and one that raises is the outcome of the call."""
+
+    def handle(number: int, frame: Any) -> None:
+        heard.handler(number, frame)
+        gate.signalled(number, _path(), True)
+
+    return handle
+
+
+def _nothing(_number: int, _frame: Any) -> None:
+    """Instead of the handler, where the recorded signal has its own place."""
+
+
+# --- what the program does with signals ----------------------------------------------------------------------------
+
+
+def install() -> None:
+    """Hook the setting and asking for handlers and alarms, once a process."""
+    replace(signal, "signal", _setting)
+    replace(signal, "getsignal", _getting)
+    for name, width in (("alarm", 1), ("setitimer", 2), ("getitimer", 2)):
+        if hasattr(signal, name):
+            replace(signal, name, functools.partial(_alarm, width))
+
+
+def hear(gate: Gate) -> None:
+    """The handlers of this process are heard for the run of ``gate`` from now on. Call it in the main thread."""
+    global _gate
+    if not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread():
+        return
+    _parked.add(time.sleep.__code__)
+    _gate = gate
+    gate.ring = _ring
+    if gate.awaits_signal():
+        gate.attend(gate)
+    for number in signal.valid_signals():
+        handler = _is_set(number)
+        if callable(handler) and not isinstance(handler, Heard):
+            signal.signal(number, handler)
+
+
+def leave(gate: Gate) -> None:
+    """The run of ``gate`` has ended: its handlers stay, and are nobody's concern."""
+    global _gate
+    if _gate is gate:
+        _gate = None
+
+
+def _ring(number: int) -> bool:
+    """Send a signal to the main thread; False where the program has no handler for it."""
+    main = threading.main_thread().ident
+    if main is None or not isinstance(_is_set(number), Heard):
+        return False
+    signal.pthread_kill(main, number)
+    return True
+
+
+def _plain(handler: Any) -> Any:
+    return handler.handler if isinstance(handler, Heard) else handler
+
+
+def _setting(original: Callable[..., Any]) -> Callable[..., Any]:
+    def set_handler(signalnum: int, handler: Any) -> Any:
+        if _gate is not None and callable(handler) and not isinstance(handler, Heard):
+            handler = Heard(int(signalnum), handler)
+        return _plain(original(signalnum, handler))
+
+    return set_handler
+
+
+def _getting(original: Callable[..., Any]) -> Callable[..., Any]:
+    def getsignal(signalnum: int) -> Any:
+        return _plain(original(signalnum))
+
+    return getsignal
+
+
+def _alarm(width: int, original: Callable[..., Any]) -> Callable[..., Any]:
+    """``alarm`` and the interval timers: in a replay nothing is set, because the recorded signals are sent.
+
+    What they answer (how much was left of the alarm before) is one number of seconds, or a pair."""
+
+    def set_alarm(*args: Any) -> Any:
+        lane, gate = lanes.listening(), _gate
+        if lane is None or gate is None:
+            return original(*args)
+        left = (0.0,) * width if gate.virtual else original(*args)
+        seen = answer(lane, f"times/{width}", left if isinstance(left, tuple) else (float(left),))
+        return int(seen[0]) if width == 1 else seen
+
+    return set_alarm

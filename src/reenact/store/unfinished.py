@@ -1,0 +1,22 @@
+"""What a run without an end adds up to: its process died, or it is still being recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reenact.facts.run import Totals
+
+
+def totalled(events: int, tools: int, models: int, readings: Sequence[Mapping[str, Any]]) -> Totals:
+    """The totals of a run whose end was never written.
+
+    Args:
+        events: How many it has.
+        tools: How many of them are calls of tools.
+        models: How many are calls of models in the process.
+        readings: Of its exchanges that were recognised as model calls, as they were noted.
+    """
+    usages = [reading.get("usage") or {} for reading in readings]
+    tokens_in, tokens_out = (sum(int(each.get(name) or 0) for each in usages) for name in ("tokens_in", "tokens_out"))
+    return Totals(events, models + len(readings), tools, tokens_in, tokens_out)

@@ -1,0 +1,349 @@
+"""Aligning: which call of one run is which call of another, by what they are instead of by where they stand.
+
+Pure. Calls are compared inside their strand, and strands inside the call that holds them, so that an inserted call
+shifts neither what follows it nor what lies in calls that follow it. In a strand, calls that ask the same are found
+first (so few as possible are left over), then such calls that changed places, then calls of one name between the same
+neighbours, which ask something else now. What is left over was removed or added.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_ORDINAL = re.compile(r"#\d+")
+_LEVEL = re.compile(r"[/>]")
+_MOST_EDITS = 200
+"""Most edits between two stretches that are looked for exactly; it takes time with the square of them."""
+
+
+class Sort(StrEnum):
+    """How the two sides of a pair differ."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    REORDERED = "reordered"
+    ARGUMENTS = "changed arguments"
+    ANSWER = "changed answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """What of a call decides what it is aligned with.
+
+    Attributes:
+        number: Number of its event; faces stand in order of it.
+        parent: Number of the call it happened inside; None for none.
+        lane: Path of its strand.
+        call: Its kind and name.
+        asks: What it asks, as a token: equal for calls that ask the same.
+    """
+
+    number: int
+    parent: int | None
+    lane: str
+    call: str
+    asks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Two calls that are one, or one that has no counterpart (None).
+
+    Attributes:
+        left, right: Numbers of the events.
+        change: ``ADDED`` or ``REMOVED`` without a counterpart, else ``REORDERED``, ``ARGUMENTS``, or None.
+    """
+
+    left: int | None
+    right: int | None
+    change: Sort | None = None
+
+
+def align(left: Sequence[Face], right: Sequence[Face]) -> list[Match]:
+    """Find the counterpart of every call.
+
+    Returns:
+        Every number of both sides exactly once, in the order of the left run; what was added stands behind what it
+        followed in its own strand. Cost: with the length of both, and the square of the edits in a strand (bounded).
+    """
+    return _Alignment(left, right).run()
+
+
+class _Alignment:
+    """One alignment: the calls inside each call, and what was found so far."""
+
+    def __init__(self, left: Sequence[Face], right: Sequence[Face]) -> None:
+        self._left, self._right = left, right
+        self._inside = (_inside(left), _inside(right))
+        self._found: dict[int, Match] = {}
+        self._taken: set[int] = set()
+
+    def run(self) -> list[Match]:
+        pending: deque[tuple[Face | None, Face | None]] = deque([(None, None)])
+        while pending:
+            pending.extend(self._within(*pending.popleft()))
+        for one, other in _same_elsewhere(*self._free(self._left, self._right)):
+            self._pair(one, other, Sort.REORDERED)
+            pending.append((one, other))
+        while pending:
+            pending.extend(self._within(*pending.popleft()))
+        return self._in_order()
+
+    def _within(self, left: Face | None, right: Face | None) -> Iterator[tuple[Face, Face]]:
+        """Align the strands inside two calls that are one (None: of the runs); gives the pairs, to go on inside."""
+        ours = self._strands(0, left)
+        theirs = self._strands(1, right)
+        rest: tuple[list[Face], list[Face]] = ([], [])
+        gaps: list[tuple[list[Face], list[Face]]] = []
+        for strand, its in _strand_pairs(ours, theirs):
+            mine, other = self._free(strand, its)
+            matches = matched([_identity(face) for face in mine], [_identity(face) for face in other])
+            for at, there in matches:
+                self._pair(mine[at], other[there], None)
+                yield mine[at], other[there]
+            for gap in _gaps(mine, other, matches):
+                gaps.append(gap)
+                rest[0].extend(gap[0])
+                rest[1].extend(gap[1])
+        for one, same in _same_elsewhere(*rest):
+            self._pair(one, same, Sort.REORDERED)
+            yield one, same
+        for gap in gaps:
+            before, after = self._free(*gap)
+            for at, there in matched([face.call for face in before], [face.call for face in after]):
+                self._pair(before[at], after[there], Sort.ARGUMENTS)
+                yield before[at], after[there]
+
+    def _free(self, left: Sequence[Face], right: Sequence[Face]) -> tuple[list[Face], list[Face]]:
+        """Those of both sides that have no counterpart yet."""
+        return (
+            [face for face in left if face.number not in self._found],
+            [face for face in right if face.number not in self._taken],
+        )
+
+    def _strands(self, side: int, around: Face | None) -> dict[str, list[Face]]:
+        """The calls directly inside a call, by strand; paths are told from that call on."""
+        strands: dict[str, list[Face]] = defaultdict(list)
+        for face in self._inside[side].get(None if around is None else around.number, ()):
+            strands[_relative(face.lane, None if around is None else around.lane)].append(face)
+        return strands
+
+    def _pair(self, left: Face, right: Face, change: Sort | None) -> None:
+        self._found[left.number] = Match(left.number, right.number, change)
+        self._taken.add(right.number)
+
+    def _in_order(self) -> list[Match]:
+        """All of it in the order of the left run; what was added stands behind what it followed and all inside that."""
+        counterpart = {match.right: match.left for match in self._found.values() if match.change is not Sort.REORDERED}
+        last = last_inside(self._left)
+        placed: dict[int, list[Match]] = defaultdict(list)
+        followed: dict[str, int] = {}
+        latest = -1
+        for face in self._right:
+            at = counterpart.get(face.number)
+            if at is not None:
+                followed[face.lane] = last[at]
+                latest = at
+            elif face.number not in self._taken:
+                around = counterpart.get(face.parent)
+                behind = max(followed.get(face.lane, -1), -1 if around is None else around)
+                placed[behind if behind >= 0 else latest].append(Match(None, face.number, Sort.ADDED))
+        ordered = list(placed.get(-1, ()))
+        for face in self._left:
+            ordered.append(self._found.get(face.number) or Match(face.number, None, Sort.REMOVED))
+            ordered.extend(placed.get(face.number, ()))
+        return ordered
+
+
+def last_inside(faces: Sequence[Face]) -> dict[int, int]:
+    """The number of the last event inside each call, by number; its own where it holds none."""
+    found: dict[int, int] = {}
+    for face in reversed(faces):
+        last = found[face.number] = max(found.get(face.number, -1), face.number)
+        if face.parent is not None:
+            found[face.parent] = max(found.get(face.parent, -1), last)
+    return found
+
+
+def _inside(faces: Sequence[Face]) -> dict[int | None, list[Face]]:
+    """The calls directly inside each call; None for those in none, or in one that is not among them."""
+    known = {face.number for face in faces}
+    found: dict[int | None, list[Face]] = defaultdict(list)
+    for face in faces:
+        found[face.parent if face.parent in known else None].append(face)
+    return found
+
+
+def _identity(face: Face) -> str:
+    return f"{face.call}\n{face.asks}"
+
+
+def _relative(lane: str, around: str | None) -> str:
+    """A lane as seen from inside a call: without the path of that call and the number of its scope."""
+    if around is None or not lane.startswith(f"{around}>"):
+        return lane if around is None or lane != around else ""
+    rest = lane[len(around) + 1 :]
+    level = _LEVEL.search(rest, rest.find("#") + 1)
+    return rest[level.start() :] if level is not None else ""
+
+
+def _strand_pairs(
+    left: Mapping[str, list[Face]], right: Mapping[str, list[Face]]
+) -> Iterator[tuple[list[Face], list[Face]]]:
+    """Which strand is which: those of one name in the order in which they began, by what they asked first, so that an
+    added strand shifts no other one."""
+    names: dict[str, tuple[list[list[Face]], list[list[Face]]]] = defaultdict(lambda: ([], []))
+    for side, strands in enumerate((left, right)):
+        for path, faces in strands.items():
+            names[_ORDINAL.sub("", path)][side].append(faces)
+    for ours, theirs in names.values():
+        heads = matched([_identity(faces[0]) for faces in ours], [_identity(faces[0]) for faces in theirs])
+        for before, after in _gaps(ours, theirs, heads):
+            for n in range(max(len(before), len(after))):
+                yield (before[n] if n < len(before) else []), (after[n] if n < len(after) else [])
+        for at, there in heads:
+            yield ours[at], theirs[there]
+
+
+def _same_elsewhere(left: Sequence[Face], right: Sequence[Face]) -> Iterator[tuple[Face, Face]]:
+    """Calls that ask the same and stand at different places, in order; in the same strand first."""
+    places: dict[str, list[Face]] = defaultdict(list)
+    for face in right:
+        places[_identity(face)].append(face)
+    for face in left:
+        there = places.get(_identity(face))
+        if there:
+            best = next((n for n, each in enumerate(there) if each.lane == face.lane), 0)
+            yield face, there.pop(best)
+
+
+def _gaps(left: list[T], right: list[T], matches: Sequence[tuple[int, int]]) -> Iterator[tuple[list[T], list[T]]]:
+    """What lies between matches that follow each other on both sides."""
+    at = there = 0
+    for one, other in (*matches, (len(left), len(right))):
+        if at < one or there < other:
+            yield left[at:one], right[there:other]
+        at, there = one + 1, other + 1
+
+
+def matched(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of equal tokens that keep their order on both sides, as many as can be found.
+
+    Up to a bound it is a shortest edit script. Beyond it, tokens that stand once on each side divide the work; where
+    there are none, what comes next is taken.
+    """
+    out: list[tuple[int, int]] = []
+    pending = [(0, len(left), 0, len(right))]
+    while pending:
+        start, end, there, limit = pending.pop()
+        while start < end and there < limit and left[start] == right[there]:
+            out.append((start, there))
+            start, there = start + 1, there + 1
+        while start < end and there < limit and left[end - 1] == right[limit - 1]:
+            end, limit = end - 1, limit - 1
+            out.append((end, limit))
+        if start == end or there == limit:
+            continue
+        ours, theirs = left[start:end], right[there:limit]
+        exact = _shortest(ours, theirs)
+        anchors = _anchors(ours, theirs) if exact is None else []
+        if not anchors:
+            found = _greedy(ours, theirs) if exact is None else exact
+            out.extend((start + one, there + other) for one, other in found)
+            continue
+        at = (start, there)
+        for one, other in anchors:
+            out.append((start + one, there + other))
+            pending.append((at[0], start + one, at[1], there + other))
+            at = (start + one + 1, there + other + 1)
+        pending.append((at[0], end, at[1], limit))
+    return sorted(out)
+
+
+def _anchors(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
+    """Tokens that stand once on each side, the most of them that keep their order (a patience diff)."""
+    once: dict[str, list[int]] = {}
+    for side, tokens in enumerate((left, right)):
+        for n, token in enumerate(tokens):
+            counts = once.setdefault(token, [0, 0, 0, 0])
+            counts[side] += 1
+            counts[2 + side] = n
+    places = [(at, there) for one, other, at, there in once.values() if one == other == 1]
+    places.sort()
+    tails: list[int] = []
+    chain: list[int] = []
+    before: list[int] = []
+    for n, (_, there) in enumerate(places):
+        k = bisect_left(tails, there)
+        before.append(chain[k - 1] if k else -1)
+        tails[k : k + 1] = [there]
+        chain[k : k + 1] = [n]
+    out = []
+    n = chain[-1] if chain else -1
+    while n >= 0:
+        out.append(places[n])
+        n = before[n]
+    return out[::-1]
+
+
+def _shortest(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]] | None:
+    """The equal tokens of a shortest edit script (Myers' algorithm); None beyond ``_MOST_EDITS``."""
+    furthest = {1: 0}
+    trail = []
+    for edits in range(min(len(left) + len(right), _MOST_EDITS) + 1):
+        trail.append(dict(furthest))
+        for diagonal in range(-edits, edits + 1, 2):
+            down = diagonal == -edits or (
+                diagonal != edits and furthest.get(diagonal - 1, -1) < furthest.get(diagonal + 1, -1)
+            )
+            at = furthest[diagonal + 1] if down else furthest[diagonal - 1] + 1
+            there = at - diagonal
+            while at < len(left) and 0 <= there < len(right) and left[at] == right[there]:
+                at, there = at + 1, there + 1
+            furthest[diagonal] = at
+            if at >= len(left) and there >= len(right):
+                return _walked_back(trail, len(left), len(right))
+    return None
+
+
+def _walked_back(trail: Sequence[Mapping[int, int]], at: int, there: int) -> list[tuple[int, int]]:
+    """The matches on the way that led to the end."""
+    out = []
+    for edits in range(len(trail) - 1, -1, -1):
+        furthest = trail[edits]
+        diagonal = at - there
+        down = diagonal == -edits or (
+            diagonal != edits and furthest.get(diagonal - 1, -1) < furthest.get(diagonal + 1, -1)
+        )
+        came = diagonal + 1 if down else diagonal - 1
+        from_at = furthest[came] if edits else 0
+        from_there = from_at - came if edits else 0
+        while at > from_at and there > from_there and at > 0 and there > 0:
+            at, there = at - 1, there - 1
+            out.append((at, there))
+        at, there = from_at, from_there
+    return out[::-1]
+
+
+def _greedy(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
+    """For each token the next equal one that is not much further on."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for n, token in enumerate(right):
+        places[token].append(n)
+    out = []
+    there = 0
+    for at, token in enumerate(left):
+        known = places.get(token, ())
+        n = bisect_left(known, there)
+        if n < len(known) and known[n] - there <= _MOST_EDITS:
+            out.append((at, known[n]))
+            there = known[n] + 1
+    return out

@@ -1,0 +1,67 @@
+"""Documents: an event as one JSON value, what it asked and what came back, to be compared and patched.
+
+A recognised model call answers with what the model decided, since two providers' envelopes of one answer differ in
+ids and times; everything else answers with its content. Bytes that are no text are shown by their size and digest.
+"""
+
+from __future__ import annotations
+
+from reenact.abc.store import Recording
+from reenact.facts.call import EndKind, Failure, Json, Kind, Stream
+from reenact.facts.event import Event, Payload
+from reenact.timetravel.contents import Unread, answered, asked, error_data, error_of, status_of
+from reenact.timetravel.readings import decision_of
+from reenact.timetravel.steps import event_state
+from reenact.timetravel.story import arguments_of
+
+_LIMIT = 16 << 20
+
+
+def document(recording: Recording, event: Event | None) -> Json:
+    """An event as JSON; None for no event."""
+    if event is None:
+        return None
+    return {"kind": event.kind, "name": event.name, "asks": asks(recording, event), "answer": answer(recording, event)}
+
+
+def asks(recording: Recording, event: Event) -> Json:
+    """What an event asked: arguments, or method, URL and body, or the state a step was given."""
+    if event.kind == Kind.STEP:
+        return event_state(recording, event.number, "in")
+    content = _plain(arguments_of(asked(recording, event, _LIMIT)), event.request)
+    if event.kind != Kind.HTTP:
+        return content
+    head = event.call.head
+    return {"method": head.get("method"), "url": head.get("url"), "body": content}
+
+
+def answer(recording: Recording, event: Event) -> Json:
+    """What came back: a value, an error, a status with its content, a decision, or the state a step left."""
+    outcome = event.outcome
+    if outcome is None:
+        return {"open": True}
+    if isinstance(outcome, Failure):
+        return {"error": error_data(outcome.error)}
+    if event.kind == Kind.STEP:
+        return {"state": event_state(recording, event.number, "out")}
+    content = _plain(answered(recording, event, _LIMIT), event.answer)
+    if not isinstance(outcome, Stream):
+        return {"value": content}
+    found: dict[str, Json] = {"status": status_of(event)}
+    decision = decision_of(event)
+    if decision is not None:
+        calls = [{"name": name, "arguments": arguments} for name, arguments in decision.tools]
+        found |= {"text": decision.text, "tool_calls": calls, "finish": decision.finish}
+    else:
+        found["body"] = content
+    error = error_of(event)
+    if outcome.end is None or outcome.end.kind is not EndKind.EOF:
+        found["ended"] = "broken off" if outcome.end is None else outcome.end.kind.value
+    return found if error is None else {**found, "error": error_data(error)}
+
+
+def _plain(content: Json | Unread, payload: Payload | None) -> Json:
+    """Content as JSON; what is no text, or too long, by its size and digest."""
+    if isinstance(content, (Unread, bytes)) and payload is not None:
+        return {"bytes": payload.size, "digest": payload.digest}
+    return None if isinstance(content, (Unread, bytes)) else content

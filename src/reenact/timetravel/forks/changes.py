@@ -1,0 +1,110 @@
+"""Answers that a fork changes: a value in place of the recorded one, or an error."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from reenact.abc.store import Recording
+from reenact.errors import ForkError
+from reenact.facts.call import End, EndKind, ErrorFact, Failure, Json, Kind, Outcome, Stream, Value
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.facts.values import encode, jsonable
+from reenact.seams.restating import restated
+from reenact.timetravel.forks.plan import Plan
+
+_BODY_HEADERS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Another outcome, and the bytes it holds."""
+
+    outcome: Outcome
+    body: bytes = b""
+
+
+def changed_outcome(recording: Recording, event: Event, plan: Plan) -> Changed:
+    """What is answered in place of the recorded outcome of ``event``.
+
+    Raises:
+        ForkError: Such a call cannot be answered so.
+    """
+    if event.number in plan.errors:
+        return _error(event, plan.errors[event.number])
+    value = plan.results[event.number]
+    if event.call.kind is Kind.HTTP:
+        return _response(event, value, 200)
+    return Changed(Value(b"", head={}), encode(value).body)
+
+
+def check(recording: Recording, plan: Plan) -> None:
+    """Whether every change of an answer can be made.
+
+    Raises:
+        ForkError: One cannot.
+    """
+    if plan.state:
+        _check_state(recording, plan)
+    for number in sorted({*plan.results, *plan.errors}):
+        event = recording.event(number)
+        if event.call.observed:
+            raise ForkError(
+                f"event {number} ({event.name}) is the agent's own code: it has no answer to be changed",
+                cause="steps, inputs and tools of effect none always run",
+                next_command=f"reenact show {tail(recording.run.id)}",
+            )
+        changed_outcome(recording, event, plan)
+
+
+def _check_state(recording: Recording, plan: Plan) -> None:
+    """Whether the branching event is a step whose recorded state has every path."""
+    run, event = tail(recording.run.id), recording.event(plan.at)
+    slots = recording.checkpoint_slots(plan.at, "in")
+    if event.call.kind is not Kind.STEP or slots is None:
+        step = next((e for e in recording.events(kinds=("step",)) if e.number >= plan.at), None)
+        raise ForkError(
+            f"event {plan.at} ({event.name}) is no step with a state: there is nothing to set in it",
+            cause="state can be set where a step begins: with step(name, state)",
+            next_command=f"reenact fork {run}:{step.number} --dry-run" if step is not None else f"reenact show {run}",
+        )
+    state = {name: jsonable(body) for name, body in slots.items()}
+    restated(state.get("", state), plan.state)
+
+
+def _error(event: Event, text: str) -> Changed:
+    kind, _, message = text.partition(":")
+    kind = kind.strip()
+    if event.call.kind is Kind.HTTP and kind.isdigit():
+        return _response(event, message, int(kind))
+    if not kind.replace(".", "").replace("_", "").isalnum():
+        raise ForkError(
+            f"{text!r} names no exception",
+            cause="an error is given as TYPE:TEXT, or as STATUS:BODY for an HTTP exchange",
+            next_command="reenact fork --help",
+        )
+    name = kind if "." in kind else f"builtins.{kind}"
+    arguments = encode([message]).body
+    return Changed(Failure(ErrorFact(name, message, args=arguments)))
+
+
+def _response(event: Event, value: Json, status: int) -> Changed:
+    """A whole response in place of the recorded one."""
+    recorded = event.outcome.head if isinstance(event.outcome, Stream) else {}
+    headers = [pair for pair in recorded.get("headers") or () if str(pair[0]).lower() not in _BODY_HEADERS]
+    kind = next((str(pair[1]) for pair in headers if str(pair[0]).lower() == "content-type"), "")
+    if "event-stream" in kind and status == 200 and not isinstance(value, str):
+        raise ForkError(
+            f"event {event.number} is a stream of server-sent events: a JSON value cannot stand in its place",
+            cause="give the text of the stream as it would come over the wire, or change the call before it",
+            next_command=f"reenact cat {tail(event.run)}:{event.number}",
+        )
+    body = value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
+    if status != 200:
+        headers = [pair for pair in headers if str(pair[0]).lower() != "content-type"]
+        headers.append(["content-type", "application/json" if body.startswith((b"{", b"[")) else "text/plain"])
+    headers.append(["content-length", str(len(body))])
+    head = {**recorded, "status": status, "headers": headers}
+    head.pop("reason", None)
+    return Changed(Stream(head=head, segments=1, end=End(EndKind.EOF)), body)

@@ -1,0 +1,83 @@
+"""The plan of a fork before it is made: what is frozen, what may go live, which writes are refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from reenact.abc.store import Store
+from reenact.facts.call import Effect
+from reenact.timetravel.forks.changes import check
+from reenact.timetravel.forks.places import inside, require_place
+from reenact.timetravel.forks.plan import Plan, opens
+from reenact.timetravel.forks.report import first_line
+from reenact.timetravel.forks.session import is_model
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a fork would do, as far as the recording tells.
+
+    Attributes:
+        first_line: What the fork would say first.
+        frozen: Recorded calls before the branching event.
+        after: Recorded calls from it on that are answered if they are asked again.
+        anew: Names of those that would be asked anew in any case, each with how often.
+        writes: Names of recorded writes after it that would not be repeated, each with how often; one that asks
+            something else is refused unless it is allowed.
+        changes: What would be different.
+    """
+
+    first_line: str
+    frozen: int
+    after: int
+    anew: dict[str, int]
+    writes: dict[str, int]
+    changes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """For a person."""
+        told = [
+            self.first_line,
+            f"  frozen          {self.frozen} calls before the branching event",
+            f"  if asked again  {self.after} calls after it keep their recorded answers",
+        ]
+        told += [f"  asked anew      {name} ({count} times in the recording)" for name, count in self.anew.items()]
+        told += [
+            f"  blocked write   {name} ({count} recorded); a new one is refused" for name, count in self.writes.items()
+        ]
+        told += [f"  change          {text}" for text in self.changes]
+        return told
+
+
+def dry_run(store: Store, run: str, plan: Plan) -> DryRun:
+    """What a fork of ``run`` would do.
+
+    Raises:
+        ForkError: It cannot branch there, or not with this change.
+    """
+    recording = store.open(run)
+    require_place(recording, plan.at)
+    check(recording, plan)
+    frozen = after = 0
+    anew: Counter[str] = Counter()
+    writes: Counter[str] = Counter()
+    for event in recording.events():
+        if event.call.observed or inside(recording, event) is not None:
+            continue
+        if event.number < plan.at:
+            frozen += 1
+            continue
+        call = replace(event.call, body=recording.body(event.request))
+        if opens(plan, call, model=is_model(call)):
+            anew[call.name] += 1
+            continue
+        after += 1
+        if call.effect is Effect.WRITE and call.name not in plan.allow_writes:
+            writes[call.name] += 1
+    return DryRun(first_line(recording.run.id, plan), frozen, after, dict(anew), dict(writes), tuple(plan.changes))

@@ -1,0 +1,253 @@
+"""The order of a fork: the parent's as far as it reaches, and what is live takes the place of what it stands for.
+
+Up to the cut it is a replay's. After it, the parent's order still says which of several answers comes first: a call
+that is performed takes the place of the recorded one that it stands for, and the gate waits for it there; what the
+recording does not have comes when it is there. Time is virtual: it passes at the world's speed while a call is under
+way, and jumps to the next timer otherwise. Every turn gets a number of the fork's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from reenact.abc.sources import Clock
+from reenact.facts.order import Delivery, Tag, event_tag
+from reenact.replaying.order import ReplayGate
+from reenact.seams.gate import Gate, Waiter
+
+OWN = "~own"
+"""The lane in the tags of the fork's own events: their numbers are not the parent's."""
+PATIENCE_US = 60_000_000
+"""How long the order waits for live calls that may yet lead to what comes next in it."""
+
+
+@dataclass(slots=True)
+class Flight:
+    """A call that is being performed: the recorded event it stands for, and when it set out."""
+
+    stands_for: int | None
+    virtual_us: int
+    real_us: int
+    over: bool = False
+
+
+def own_tag(event: int, part: int) -> Tag:
+    """The tag of a part of one of the fork's own events."""
+    return Tag("e", OWN, event, part)
+
+
+class ForkGate(ReplayGate):
+    """Hands deliveries out in the parent's order as far as it reaches.
+
+    Args:
+        clock: Our own clock.
+        lane_seen: Told the path of each lane that a tag names.
+        parts: What a ``ReplayGate`` takes.
+    """
+
+    def __init__(self, clock: Clock, lane_seen: Callable[[str], object], *parts: Any) -> None:
+        super().__init__(*parts)
+        self._clock = clock
+        self._lane_seen = lane_seen
+        self._fresh: list[Delivery] = []
+        self._given: set[Tag] = set()
+        self.numbers: dict[int, int] = {}
+        """Numbers in the fork of the parent's events that have been answered from the recording."""
+        self.flights: dict[int, Flight] = {}
+        """Live transports under way, by their number in the fork."""
+        self.places: dict[int, int] = {}
+        """Parent's events in whose place the fork's own are delivered, by the number of the own."""
+        self.cut = False
+        self.count = 0
+        self.unproven = 0
+
+    # --- calls under way ---------------------------------------------------------------------------------------
+
+    def sets_out(self, event: int, stands_for: int | None, *, transport: bool) -> None:
+        """A call of the fork is performed, in the place of a recorded one if it stands for any."""
+        with self.lock:
+            if stands_for is not None:
+                self.places[event] = stands_for
+            if transport:
+                self.flights[event] = Flight(stands_for, self._now_us, self._clock.mono_us())
+
+    def arrives(self, event: int) -> None:
+        """It has come to its end, which is yet to be handed over."""
+        with self.lock:
+            if event in self.flights:
+                self.flights[event].over = True
+
+    def lost(self, event: int) -> None:
+        """Nobody waits for it any more."""
+        with self.lock:
+            self.flights.pop(event, None)
+
+    def _away(self) -> list[Flight]:
+        """Flights that have nothing at the gate: the world has yet to answer."""
+        here = {tag.number for tag in self.waiting if tag.lane == OWN}
+        return [flight for event, flight in self.flights.items() if not flight.over and event not in here]
+
+    def _real_now_us(self) -> int:
+        """The agent's time as it passes while calls are under way."""
+        now_us = self._clock.mono_us()
+        return max([self._now_us, *(each.virtual_us + now_us - each.real_us for each in self.flights.values())])
+
+    # --- numbering ---------------------------------------------------------------------------------------------
+
+    def take_fresh(self) -> tuple[Delivery, ...]:
+        """Deliveries numbered since the last call. Called by the writer."""
+        count = len(self._fresh)
+        fresh = tuple(self._fresh[:count])
+        del self._fresh[:count]
+        return fresh
+
+    def grant(self, tag: Tag, proven: bool) -> int:
+        """Give it the fork's next number, and go on in the parent's order where it was there."""
+        place = self._place(tag)
+        head = self._next
+        if tag.lane == OWN and tag.number in self.flights:
+            self._now_us = self._real_now_us()
+            if self.flights[tag.number].over:
+                del self.flights[tag.number]
+        if head is not None and head.tag == place:
+            self._now_us = max(self._now_us, head.at_us)
+            self._advance()
+        elif place is not None and self._number(place) is not None:
+            self._given.add(place)
+        number = self.count
+        self.count = number + 1
+        self.unproven += not proven
+        if tag.lane and tag.lane != OWN:
+            self._lane_seen(tag.lane)
+        self._fresh.append(Delivery(number, self._named(tag), self._now_us, proven))
+        return number
+
+    def _named(self, tag: Tag) -> Tag:
+        """The tag as the fork's own recording has it."""
+        if tag.kind != "e":
+            return tag
+        return event_tag(tag.number if tag.lane == OWN else self.numbers.get(tag.number, tag.number), tag.n)
+
+    def _place(self, tag: Tag) -> Tag | None:
+        """Where in the parent's order it stands; None where it has no place there."""
+        if tag.lane != OWN:
+            return tag
+        stands_for = self.places.get(tag.number)
+        return event_tag(stands_for, tag.n) if stands_for is not None else None
+
+    # --- choosing ----------------------------------------------------------------------------------------------
+
+    def immediate(self, tag: Tag) -> bool:
+        """The only runnable strand goes on at once when the next place is its own."""
+        place = self._place(tag)
+        if place is not None and self._next is not None and self._next.tag != place:
+            self._pass_over()
+        return place is not None and self._next is not None and self._next.tag == place
+
+    def alone(self, tag: Tag) -> int | None:
+        """As any gate does it."""
+        return Gate.alone(self, tag)
+
+    def _pass_over(self) -> None:
+        while self._next is not None:
+            head = self._next
+            if head.tag in self._given:
+                self._given.remove(head.tag)
+            elif self._at(head.tag) is not None or not self._ignorable(head):
+                return
+            self._advance()
+
+    def _at(self, place: Tag) -> Waiter | None:
+        """Who waits for a place in the parent's order."""
+        waiter = self.waiting.get(place)
+        if waiter is None and place.kind == "e":
+            for tag, other in self.waiting.items():
+                if tag.lane == OWN and self._place(tag) == place:
+                    return other
+        return waiter
+
+    def choose(self, settled: bool = True) -> Waiter | None:
+        """The waiter of the next place; of what has no place, whoever is there."""
+        if not self.cut:
+            return super().choose(settled)
+        while True:
+            self._pass_over()
+            head = self._next
+            if head is None:
+                return self._after_order()
+            if head.tag.kind == "i":
+                self.attend(self)  # the watch sends the signal
+                return None
+            waiter = self._at(head.tag)
+            if waiter is None:
+                if not settled and not self._given_up:
+                    return None
+                found, skip = self._beside(head.tag)
+                if not skip:
+                    return found
+                self._advance()
+            elif waiter.alive is None or waiter.alive():
+                self._jump([waiter])
+                return waiter
+            else:
+                del self.waiting[waiter.tag]
+
+    def _beside(self, place: Tag) -> tuple[Waiter | None, bool]:
+        """Who may go while nobody waits for the next place, and whether that place is to be passed over."""
+        if self._is_awaited(place):
+            return self._due(), False
+        beyond = self._without_place()
+        if beyond is not None:
+            return beyond, False
+        if self._away() and not self._out_of_patience():
+            return self._due(), False  # what it leads to may be what comes next
+        return None, True
+
+    def _is_awaited(self, place: Tag) -> bool:
+        """Whether a call under way is to be answered at this place."""
+        return place.kind == "e" and any(flight.stands_for == place.number for flight in self._away())
+
+    def _out_of_patience(self) -> bool:
+        now_us = self._clock.mono_us()
+        return all(now_us - flight.real_us > PATIENCE_US for flight in self.flights.values())
+
+    def _without_place(self) -> Waiter | None:
+        """Somebody who waits for what the parent's order does not have, or has already had."""
+        timers = []
+        for waiter in self.waiting.values():
+            if waiter.tag.lane == "~never":
+                continue
+            place = self._place(waiter.tag)
+            number = self._number(place) if place is not None else None
+            if number is not None and self._next is not None and number >= self._next.number:
+                continue
+            if waiter.deadline_us is None:
+                return waiter
+            if waiter.sleeper:
+                timers.append(waiter)
+        return self._due() if self.flights else self._jump(timers)
+
+    def _after_order(self) -> Waiter | None:
+        timers = []
+        for waiter in self.waiting.values():
+            if waiter.tag.lane == "~never":
+                continue
+            if waiter.deadline_us is None:
+                return waiter
+            timers.append(waiter)
+        return self._due() if self._away() else self._jump(timers)
+
+    def _due(self) -> Waiter | None:
+        """While the world answers, time passes at its speed: a timer whose moment has come."""
+        now_us = self._real_now_us() if self.flights else self._now_us
+        timers = [w for w in self.waiting.values() if w.deadline_us is not None and w.deadline_us <= now_us]
+        return self._jump(timers)
+
+    def stalled(self, waited_us: int) -> None:
+        """Nothing runs: the end, unless the world has yet to answer."""
+        if self._away():
+            self.pump()
+        else:
+            super().stalled(waited_us)

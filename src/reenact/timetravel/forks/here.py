@@ -1,0 +1,58 @@
+"""Forking in this process: an entry point is called again, with the prefix frozen and the rest live."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from reenact.abc.sources import CLOCK
+from reenact.abc.store import Store
+from reenact.facts.run import Run
+from reenact.recording.opening import status_of
+from reenact.replaying import caller, guard
+from reenact.replaying.options import Options
+from reenact.seams import lanes, wiring
+from reenact.timetravel.forks.opening import open_child, open_session
+from reenact.timetravel.forks.plan import Plan
+from reenact.timetravel.forks.report import ForkReport, conclude
+
+
+def fork_here(store: Store, parent: Run, plan: Plan, entry: Callable[..., Any]) -> ForkReport:
+    """Call ``entry`` with the recorded arguments; the hash seed and whatever was imported before are as they are."""
+    session = open_session(store.open(parent), Options(), plan)
+    opened = open_child(session, store)
+    session.records(opened.session, lambda recorded, event: None)
+    wiring.install()
+    armed = guard.arm(session.refuse)
+    armed.permits = session.flying
+    error: BaseException | None = None
+    try:
+        with session.begin():
+            wiring.begin(session.run)
+            try:
+                _called(session, inspect.unwrap(entry))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as raised:
+                error = raised
+            finally:
+                wiring.end(session.run)
+                lanes.session_ended()
+    finally:
+        contacts = tuple(armed.refused)
+        guard.disarm()
+        session.close()
+        status, line = status_of(error)
+        environment = {**opened.run.environment, "restated": session.restated}
+        run = opened.close(status, CLOCK.wall_us(), error=line, environment=environment)
+    return conclude(session, run, contacts)
+
+
+def _called(session: Any, function: Callable[..., Any]) -> None:
+    if inspect.signature(function).parameters:
+        args, named = caller.arguments_of(session)
+    else:
+        caller.skip_arguments(session)
+        args, named = [], {}
+    caller.call(session, function, *args, **named)

@@ -1,0 +1,116 @@
+"""Starting a fork: a fresh interpreter with the recorded hash seed, and the report it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, replace
+
+from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.errors import ForkError, ReplayError
+from reenact.facts.ids import make_run_id, tail
+from reenact.facts.run import Run, Status
+from reenact.facts.serving import RELATION
+from reenact.replaying.entries import start_of
+from reenact.replaying.launch import environment_of, project_of
+from reenact.replaying.options import Options
+from reenact.seams.boot.parent import Boot, find_program, run_program
+from reenact.store import open_store
+from reenact.timetravel.forks.changes import check
+from reenact.timetravel.forks.places import require_place
+from reenact.timetravel.forks.plan import Plan
+from reenact.timetravel.forks.report import ForkReport, first_line
+
+
+def fork_run(
+    store_url: str | None,
+    parent: str,
+    plan: Plan,
+    options: Options,
+    *,
+    announce: Callable[[str], object] = lambda line: None,
+) -> ForkReport:
+    """Fork one run.
+
+    Args:
+        store_url: Where the parent is, and the fork goes; None for the default store.
+        parent: Id of the parent, or any reference.
+        plan: What to do.
+        options: How the agent is started (``command``, ``entry``) and where its output goes.
+        announce: Told the first line before the agent's code starts.
+
+    Raises:
+        ForkError: It cannot branch there, or not with this change.
+        UnreplayableRun: The run cannot be started again here.
+        ReplayError: The forking process ended without a report.
+    """
+    with open_store(store_url) as store:
+        run = store.run(parent)
+        recording = store.open(run)
+        require_ended(run)
+        require_place(recording, plan.at)
+        check(recording, plan)
+        url = store.url
+    announce(first_line(run.id, plan))
+    start = start_of(run, options, project_of(url))
+    child = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
+    instructions = {
+        "mode": "fork",
+        "store": url,
+        "run": run.id,
+        "child": child,
+        "plan": plan.to_json(),
+        "options": asdict(options),
+        "entry": start.entry,
+        "file": start.file,
+    }
+    environment = environment_of(run, os.environ)
+    seed = run.entry.hash_seed or None
+    with Boot(instructions, environment, hash_seed=seed, show_seed=bool(run.environment.get("hash_seed_set"))) as boot:
+        program = find_program(start.argv, boot.environment.get("PATH"))
+        with tempfile.TemporaryFile() as nothing:
+            streams = {"stdout": 2} if options.divert_output else {}
+            status = run_program(program, boot.environment, stdin=nothing, cwd=start.cwd, **streams)
+        text, failure = boot.result, boot.failure
+    if text is None:
+        raise ReplayError(
+            f"the fork of {tail(run.id)} ended without a report (exit status {status})"
+            + (f": {failure.strip()}" if failure else ""),
+            cause="the interpreter did not import reenact, or the process was killed",
+            next_command=f"reenact replay {tail(run.id)}",
+        )
+    _conclude(url, child, status)
+    return ForkReport.from_json(json.loads(text))
+
+
+def require_ended(run: Run) -> None:
+    """A run that is still being recorded has no prefix to rely on; a request of a server only replays so far.
+
+    Raises:
+        ForkError: It is still being recorded, or is a request.
+    """
+    if run.relation == RELATION:
+        raise ForkError(
+            f"run {tail(run.id)} is a request of a server, and forks of those are not available yet",
+            cause="the whole server would have to be started for it, and go live after the cut",
+            next_command=f"reenact replay {tail(run.id)}",
+        )
+    if run.status is Status.RECORDING:
+        raise ForkError(
+            f"run {tail(run.id)} is still being recorded",
+            cause="a fork shares a prefix that must not change any more",
+            next_command=f"reenact show {tail(run.id)}",
+        )
+
+
+def _conclude(url: str, child: str, status: int) -> None:
+    """Keep what only we could see: the exit status."""
+    with open_store(url) as store:
+        run = store.run(child)
+        if run.status in (Status.INTERRUPTED, Status.RECORDING):
+            return
+        failed = status != 0 and run.status is Status.OK
+        error = (f"exit status {status}" if status > 0 else f"ended by signal {-status}") if failed else run.error
+        store.conclude(replace(run, exit_status=status, status=Status.FAILED if failed else run.status, error=error))

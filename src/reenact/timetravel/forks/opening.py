@@ -1,0 +1,81 @@
+"""Opening a fork: the session over its parent's recording, and the run of its own that it writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.abc.store import Recording, Store
+from reenact.facts.ids import make_run_id
+from reenact.facts.keys import Rules
+from reenact.facts.policy import Policy
+from reenact.facts.run import Run
+from reenact.privacy import make_redactor
+from reenact.recording.opening import Opened, hash_seed
+from reenact.replaying.ambient import clock_of
+from reenact.replaying.opening import known_values
+from reenact.replaying.options import Options
+from reenact.seams import machine
+from reenact.timetravel.forks.plan import Plan
+from reenact.timetravel.forks.session import ForkSession
+
+_CARRIED = ("streams", "time_zone", "hash_seed_set")
+"""What the agent's code may ask of its surroundings: the parent's, so that the prefix is the same in the fork."""
+
+
+def open_session(recording: Recording, options: Options, plan: Plan) -> ForkSession:
+    """A session that answers from ``recording`` up to the branching event, and goes on from there."""
+    run = recording.run
+    redactor = make_redactor(run.id, Policy(), known=known_values(run, os.environ))
+    return ForkSession(recording, redactor, Rules(run.capture.get("ignore") or {}), options, plan)
+
+
+def open_child(
+    session: ForkSession,
+    store: Store,
+    run_id: str = "",
+    *,
+    place: str = "",
+    release: Callable[[], object] = lambda: None,
+) -> Opened:
+    """Begin the fork's own run: everything that happens in the session is noted there, from its first event on."""
+    parent = session.run
+    run = child_of(parent, session.plan, run_id)
+    return Opened(run, store, policy_of(parent), CLOCK, release, place=place, gate=session.gate)
+
+
+def policy_of(parent: Run) -> Policy:
+    """How the fork is recorded: as its parent was."""
+    capture = parent.capture
+    return Policy(
+        ignore=capture.get("ignore") or {},
+        files=tuple(capture.get("files") or ()),
+        redact=capture.get("redact") or {},
+        check_changes=bool(capture.get("check_changes", True)),
+        file_contents=tuple(capture.get("file_contents") or ()),
+    )
+
+
+def child_of(parent: Run, plan: Plan, run_id: str) -> Run:
+    """The fork's own run as it begins; its agent's clock goes on from the parent's."""
+    environment = {name: parent.environment[name] for name in _CARRIED if name in parent.environment}
+    environment |= {name: parent.environment[name] for name in machine.facts() if name in parent.environment}
+    return Run(
+        id=run_id or make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8)),
+        agent=parent.agent,
+        version=parent.version,
+        entry=replace(parent.entry, hash_seed=hash_seed() or parent.entry.hash_seed),
+        user=parent.user,
+        tenant=parent.tenant,
+        session=parent.session,
+        tags=dict(parent.tags),
+        started_us=CLOCK.wall_us(),
+        origin_us=CLOCK.mono_us(),
+        parent=parent.id,
+        relation="fork",
+        fork_event=plan.at,
+        retention=parent.retention,
+        environment={**environment, "clock": list(clock_of(parent)), "fork": plan.to_json()},
+    )

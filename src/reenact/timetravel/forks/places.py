@@ -1,0 +1,49 @@
+"""Where a run can branch: at every call that its own code makes again when it is re-executed."""
+
+from __future__ import annotations
+
+from reenact.abc.store import Recording
+from reenact.errors import EventNotFound, ForkError
+from reenact.facts.call import is_transport
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+
+
+def inside(recording: Recording, event: Event) -> Event | None:
+    """The outermost call around ``event`` whose body is answered frozen; None where its own code runs again."""
+    found = None
+    at = event
+    while at.parent is not None:
+        at = recording.event(at.parent)
+        if not at.call.observed or is_transport(at.call):
+            found = at
+    return found
+
+
+def require_place(recording: Recording, number: int) -> Event:
+    """The branching event.
+
+    Raises:
+        EventNotFound: The run has no such event; says how many it has.
+        ForkError: It lies inside a call that is answered frozen; names the nearest events that do not.
+    """
+    run = tail(recording.run.id)
+    count = recording.count()
+    try:
+        event = recording.event(number)
+    except EventNotFound:
+        raise EventNotFound(
+            f"run {run} has no event {number}: its last one is {count - 1}",
+            cause="a typing mistake, or another run was meant",
+            next_command=f"reenact show {run}",
+        ) from None
+    around = inside(recording, event)
+    if around is None:
+        return event
+    after = next((e.number for e in recording.events(after=number) if inside(recording, e) is None), None)
+    near = f"{around.number}" + (f" or {after}" if after is not None else "")
+    raise ForkError(
+        f"event {number} ({event.name}) lies inside {around.name} (event {around.number}), which is answered frozen",
+        cause=f"the nearest events a fork can branch at are {near}",
+        next_command=f"reenact fork {run}:{around.number}",
+    )

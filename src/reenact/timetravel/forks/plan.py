@@ -1,0 +1,115 @@
+"""What a fork is to do: where it branches, what changes there, and what may go live after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from reenact.errors import UsageError
+from reenact.facts.call import Call, Effect, Json, Kind
+
+Opening = Literal["reads", "all", "model", "none"]
+OPENINGS: tuple[Opening, ...] = ("reads", "all", "model", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A fork as data, between whoever asks for it and the process that runs it.
+
+    Attributes:
+        at: Number of the branching event; everything before it is answered strictly from the recording.
+        live: What may go live after it: ``reads`` (whatever has no recorded answer and changes nothing), ``all``
+            (reads and models are asked anew even where there is an answer), ``model`` (models are asked anew, the
+            rest is answered by key) or ``none``.
+        allow_writes: Names of tools that may write.
+        results: New results of recorded calls: number of the event to the value, JSON-able.
+        errors: Errors in place of recorded results: number of the event to ``TYPE:TEXT``.
+        state: New values in the state of the step at ``at``: path with dots to the value.
+        prompt: New system prompt of the model requests that go live.
+        model: Another model of the same protocol for them.
+        params: Parameters to set in them.
+    """
+
+    at: int
+    live: Opening = "reads"
+    allow_writes: tuple[str, ...] = ()
+    results: Mapping[int, Json] = field(default_factory=dict)
+    errors: Mapping[int, str] = field(default_factory=dict)
+    state: Mapping[str, Json] = field(default_factory=dict)
+    prompt: str | None = None
+    model: str | None = None
+    params: Mapping[str, Json] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.rewrites and self.live == "none":
+            raise UsageError(
+                "another prompt, model or parameter changes what models are asked, and nothing may go live",
+                cause="a recorded answer does not answer another request",
+                next_command="reenact fork --help",
+            )
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether live model requests are changed on their way."""
+        return self.prompt is not None or self.model is not None or bool(self.params)
+
+    @property
+    def changes(self) -> list[str]:
+        """What is different, a phrase each; empty for a fork that only samples anew."""
+        told = [f"{path} set to {_short(value)}" for path, value in self.state.items()]
+        told += [f"the result of event {number} set to {_short(value)}" for number, value in self.results.items()]
+        told += [f"event {number} fails with {text}" for number, text in self.errors.items()]
+        if self.prompt is not None:
+            told.append("another system prompt")
+        if self.model is not None:
+            told.append(f"model {self.model}")
+        return [*told, *(f"{name} {_short(value)}" for name, value in self.params.items())]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        data = asdict(self)
+        for name in ("results", "errors"):
+            data[name] = {str(number): value for number, value in data[name].items()}
+        return {**data, "allow_writes": list(self.allow_writes)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+        """The inverse of ``to_json``; numbers of events come back as numbers."""
+        values = dict(data)
+        for name in ("results", "errors"):
+            values[name] = {int(number): value for number, value in (data.get(name) or {}).items()}
+        values["allow_writes"] = tuple(data.get("allow_writes") or ())
+        return cls(**values)
+
+
+def opens(plan: Plan, call: Call, *, model: bool) -> bool:
+    """Whether a call is to go live even where a recorded answer would fit."""
+    if plan.live == "none" or call.effect is not Effect.READ:
+        return False
+    if model:
+        return plan.live in ("all", "model") or plan.rewrites
+    return plan.live == "all"
+
+
+def refusal(plan: Plan, call: Call, *, model: bool) -> str:
+    """Why a call without a recorded answer may not be made; empty where it may."""
+    if call.effect is Effect.WRITE:
+        if call.name in plan.allow_writes:
+            return ""
+        return f"{call.name} may change the world, and is not allowed to"
+    if plan.live == "none":
+        return f"{call.name} has no recorded answer, and nothing may go live"
+    if plan.live == "model" and not model:
+        return f"{call.name} has no recorded answer, and only models may go live"
+    return ""
+
+
+def is_own_code(call: Call) -> bool:
+    """Whether the body of a call is the agent's own code, which always runs."""
+    return call.observed or call.kind in (Kind.STEP, Kind.OUTPUT)
+
+
+def _short(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,97 @@
+"""Forking in a process of its own: begun by the boot, recorded as a run of its own from its first event on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from reenact.abc.sources import CLOCK
+from reenact.facts.run import Status
+from reenact.recording.opening import status_of
+from reenact.recording.speech import Spoken
+from reenact.replaying import guard
+from reenact.replaying import process as replaying
+from reenact.replaying.isolation import Isolation
+from reenact.seams import lanes, stdio, wiring
+from reenact.seams.files import file_digests
+from reenact.store import open_store
+from reenact.timetravel.forks.opening import open_child, open_session
+from reenact.timetravel.forks.plan import Plan
+from reenact.timetravel.forks.report import conclude
+from reenact.timetravel.forks.session import ForkSession
+from reenact.timetravel.forks.speech import ForkSpeech
+
+
+class ForkingProcess(replaying.ReplayingProcess):
+    """This process, forking one run from its boot to its exit.
+
+    Args:
+        instructions: What a ``ReplayingProcess`` takes, and ``plan`` and ``child`` (the id of the new run).
+    """
+
+    session: ForkSession
+
+    def __init__(self, instructions: dict[str, Any]) -> None:
+        self.plan = Plan.from_json(instructions["plan"])
+        super().__init__(instructions)
+        self._error: BaseException | None = None
+
+    def _isolate(self) -> Isolation:
+        """A fork may go live, and then needs the network and the files as they are."""
+        return Isolation()
+
+    def _open(self) -> ForkSession:
+        return open_session(self.recording, self.options, self.plan)
+
+    def _speech(self) -> ForkSpeech:
+        store, told = open_store(self.instructions["store"]), self.instructions
+        self._opened = open_child(self.session, store, told["child"], place=told["place"], release=store.close)
+        speech = ForkSpeech(self.recording, Spoken(self._opened.session, self.session))
+        self.session.records(self._opened.session, speech.answered)
+        return speech
+
+    def start(self) -> None:
+        """Answer the main thread and every thread nobody else answers."""
+        super().start()
+        self._guard.permits = self.session.flying
+        self._watch_errors()
+
+    def _watch_errors(self) -> None:
+        before = sys.excepthook
+
+        def excepthook(kind: Any, error: BaseException, trace: Any) -> None:
+            self._error = error
+            before(kind, error, trace)
+
+        sys.excepthook = excepthook
+
+    def _printed(self, stream: int, data: bytes) -> None:
+        self.session.printed(stream, bytes(data))
+
+    def finish(self) -> None:
+        """The program has ended: close the fork's own recording, and write the report. Runs once."""
+        with self._lock:
+            if self._finished or os.getpid() != self._pid:
+                return
+            self._finished = True
+        self._echo.end()
+        stdio.flush()
+        wiring.end(self.recording.run)
+        lanes.session_ended()
+        self._stack.close()
+        guard.disarm()
+        self.session.close()
+        status, line = status_of(self._error)
+        if self.session.gate.halted is not None and (self.session.divergences or self.session.stopped_by):
+            status, line = Status.FAILED, (line or "the fork was stopped")
+        files = file_digests(self._opened.run.entry.cwd, self.recording.run.capture.get("files") or ())
+        environment = {**self._opened.run.environment, "restated": self.session.restated}
+        run = self._opened.close(status, CLOCK.wall_us(), error=line, files=files, environment=environment)
+        report = conclude(self.session, run, tuple(self._guard.refused))
+        self._leave_result(report.to_json())
+
+
+def begin(instructions: dict[str, Any]) -> None:
+    """Start forking in this process. Called once, by the boot, before the program's first line."""
+    replaying.start(ForkingProcess(instructions))

@@ -1,0 +1,113 @@
+"""What came of a fork, as one frozen value that travels between processes, and its two lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.replaying.verdict import from_divergence
+from reenact.timetravel.forks.plan import Plan
+from reenact.timetravel.forks.session import ForkSession
+
+
+@dataclass(frozen=True, slots=True)
+class ForkReport:
+    """What came of a fork.
+
+    Attributes:
+        run: Id of the fork.
+        parent: Id of the run it branched from; ``at`` the branching event.
+        status: How the fork ended.
+        first_line, last_line: What is said before the agent's code starts, and at the end.
+        events: Calls in the fork.
+        frozen: Calls answered from the parent's recording.
+        live: Calls that were performed.
+        answers: How each call after the branching event was answered, and why.
+        refused: Calls that were not allowed, and contacts with the world outside the seams.
+        divergence: Where the prefix could not be re-enacted, as data; None where it could.
+        message: Why the fork stopped before its end; empty where it ended by itself.
+        exit_code: 0 fine, 1 the prefix diverged, 5 a refused call.
+    """
+
+    run: str
+    parent: str
+    at: int
+    status: str
+    first_line: str
+    last_line: str = ""
+    events: int = 0
+    frozen: int = 0
+    live: int = 0
+    answers: tuple[Mapping[str, Json], ...] = ()
+    refused: tuple[str, ...] = ()
+    divergence: Mapping[str, Json] | None = None
+    message: str = ""
+    exit_code: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON-able data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ForkReport:
+        """The inverse of ``to_json``."""
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
+        return cls(**values)
+
+
+def first_line(parent: str, plan: Plan) -> str:
+    """Mode, what is frozen, what may go live: said before the agent's code starts."""
+    writes = ", ".join(plan.allow_writes) or "refused"
+    change = "; ".join(plan.changes) or "none"
+    return (
+        f"fork {tail(parent)}:{plan.at}  frozen: everything before event {plan.at}, what was asked before after it"
+        f"  live calls allowed: {plan.live}  writes: {writes}  change: {change}"
+    )
+
+
+def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkReport:
+    """The report of a fork whose recording has been closed."""
+    course, plan = session.course, session.plan
+    diverged = from_divergence(session.divergences[0]) if session.divergences else None
+    code, message = 0, ""
+    if diverged is not None:
+        code, message = 1, f"the prefix did not re-enact: {diverged.text}"
+    elif session.stopped_by is not None:
+        code, message = session.stopped_by.exit_code, str(session.stopped_by)
+    elif session.unheeded is not None:
+        code, message = session.unheeded.exit_code, str(session.unheeded)
+    elif contacts:
+        code, message = 5, f"refused: {contacts[0]}"
+    elif session.unreplayable or session.damaged:
+        error = [*session.unreplayable, *session.damaged][0]
+        code, message = error.exit_code, str(error)
+    elif not course.reached:
+        code, message = 1, f"event {plan.at} was not reached: the agent ended before it"
+    report = ForkReport(
+        run=run.id,
+        parent=session.run.id,
+        at=plan.at,
+        status=run.status.value,
+        first_line=first_line(session.run.id, plan),
+        events=run.totals.events,
+        frozen=course.frozen,
+        live=course.live,
+        answers=tuple(asdict(answer) for answer in course.answers),
+        refused=(*course.refused, *contacts),
+        divergence=diverged.data if diverged is not None else None,
+        message=message,
+        exit_code=code,
+    )
+    return replace(report, last_line=last_line(report))
+
+
+def last_line(report: ForkReport) -> str:
+    """Live calls made, frozen ones, how it ended."""
+    return (
+        f"live calls made: {report.live}  frozen: {report.frozen}  refused: {len(report.refused)}"
+        f"  status: {report.status}  kept as {tail(report.run)}"
+    )

@@ -1,0 +1,70 @@
+"""What the bodies of calls write in a fork: noted of those that run, said again for those that are frozen."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, Any
+
+from reenact.abc.store import Recording
+from reenact.facts.spoken import BELOW, NOTE, Piece
+from reenact.recording.speech import Spoken
+from reenact.timetravel.forks.places import inside
+
+if TYPE_CHECKING:
+    from reenact.seams.speech import Go
+
+
+class ForkSpeech:
+    """Listens to the standard streams of a forking process.
+
+    What a frozen call wrote is written when its answer is handed over, as a whole; what a transport wrote below it,
+    when as many pieces have been written as there were then.
+
+    Args:
+        recording: The parent.
+        spoken: Notes what is written inside calls of the fork.
+    """
+
+    def __init__(self, recording: Recording, spoken: Spoken) -> None:
+        self._spoken = spoken
+        self._pieces: defaultdict[int, list[Piece]] = defaultdict(list)
+        self._below: dict[int, deque[Piece]] = {1: deque(), 2: deque()}
+        self._lock = threading.RLock()
+        for data in recording.notes(None).get(NOTE) or ():
+            piece = Piece.from_json(data)
+            if piece.event == BELOW:
+                self._below[piece.stream].append(piece)
+            else:
+                event = recording.event(piece.event)
+                self._pieces[(inside(recording, event) or event).number].append(piece)
+        self.heard: dict[int, Go] = {}
+
+    def __call__(self, stream: int, go: Go, text: Any) -> Any:
+        """Write what the agent writes, and note it where a call's body does."""
+        with self._lock:
+            self._below_came(stream, go, text)
+            return self._spoken(stream, go, text)
+
+    def _below_came(self, stream: int, go: Go, text: Any) -> None:
+        """Write what transports wrote at this place, unless it is what comes now."""
+        below = self._below[stream]
+        while below and below[0].number <= self._spoken.count(stream):
+            piece = below.popleft()
+            if piece.text == text:
+                return
+            if piece.number == self._spoken.count(stream):
+                self._spoken.said(piece, BELOW, go)
+
+    def answered(self, recorded: int, event: int) -> None:
+        """A call of the fork is handed the answer of a recorded one: say what its body wrote."""
+        for piece in self._pieces.pop(recorded, ()):
+            go = self.heard.get(piece.stream)
+            if go is not None:
+                self._spoken.said(piece, event, go)
+
+    def end(self) -> None:
+        """The program has ended: put what was noted into the recording."""
+        for stream, go in self.heard.items():
+            self._below_came(stream, go, None)
+        self._spoken.end()

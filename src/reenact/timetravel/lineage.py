@@ -1,0 +1,101 @@
+"""Lineage: runs and what came of them (forks, replays that were kept, child runs), drawn like a graph of commits."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from reenact.abc.store import Store
+from reenact.errors import RunNotFound
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Twig:
+    """One run in its place.
+
+    Attributes:
+        run: The run.
+        depth: How many of its ancestors are drawn.
+        drawn: The lines of the graph that stand before it.
+    """
+
+    run: Run
+    depth: int
+    drawn: str
+
+
+def draw(runs: Iterable[Run]) -> Iterator[Twig]:
+    """Some runs as trees: a run whose parent is not among them begins one, in the order given; what came of a run
+    stands below it, oldest first."""
+    given = {run.id: run for run in runs}
+    below: Mapping[str, list[Run]] = defaultdict(list)
+    for run in given.values():
+        if run.parent in given and run.parent is not None:
+            below[run.parent].append(run)
+    for children in below.values():
+        children.sort(key=lambda child: (child.started_us, child.id))
+    drawn: set[str] = set()
+    for run in given.values():
+        if run.parent not in given:
+            yield from _tree(run, below, drawn)
+    for run in given.values():  # only runs that claim to come of each other are left, and none is passed over
+        if run.id not in drawn:
+            yield from _tree(run, below, drawn)
+
+
+def _tree(root: Run, below: Mapping[str, list[Run]], known: set[str]) -> Iterator[Twig]:
+    """A run and all that came of it. Without recursion: forks of forks may be many."""
+    pending = [(Twig(root, 0, ""), "")]
+    while pending:
+        twig, indent = pending.pop()
+        if twig.run.id in known:
+            continue
+        known.add(twig.run.id)
+        yield twig
+        children = below.get(twig.run.id, [])
+        twigs = []
+        for child in children:
+            last = child is children[-1]
+            drawn = f"{indent}{'└─' if last else '├─'}"
+            twigs.append((Twig(child, twig.depth + 1, drawn), f"{indent}{'  ' if last else '│ '}"))
+        pending += reversed(twigs)
+
+
+def whole_lineage(store: Store, run: Run) -> list[Run]:
+    """The oldest ancestor of a run that is still kept, and all that came of it.
+
+    Costs two look-ups a run. An ancestor that was deleted ends the way up; its forks are whole without it.
+    """
+    root, seen = run, {run.id}
+    while root.parent is not None and root.parent not in seen:
+        seen.add(root.parent)
+        try:
+            root = store.run(root.parent)
+        except RunNotFound:
+            break
+    found = {root.id: root}
+    pending = [root]
+    while pending:
+        for child in store.runs(parent=pending.pop().id):
+            if child.id not in found:
+                found[child.id] = child
+                pending.append(child)
+    return list(found.values())
+
+
+def origin(run: Run, *, drawn: bool = False) -> str:
+    """Where a run comes from, in words: ``fork of 7f3c91a2 at #2``; empty for one that comes from nowhere.
+
+    Args:
+        run: The run.
+        drawn: Its parent is drawn above it, so it need not be named.
+    """
+    if run.parent is None:
+        return ""
+    words = run.relation or "child"
+    if not drawn:
+        words += f" of {tail(run.parent)}"
+    return words if run.fork_event is None else f"{words} at #{run.fork_event}"

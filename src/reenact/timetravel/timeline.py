@@ -1,0 +1,207 @@
+"""Timeline: a recorded run as a place to move in: the state and messages at an event, and who made them so."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from reenact.abc.store import Recording, Store
+from reenact.facts.call import Json, Kind
+from reenact.facts.checkpoint import Checkpoint
+from reenact.facts.difference import Difference, differences
+from reenact.facts.event import Event
+from reenact.facts.reading import Reading
+from reenact.facts.run import Run
+from reenact.store import open_store
+from reenact.store.checkpoints import (
+    build_checkpoint,
+    config_of,
+    conversation_at,
+    enclosing_step,
+    messages_of,
+    snapshot_at,
+    snapshots_before,
+)
+from reenact.store.references import find_event
+from reenact.timetravel.authorship import Setting, last_set
+from reenact.timetravel.readings import Decision, decides, decision_of
+from reenact.timetravel.references import parse_path
+from reenact.timetravel.steps import event_state
+from reenact.timetravel.watching import watch
+
+
+class Moment:
+    """What the agent held when an event was issued; each part is looked up when it is asked for.
+
+    Args:
+        recording: The run.
+        event: The event.
+    """
+
+    def __init__(self, recording: Recording, event: Event) -> None:
+        self.recording = recording
+        self.event = event
+
+    @cached_property
+    def step(self) -> Event | None:
+        """The step it happened inside; None outside of every step."""
+        return enclosing_step(self.recording, self.event)
+
+    @cached_property
+    def state(self) -> Json:
+        """The state that held, as plain data; None where no step before it kept any."""
+        place = snapshot_at(self.recording, self.event)
+        return None if place is None else event_state(self.recording, place.event, place.phase)
+
+    @cached_property
+    def reading(self) -> Reading | None:
+        """The last model call up to here that converses; None for none."""
+        return conversation_at(self.recording, self.event)
+
+    @property
+    def messages(self) -> tuple[Json, ...]:
+        """The conversation as the model last saw it, with its answer."""
+        return messages_of(self.reading)
+
+    @property
+    def model_config(self) -> Mapping[str, Json]:
+        """Model asked and answered, provider and parameters of that call."""
+        return config_of(self.reading)
+
+    @cached_property
+    def checkpoint(self) -> Checkpoint:
+        """All of it as a ``Checkpoint``, every tool call so far included: that costs a pass over the run."""
+        return build_checkpoint(self.recording, self.event)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed at one event.
+
+    Attributes:
+        event: The event.
+        state: What it changed of the state. Steps keep states; of other events nothing is known.
+        since: For a step: what had changed before it began, since the last state before it.
+        messages: For a model call: the messages it was given that the model call before it was not.
+        decision: For a model call: what it decided.
+    """
+
+    event: Event
+    state: tuple[Difference, ...] = ()
+    since: tuple[Difference, ...] = ()
+    messages: tuple[Json, ...] = ()
+    decision: Decision | None = None
+
+
+class Timeline:
+    """A recorded run to move in. Events are named by number, or by name and count (``search_docs#2``).
+
+    Args:
+        recording: The run.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+        return self.recording.run
+
+    def event(self, at: int | str) -> Event:
+        """The event of a name.
+
+        Raises:
+            EventNotFound: There is none.
+        """
+        return find_event(self.recording, at)
+
+    def at(self, event: int | str) -> Moment:
+        """The state and the messages at an event."""
+        return Moment(self.recording, self.event(event))
+
+    def changed(self, event: int | str) -> Changes:
+        """What changed at an event: of the state at a step, of the conversation at a model call."""
+        found = self.event(event)
+        if found.kind == Kind.STEP:
+            return self._changed_state(found)
+        if decides(found):
+            return self._changed_messages(found)
+        return Changes(found)
+
+    def last_set(self, path: str, *, at: int | str | None = None) -> Setting:
+        """Who set a value of the state last.
+
+        Args:
+            path: JSON pointer with dots: ``docs``, ``docs.0.title``.
+            at: As seen from this event; None for the end of the run.
+
+        Raises:
+            UsageError: The state has nothing at that path.
+        """
+        return last_set(self.recording, parse_path(path), None if at is None else self.event(at))
+
+    def watch(self, expression: str, *, after: int = -1, before: int | None = None) -> Iterator[Event]:
+        """The events for which an expression is true, in order, as they are found; both bounds exclude themselves.
+
+        Raises:
+            UsageError: It is no expression.
+        """
+        return watch(self.recording, expression, after=after, before=before)
+
+    def next(self, expression: str = "True", *, after: int | str) -> Event | None:
+        """The first event after another one for which an expression is true; None for none."""
+        return next(watch(self.recording, expression, after=self.event(after).number), None)
+
+    def previous(self, expression: str = "True", *, before: int | str) -> Event | None:
+        """The last event before another one for which an expression is true; None for none."""
+        return next(watch(self.recording, expression, before=self.event(before).number, backwards=True), None)
+
+    def _changed_state(self, step: Event) -> Changes:
+        given, left = (event_state(self.recording, step.number, phase) for phase in ("in", "out"))
+        earlier = (place for place in snapshots_before(self.recording, step) if place.event != step.number)
+        before = next(earlier, None)
+        held = None if before is None else event_state(self.recording, before.event, before.phase)
+        return Changes(
+            step,
+            state=tuple(differences(given, left)) if left is not None else (),
+            since=tuple(differences(held, given)) if before is not None and given is not None else (),
+        )
+
+    def _changed_messages(self, call: Event) -> Changes:
+        now = conversation_at(self.recording, call)
+        earlier = next(self.recording.events(before=call.number, limit=1, backwards=True), None)
+        before = None if earlier is None else conversation_at(self.recording, earlier)
+        said = list(now.messages) if now is not None else []
+        known = list(messages_of(before)) if before is not None else []
+        if known and known[0].get("role") == "system":
+            known = known[1:]
+        same = 0
+        while same < min(len(said), len(known)) and _words(said[same]) == _words(known[same]):
+            same += 1
+        return Changes(call, messages=tuple(said[same:]), decision=decision_of(call))
+
+
+def _words(message: Json) -> Json:
+    """What of a message says whether it is the same one: an answer comes back in the next request without its ids."""
+    return (message.get("role"), message.get("text")) if isinstance(message, Mapping) else message
+
+
+def open_timeline(run: Run | str, store: Store | str | None = None) -> Timeline:
+    """The timeline of a run.
+
+    Args:
+        run: The run, or a reference to it.
+        store: Where it is kept; None takes the project's store.
+
+    Raises:
+        RunNotFound: It is not there.
+    """
+    if store is not None and not isinstance(store, str):
+        return Timeline(store.open(run))
+    opened = open_store(store)
+    recording = opened.open(run)
+    weakref.finalize(recording, opened.close)  # whoever still walks its events holds it
+    return Timeline(recording)

@@ -1,0 +1,67 @@
+"""Watching: one expression over the events of a run, each event read once and only as far as the expression asks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Kind
+from reenact.facts.event import Event
+from reenact.facts.expressions import Expression, compile_expression
+from reenact.timetravel.vocabulary import EVENT_WORDS, EventScope
+
+_MODELS = (Kind.HTTP.value, Kind.MODEL.value)
+
+
+def watch(
+    recording: Recording,
+    expression: str,
+    *,
+    after: int = -1,
+    before: int | None = None,
+    backwards: bool = False,
+) -> Iterator[Event]:
+    """The events for which an expression is true, as they are found.
+
+    Args:
+        recording: The run.
+        expression: In the grammar and the names of ``reenact ls --where``, over one event.
+        after, before: Only events between these numbers; both exclude themselves.
+        backwards: Newest first.
+
+    Raises:
+        UsageError: It is no expression; raised here, not at the first event.
+    """
+    checked = compile_expression(expression, EVENT_WORDS)
+    return _hits(recording, checked, after, before, backwards)
+
+
+def _hits(
+    recording: Recording, expression: Expression, after: int, before: int | None, backwards: bool
+) -> Iterator[Event]:
+    kinds, name = wanted(expression.root)
+    for event in recording.events(kinds=kinds, name=name, after=after, before=before, backwards=backwards):
+        if expression.holds(EventScope(recording, event)):
+            yield event
+
+
+def wanted(root: ast.expr) -> tuple[tuple[str, ...], str | None]:
+    """What a store can choose by: the kinds (empty for all) and the name (None for any) outside of which an
+    expression cannot be true. Only what stands there by itself or joined by ``and`` says so."""
+    kinds: tuple[str, ...] = ()
+    name: str | None = None
+    for part in root.values if isinstance(root, ast.BoolOp) and isinstance(root.op, ast.And) else [root]:
+        match part:
+            case ast.Compare(left=ast.Name(id=word), ops=[ast.Eq()], comparators=[ast.Constant(value=str() as text)]):
+                pass
+            case ast.Compare(left=ast.Constant(value=str() as text), ops=[ast.Eq()], comparators=[ast.Name(id=word)]):
+                pass
+            case _:
+                continue
+        if word == "name":
+            name = text
+        elif word == "kind":
+            # A recognised exchange is a model call to people, and is kept as the exchange it was.
+            kinds = _MODELS if text == Kind.MODEL else (text,)
+    return kinds, name

@@ -1,0 +1,1 @@
+"""What a replay does to the world: nothing."""

@@ -1,0 +1,122 @@
+"""A replay is kept from the world by means it names: no network to be had, and files that go to scratch."""
+
+from __future__ import annotations
+
+import sys
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reenact.replaying.isolation import Isolation, folders_of, outermost
+
+from .conftest import Agent, in_force
+
+WRITING = """
+    import os, pathlib, tempfile
+    for folder in (".", os.environ["HOME"], "below"):
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "log"), "a") as file:
+            file.write("a line\\n")
+        print(pathlib.Path(folder, "log").read_text())
+    os.rename("old", "renamed")
+    os.unlink("gone")
+    print(sorted(os.listdir(".")), os.getuid(), os.getcwd() == os.environ["PWD_THEN"])
+"""
+
+
+def test_what_a_program_writes_in_a_replay_goes_to_scratch(agent: Agent) -> None:
+    agent.write(WRITING)
+    for name in ("old", "gone"):
+        (agent.watched / name).write_text(name)
+    recorded = agent.record(PWD_THEN=str(agent.watched))
+    (agent.watched / "log").unlink()
+    (agent.watched / "below" / "log").unlink()
+    (agent.home / "log").unlink()
+    (agent.watched / "renamed").rename(agent.watched / "old")
+    (agent.watched / "gone").write_text("gone")
+    before = agent.picture()
+    report = agent.report(PWD_THEN=str(agent.watched))
+    in_force(report, "scratch overlay")
+    assert report["verdict"] == "exact", report
+    assert "a line" in recorded.stdout and agent.picture() == before
+
+
+def test_the_last_line_and_the_report_name_what_is_in_force(agent: Agent) -> None:
+    agent.write("print('hello')")
+    agent.record()
+    done, report = agent.replay(), agent.report()
+    assert report["enforcement"][:2] == ["audit hook (connections, processes)", "own process"]
+    assert f"enforcement: {', '.join(report['enforcement'])}  verdict: same (exact)" in done.stderr
+    assert len(report["enforcement"]) >= 4  # the network and the files, or why not
+
+
+def test_a_native_library_that_no_hook_sees_finds_no_network(agent: Agent) -> None:
+    agent.write("""
+        import ctypes, os, socket, struct
+        libc = ctypes.CDLL(None)
+        there = libc.socket(socket.AF_INET, socket.SOCK_STREAM, 0)
+        port = int(os.environ["PORT"])
+        address = struct.pack("=H", socket.AF_INET) + struct.pack("!H4s8x", port, bytes([127, 0, 0, 1]))
+        libc.dlsym.restype = ctypes.c_void_p
+        two = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)
+        three = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int)
+        connect, send = two(libc.dlsym(None, b"connect")), three(libc.dlsym(None, b"send"))
+        if connect(there, address, len(address)) == 0:
+            send(there, b"native\\n", 7, 0)
+        libc.recv(there, ctypes.create_string_buffer(64), 64, 0)
+    """)
+    agent.record()
+    assert agent.counting.seen() == ["native"]
+    report = agent.report()
+    in_force(report, "network namespace")
+    assert report["exit_code"] == 0  # it says nothing of what it could not do
+    assert agent.counting.seen() == ["native"]
+
+
+def test_a_program_may_listen_to_itself_and_the_replay_can_be_kept(agent: Agent) -> None:
+    agent.write("""
+        import socket
+        with socket.socket() as here:
+            here.bind(("127.0.0.1", 0))
+            here.listen()
+            print("listening")
+    """)
+    recorded = agent.record()
+    report = agent.report("--save")
+    assert report["verdict"] == "exact" and report["saved"]
+    assert recorded.stdout == "listening\n"
+    assert (
+        report["saved"] in agent.run(sys.executable, "-m", "reenact", "--json", "ls").stdout
+    )  # kept in the store itself, not in scratch
+
+
+def test_a_store_among_the_files_is_said_to_be_open(agent: Agent) -> None:
+    agent.write("open('log', 'a').write('x')")
+    store = f"sqlite:///{agent.watched}/runs.db"
+    agent.record(REENACT_STORE=store)
+    words = " ".join(agent.report(REENACT_STORE=store)["enforcement"])
+    assert "files not isolated (" in words
+
+
+PATHS = st.lists(st.text("ab/", min_size=1, max_size=8).map(lambda text: "/" + text.strip("/").replace("//", "/")))
+
+
+@given(PATHS)
+def test_of_nested_folders_the_outer_one_stays(folders: list[str]) -> None:
+    kept = outermost(folders)
+    assert "/" not in kept
+    for each in set(folders) - {"/"}:
+        assert sum(each == outer or each.startswith(outer + "/") for outer in kept) == 1
+
+
+def test_the_folders_are_those_a_program_may_write(agent: Agent) -> None:
+    here, home = str(agent.watched), str(agent.home)
+    assert {here, home} <= set(folders_of(here, "", {"HOME": home, "TMPDIR": "/nowhere"}))
+    assert here not in folders_of(here, str(agent.watched.parent), {})  # its project covers it
+    assert folders_of("/", "/", {"HOME": "relative", "TMPDIR": "/nowhere"}) in ((), ("/var/tmp",))
+
+
+def test_what_is_not_in_force_is_said_with_its_reason() -> None:
+    assert Isolation(True, ("/a", "/b")).words() == ("network namespace", "scratch overlay (/a /b)")
+    refused = Isolation(no_network="not permitted", no_files="read only").words()
+    assert refused == ("no network namespace (not permitted)", "files not isolated (read only)")

@@ -1,0 +1,124 @@
+"""What a fork changes reaches the agent's code: a result, an error, the state of a step; and stays with the fork."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.forks.conftest import Forks
+
+TRIAGE = """
+    import dataclasses, reenact
+    @dataclasses.dataclass(frozen=True)
+    class Ticket:
+        owner: str
+        level: int = 1
+    @reenact.tool(effect="read")
+    def look(query): return {"found": 0, "query": query}
+    @reenact.tool
+    def mail(text):
+        print("mailing", text)
+        return "mailed"
+    state = {"query": "refund", "limits": {"tries": 2}}
+    with reenact.step("plan", state):
+        tries = state["limits"]["tries"]
+    for attempt in range(tries):
+        try:
+            answer = look(state["query"])
+        except TimeoutError as error:
+            print("no answer:", error)
+            break
+        if answer["found"]:
+            print("found", answer)
+            break
+    with reenact.step("assign", Ticket("nobody")) as ticket:
+        print(ticket.owner, ticket.level)
+    print(mail(f"to {ticket.owner}"))
+"""
+
+
+def test_a_result(forks: Forks) -> None:
+    forks.record(TRIAGE)
+    report = forks.fork("look#1", "--result", 'look#1={"found": 7}', "--live", "none")
+    assert report["printed"] == "found {'found': 7}\nnobody 1\nmailing to nobody\nmailed\n"
+    forks.replays_exactly(report["run"])
+    assert json.loads(forks.desk.run("cat", f"{report['run']}:look#1.result").stdout) == {"found": 7}
+
+
+def test_an_error(forks: Forks) -> None:
+    forks.record(TRIAGE)
+    report = forks.fork(0, "--error", "look#2=TimeoutError:index down", "--live", "none")
+    assert report["printed"] == "no answer: index down\nnobody 1\nmailing to nobody\nmailed\n"
+    forks.replays_exactly(report["run"])
+
+
+def test_the_state_of_a_step_in_place(forks: Forks) -> None:
+    forks.record(TRIAGE)
+    report = forks.fork("plan#1", "--set", "limits.tries=1", "--live", "none")
+    assert report["frozen"] == 2
+    forks.replays_exactly(report["run"])
+    assert [event.name for event in forks.events(report["run"])] == ["plan", "look", "assign", "mail"]
+
+
+def test_an_immutable_state_is_handed_over(forks: Forks) -> None:
+    forks.record(TRIAGE)
+    report = forks.fork("assign#1", "--set", "owner=ann", status=5)
+    assert report["printed"] == "ann 1\n"
+    assert "mail may change the world, and is not allowed to" in report["message"]
+    allowed = forks.fork("assign#1", "--set", "owner=ann", "--allow-write", "mail")
+    assert allowed["printed"] == "ann 1\nmailing to ann\nmailed\n"
+    assert [answer["how"] for answer in allowed["answers"]] == ["live"]
+    forks.replays_exactly(allowed["run"])
+
+
+def test_an_immutable_state_that_nobody_takes(forks: Forks) -> None:
+    forks.record(TRIAGE.replace('Ticket("nobody")) as ticket:', 'ticket := Ticket("nobody")):'))
+    report = forks.fork("assign#1", "--set", "owner=ann", status=2)
+    assert "with step(name, state) as state" in report["message"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("look#1", "--set", "query=x"), "is no step with a state"),
+        (("plan#1", "--set", "limits.retries=1"), "at that place it has tries"),
+        (("plan#1", "--set", "limits.tries.deep=1"), "there is no deep in it"),
+        (("plan#1", "--result", "plan#1=1"), "is the agent's own code"),
+        (("plan#1", "--error", "look#1=not a type: x"), "names no exception"),
+        (("plan#1", "--result", "look#1"), "is not of the form"),
+        (("plan#1", "--result", "look#1=@nowhere.json"), "cannot be read"),
+        (("plan#1", "--live", "none", "--model", "gpt-5.4"), "nothing may go live"),
+        (("plan#1", "--rev", "main"), "not available yet"),
+    ],
+)
+def test_what_cannot_be_changed_is_said(forks: Forks, options: tuple[str, ...], says: str) -> None:
+    forks.record(TRIAGE)
+    assert says in forks.fork(*options, status=2)["said"]
+    assert len(forks.runs()) == 1
+
+
+def test_a_call_without_a_recorded_answer_stops_the_fork_and_is_named(forks: Forks) -> None:
+    forks.record(TRIAGE)
+    report = forks.fork("plan#1", "--set", "query=warranty", "--live", "none", status=5)
+    assert "look has no recorded answer, and nothing may go live" in report["message"]
+    assert "asks other than event 1" in report["message"]
+
+
+def test_reads_go_live_and_writes_do_not(forks: Forks) -> None:
+    forks.record(TRIAGE)
+    report = forks.fork("plan#1", "--set", "query=warranty")
+    assert [(answer["name"], answer["how"]) for answer in report["answers"]] == [
+        ("look", "live"),
+        ("look", "live"),
+        ("mail", "frozen"),
+    ]
+    forks.replays_exactly(report["run"])
+
+
+def test_the_plan_is_printed_and_nothing_is_made(forks: Forks) -> None:
+    forks.record(TRIAGE)
+    told = forks.desk.run("fork", f"{forks.parent}:look#1", "--live", "all", "--dry-run").stdout
+    assert "asked anew      look (2 times" in told
+    assert "blocked write   mail (1 recorded)" in told
+    assert len(forks.runs()) == 1

@@ -1,0 +1,94 @@
+"""After the branching event calls go live where that is allowed: with their settings pinned, in the recorded order."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import reenact
+from reenact.testing import ProviderProcess
+from tests.forks.conftest import Forks
+from tests.kit.recorded import EXAMPLES
+
+LOOP = "refund_loop/agent.py"
+
+
+@pytest.fixture
+def refund(forks: Forks) -> Iterator[Forks]:
+    """The refund loop, recorded; its world stays there for what goes live."""
+    shutil.copytree(EXAMPLES / "refund_loop", forks.desk.folder / "refund_loop")
+    with ProviderProcess(EXAMPLES / "refund_loop" / "world.py") as world:
+        forks.desk.environ = world.environment()
+        forks.desk.record(LOOP, "What is your refund policy?", status=1)
+        forks.parent = forks.runs()[0]["run"]
+        yield forks
+
+
+def test_the_loop_is_fixed_by_a_fork_at_its_first_step(refund: Forks) -> None:
+    report = refund.fork("decide#1", "--set", 'agent_version="v2_with_empty_check"', "--live", "none")
+    assert report["printed"].endswith("I don't have any documents about refund policy. Please check with support.\n")
+    assert [event.name for event in refund.events(report["run"]) if event.kind == "step"] == ["decide", "search"]
+    refund.replays_exactly(report["run"])
+
+
+def test_another_result_is_answered_by_the_live_model(refund: Forks) -> None:
+    found = {"docs": [{"title": "refunds", "text": "All refunds within 30 days."}], "count": 1}
+    report = refund.fork("search_docs#2", "--result", f"search_docs#2={json.dumps(found)}")
+    assert report["printed"].endswith("All refunds within 30 days.\n")
+    assert (report["live"], report["status"]) == (1, "ok")
+    refund.replays_exactly(report["run"])
+
+
+def test_models_are_sampled_anew_with_their_settings_pinned(refund: Forks) -> None:
+    before = refund.desk.run("cat", f"{refund.parent}:1.request.body").stdout
+    report = refund.fork(
+        0, "--live", "model", "--param", "temperature=0", "--param", "seed=42", "--model", "gpt-5.4-nano"
+    )
+    assert report["live"] == 20
+    assert {answer["how"] for answer in report["answers"] if answer["name"] == "search_docs"} == {"frozen"}
+    attributes = refund.events(report["run"])[1].attributes
+    assert attributes["rewritten"] == {"model": "gpt-5.4-nano", "params": {"temperature": 0, "seed": 42}}
+    assert refund.desk.run("cat", f"{report['run']}:1.request.body").stdout == before
+    assert attributes["reading"]["model_answered"].startswith("gpt-5.4-nano")
+    refund.replays_exactly(report["run"])
+
+
+def test_a_model_of_another_protocol_is_refused_before_anything_is_sent(refund: Forks) -> None:
+    report = refund.fork(0, "--model", "claude-haiku-5-5", status=5)
+    assert "a model of another protocol cannot answer this request" in report["message"]
+    assert report["live"] == 0
+
+
+def test_in_code(refund: Forks) -> None:
+    with reenact.open_store(str(refund.desk.folder / ".reenact")) as store:
+        change = reenact.Change(state={"agent_version": "v2_with_empty_check"})
+        fork = reenact.fork(refund.parent, "decide#1", change=change, live="none", store=store)
+        assert (fork.relation, fork.parent, fork.totals.tools) == ("fork", refund.parent, 1)
+        with pytest.raises(reenact.ReenactError, match="nothing may go live"):
+            change = reenact.Change(results={"3": {"docs": [], "count": 9}})
+            reenact.fork(refund.parent, 0, change=change, live="none", store=store)
+
+
+def test_an_entry_point_in_this_process(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+
+    @reenact.tool(effect="read")
+    def look(query: str) -> str:
+        with asked.open("a") as file:
+            file.write(query)
+        return query.upper()
+
+    @reenact.record(store=f"sqlite:///{tmp_path}/runs.db")
+    def agent(query: str) -> list[str]:
+        return [look(query), look(look(query) + "!")]
+
+    agent("a")
+    with reenact.open_store(f"sqlite:///{tmp_path}/runs.db") as store:
+        [parent] = store.runs()
+        fork = reenact.fork(parent, "look#2", change=reenact.Change(results={"look#2": "z"}), entry=agent, store=store)
+        assert asked.read_text() == "aaA!z!"
+        assert [event.name for event in store.events(fork)] == ["arguments", "look", "look", "look", "return"]

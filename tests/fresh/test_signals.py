@@ -1,0 +1,155 @@
+"""Proves that a signal ends, or turns, a replay where it did so in the recording: wherever the program was waiting."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from .desk import Desk, Ended, unlike
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there are no signals to speak of")
+
+RAISES = "signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(9))"
+TELLS = "stop = threading.Event(); signal.signal(signal.SIGTERM, lambda number, frame: stop.set())"
+FLAG = "seen = []; signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))"
+LOOP = """
+async def main():
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    await stop.wait()
+    print('asked to stop')
+"""
+WAITS = {
+    "sleep": (signal.SIGINT, "", "time.sleep(60)"),
+    "lock": (signal.SIGINT, "lock = threading.Lock(); lock.acquire()", "lock.acquire()"),
+    "queue": (signal.SIGINT, "", "queue.Queue().get()"),
+    "thread": (signal.SIGINT, "", "list(ThreadPoolExecutor(2).map(time.sleep, [0.6, 0.7]))"),
+    "coroutine": (signal.SIGINT, "", "asyncio.run(asyncio.sleep(60))"),
+    "question": (signal.SIGINT, "", "input('? ')"),
+    "process": (signal.SIGINT, "", "subprocess.run(['sleep', '60'])"),
+    "handler that raises": (signal.SIGTERM, RAISES, "time.sleep(60)"),
+    "handler that wakes": (signal.SIGTERM, TELLS, "while not stop.wait(0.05): pass"),
+    "handler that notes": (signal.SIGTERM, FLAG, "while not seen: time.sleep(0.05)"),
+    "handler of a loop": (signal.SIGTERM, LOOP, "asyncio.run(main())"),
+}
+
+
+def _waits(pid: int) -> None:
+    """Return when every thread of a process sleeps and has done so for a moment; elsewhere than on Linux, guess."""
+    if not os.path.isdir(f"/proc/{pid}"):
+        time.sleep(1)
+        return
+    calm, before = 0, ""
+    for _ in range(1000):
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        calm = calm + 1 if fields[0] == "S" and fields[11:13] == before else 0
+        before = fields[11:13]
+        if calm > 10:
+            return
+        time.sleep(0.02)
+    raise AssertionError("it never waits")
+
+
+def _interrupted(desk: Desk, sent: int, prepare: str, wait: str) -> Ended:
+    imports = "import asyncio, os, queue, signal, subprocess, sys, threading, time\n"
+    imports += "from concurrent.futures import ThreadPoolExecutor\n"
+    body = f"print(os.getpid(), flush=True)\ntry:\n    {wait}\nfinally:\n    print('after')\n"
+    (desk.folder / "agent.py").write_text(imports + textwrap.dedent(prepare) + "\n" + body)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
+    command = ["reenact", "record", "--", "python", "agent.py"]
+    with subprocess.Popen(command, cwd=desk.folder, env=desk.environment, start_new_session=True, **pipes) as process:  # type: ignore[call-overload]
+        first = process.stdout.readline()
+        _waits(int(first))
+        process.send_signal(sent)
+        rest, err = process.communicate(timeout=30)
+    return Ended(process.returncode, first + rest, err)
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_a_signal_is_had_again_where_the_program_waited(tmp_path: Path, name: str) -> None:
+    desk = Desk(tmp_path)
+    recorded = _interrupted(desk, *WAITS[name])
+    assert b"after" in recorded.out, recorded.err
+    assert unlike(recorded, desk.replay()) == ""
+
+
+OWN = {
+    "an alarm": """
+        import signal, time
+        def ring(number, frame):
+            raise TimeoutError(signal.Signals(number).name)
+        signal.signal(signal.SIGALRM, ring)
+        print(signal.setitimer(signal.ITIMER_REAL, 0.3))
+        try:
+            time.sleep(1)
+        except TimeoutError as error:
+            print("rung", error, signal.alarm(0))
+        print("slept on", time.sleep(0.5))
+    """,
+    "to itself": """
+        import os, signal
+        print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+        before = signal.signal(signal.SIGUSR1, lambda number, frame: print("first", number))
+        os.kill(os.getpid(), signal.SIGUSR1)
+        print(before, signal.getsignal(signal.SIGUSR1).__name__)
+        signal.raise_signal(signal.SIGUSR1)
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """,
+    "from a thread": """
+        import os, signal, threading, time
+        threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """,
+    "in the middle of work": """
+        import signal
+        seen = []
+        signal.signal(signal.SIGALRM, lambda number, frame: seen.append(number))
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        while not seen:
+            pass
+        print("done")
+    """,
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_a_program_sends_to_itself_comes_once_and_in_its_place(tmp_path: Path, name: str) -> None:
+    desk = Desk(tmp_path)
+    (desk.folder / "agent.py").write_text(textwrap.dedent(OWN[name]))
+    bare = desk.run("python", "agent.py")
+    recorded = desk.record(["python", "agent.py"])
+    assert (recorded.code, recorded.out) == (bare.code, bare.out) == (0, bare.out), recorded.err
+    replayed = desk.replay()
+    assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err
+
+
+def test_no_frame_of_ours_stands_between_a_handler_and_what_it_interrupts(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.folder / "agent.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    bare, recorded = desk.run("python", "agent.py"), desk.record(["python", "agent.py"])
+    assert recorded.code == bare.code == -signal.SIGINT
+    assert recorded.err.startswith(bare.err)
+
+
+def test_a_program_that_waits_on_beyond_its_recording_is_stopped(tmp_path: Path) -> None:
+    """A replay never hangs, whatever has been changed."""
+    desk = Desk(tmp_path)
+    agent = desk.folder / "agent.py"
+    agent.write_text("import time\nfor _ in range(3): time.sleep(0.01)\n")
+    assert desk.record(["python", "agent.py"]).code == 0
+    agent.write_text("import time\nwhile True: time.sleep(0.01)\n")
+    replayed = desk.replay()
+    assert replayed.code == 1 and b"never handed over" in replayed.err, (sys.platform, replayed.err)

@@ -1,0 +1,126 @@
+"""The asyncio API of gRPC is recorded and replayed exactly with the server gone, in all shapes and ways of calling."""
+
+from __future__ import annotations
+
+import textwrap
+
+from .conftest import Agent
+
+
+def inside(text: str) -> str:
+    """A program whose text runs in a coroutine with the four methods at hand."""
+    lead = (
+        "async def main():\n"
+        "    async with grpc.aio.insecure_channel(TARGET) as channel:\n"
+        "        unary, down, up, both = methods(channel)\n"
+    )
+    return lead + textwrap.indent(textwrap.dedent(text), " " * 8) + "\n\nasyncio.run(main())\n"
+
+
+def test_single_answers_with_metadata_errors_and_deadlines(agent: Agent) -> None:
+    said = agent.same(
+        inside("""
+        await channel.channel_ready()
+        print(channel.get_state())
+        call = unary(b"one", metadata=(("a", "b"),), timeout=30)
+        print(await call, await call.code(), await call.initial_metadata(), await call.trailing_metadata(), call.done())
+        print(await unary(b"empty"), 0 < call.time_remaining() <= 30)
+        try:
+            await unary(b"fail")
+        except grpc.RpcError as error:
+            failed(error)
+            print(error.initial_metadata())
+        try:
+            await unary(b"hang", timeout=0.2)
+        except grpc.aio.AioRpcError as error:
+            print(error.code())
+        called = []
+        call = unary(b"called")
+        call.add_done_callback(lambda call: called.append(call.done()))
+        print(await call, called)
+        """)
+    )
+    assert "AioRpcError True StatusCode.NOT_FOUND no such thing" in said and "DEADLINE_EXCEEDED" in said
+
+
+def test_streams_are_read_written_iterated_and_fail(agent: Agent) -> None:
+    said = agent.same(
+        inside("""
+        async def words():
+            for word in (b"a", b"", b"c"):
+                yield word
+
+        async def asking():
+            yield await unary(b"inside")
+
+        print([message async for message in down(b"x")])
+        call = down(b"fail")
+        try:
+            async for message in call:
+                print(message)
+        except grpc.aio.AioRpcError as error:
+            failed(error)
+        call = down(b"read")
+        print([await call.read() for _ in range(3)], await call.read() is grpc.aio.EOF, await call.code())
+        print(await up(words()), await up(iter([b"d"])), await up(asking()))
+        talk = both()
+        for word in (b"one", b"two"):
+            await talk.write(word)
+            print(await talk.read())
+        await talk.done_writing()
+        print(await talk.read() is grpc.aio.EOF, await talk.code())
+        print([message async for message in both(words())])
+        """)
+    )
+    assert "StatusCode.DATA_LOSS lost" in said and "b'a++c " in said
+
+
+def test_cancelled_calls_are_cancelled_at_the_same_place(agent: Agent) -> None:
+    said = agent.same(
+        inside("""
+        call = unary(b"hang")
+        await asyncio.sleep(0.05)
+        print(call.cancel(), call.cancel())
+        try:
+            await call
+        except asyncio.CancelledError:
+            print("cancelled", await call.code(), await call.details())
+        try:
+            await asyncio.wait_for(unary(b"hang"), 0.1)
+        except TimeoutError:
+            print("timeout")
+        call = down(b"early")
+        print(await call.read(), call.cancel(), call.cancelled())
+        try:
+            await call.read()
+        except asyncio.CancelledError:
+            print("cancelled too")
+
+        async def endless():
+            while True:
+                yield b"enough"
+
+        print(await up(endless()))
+        """)
+    )
+    assert "cancelled StatusCode.CANCELLED Locally cancelled" in said and "cancelled too" in said
+
+
+def test_concurrent_calls_keep_their_answers_and_their_order(agent: Agent) -> None:
+    said = agent.same(
+        inside("""
+        seen = []
+
+        async def ask(word):
+            seen.append(await unary(word))
+
+        asked = (b"wait", b"same", b"same", b"wait", b"quick", b"quick")
+        await asyncio.gather(*map(ask, asked))
+        print(len(seen), sorted(word.rpartition(b" ")[0] for word in seen))
+        first, rest = await asyncio.wait([asyncio.ensure_future(ask(w)) for w in (b"wait", b"quick")],
+                                         return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.gather(*rest)
+        print(len(seen))
+        """)
+    )
+    assert said.startswith("6 ") and said.endswith("\n8\n")
