@@ -26,7 +26,7 @@ import pytest
 import reenact
 from reenact.timetravel.plain import event_data, run_data
 
-_LISTENS = re.compile(r"(?:running on|listens on) http://127\.0\.0\.1:(\d+)")
+_LISTENS = re.compile(r"(?:[Rr]unning on|listens on) http://127\.0\.0\.1:(\d+)")
 
 
 class Upstream(ThreadingHTTPServer):
@@ -148,14 +148,17 @@ class Project:
         assert process.stderr is not None
         said: list[str] = []
         found = None
-        for line in process.stderr:
-            said.append(line)
-            found = _LISTENS.search(line)
-            if found:
-                break
-        if found is None:
-            process.wait(30)
-            raise AssertionError("the server did not start: " + "".join(said))
+        try:
+            for line in process.stderr:
+                said.append(line)
+                found = _LISTENS.search(line)
+                if found:
+                    break
+            assert found is not None, "the server did not start: " + "".join(said)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
         reader = threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True)
         reader.start()
         running = Running(process, int(found[1]), said)
@@ -210,7 +213,7 @@ class Project:
     def exact(self, run: str) -> dict[str, Any]:
         """Replay a run; it must be the same in everything."""
         done, report = self.replay(run)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, (report.get("differences"), report.get("refused"), done.stderr)
         assert report["verdict"] == "exact", report
         return report
 

@@ -307,3 +307,35 @@ def test_workers_serve_under_the_same_rules(tmp_path: Path, upstream: Upstream) 
     worker = next(run for run in project.runs() if run["run"] == request["parent"])
     assert worker["relation"] == "child"
     project.exact(request["run"])
+
+
+GUARDED = """
+import os
+
+async def app(scope, receive, send):
+    assert scope["type"] == "http"
+    sent = dict(scope["headers"]).get(b"authorization")
+    good = sent in (b"Bearer " + os.environ["SERVICE_API_KEY"].encode(), b"Bearer of-one-user-4Q9wTrUvZx81bQ7m")
+    await send({"type": "http.response.start", "status": 200 if good else 401, "headers": []})
+    await send({"type": "http.response.body", "body": b"welcome" if good else b"who are you?"})
+"""
+
+
+def test_a_key_of_the_environment_is_known_again_although_it_is_removed(tmp_path: Path, upstream: Upstream) -> None:
+    project = Project(tmp_path / "guarded", upstream)
+    project.write(GUARDED)
+    key = project.environment["SERVICE_API_KEY"] = "svc-Qm7Zx81bPlong4Enough9"
+    with project.serving(*UVICORN) as server:
+        assert server.ask("/own", headers={"Authorization": f"Bearer {key}"}).status == 200
+        assert server.ask("/user", headers={"Authorization": "Bearer of-one-user-4Q9wTrUvZx81bQ7m"}).status == 200
+        assert server.ask("/nobody", headers={"Authorization": "Bearer nobody-at-all-9wTrUvZx8"}).status == 401
+    own, user, nobody = (run["run"] for run in project.requests())
+    assert key.encode() not in (project.folder / "runs.db").read_bytes()
+    del project.environment["SERVICE_API_KEY"]
+    project.exact(own)
+    project.exact(nobody)
+    done, report = project.replay(user)  # nobody can know that one again; the report says why
+    assert done.returncode == 1
+    said = " ".join(report["remarks"])
+    assert "credentials of the request were removed" in said
+    assert "1 request came before it" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, MutableMapping
 from hashlib import blake2b
 from typing import Any, Final
@@ -38,6 +39,9 @@ KEPT: Final = 8 << 20
 """Bytes of a response body that are kept; of a longer one the rest goes into a digest."""
 
 _REST: Final = ("http_version", "scheme", "root_path")
+
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,15} ")
 
 
 def is_exchange(rule: str) -> bool:
@@ -88,6 +92,63 @@ def scope_of(head: Mapping[str, Json], headers: Iterable[Any], state: MutableMap
     }
 
 
+def scope_of_environ(environ: Mapping[str, Any]) -> dict[str, Any]:
+    """A WSGI environment as an ASGI scope. What else stands there (all of the process's variables, in wsgiref's) is
+    none of the request's."""
+    headers = [
+        (name[5:].replace("_", "-").lower(), str(value)) for name, value in environ.items() if name.startswith("HTTP_")
+    ]
+    for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+        if environ.get(name):
+            headers.append((name.replace("_", "-").lower(), str(environ[name])))
+    root = str(environ.get("SCRIPT_NAME", ""))
+    path = root + str(environ.get("PATH_INFO", ""))
+    return {
+        "type": "http",
+        "method": environ.get("REQUEST_METHOD", "GET"),
+        "path": path.encode("latin-1", "replace").decode("utf-8", "replace"),
+        "raw_path": quote(path.encode("latin-1", "replace"), safe="/%:@!$&'()*+,;=~-._").encode(),
+        "query_string": str(environ.get("QUERY_STRING", "")).encode("latin-1", "replace"),
+        "headers": [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers],
+        "http_version": str(environ.get("SERVER_PROTOCOL", "HTTP/1.0")).removeprefix("HTTP/"),
+        "scheme": environ.get("wsgi.url_scheme", "http"),
+        "root_path": root,
+        "client": (environ.get("REMOTE_ADDR", ""), _number(environ.get("REMOTE_PORT"))),
+        "server": (environ.get("SERVER_NAME", ""), _number(environ.get("SERVER_PORT"))),
+    }
+
+
+def environ_of(scope: Mapping[str, Any]) -> dict[str, Any]:
+    """The WSGI environment of a recorded request; its streams are put there by who plays it."""
+    root = str(scope.get("root_path") or "")
+    path = str(scope["path"]).encode().decode("latin-1")
+    server, client = scope.get("server") or ("", 0), scope.get("client") or ("", 0)
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": root,
+        "PATH_INFO": path.removeprefix(root),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_NAME": server[0],
+        "SERVER_PORT": str(server[1]),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "REMOTE_ADDR": client[0],
+        "REMOTE_PORT": str(client[1]),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    for name, value in scope["headers"]:
+        key = name.decode("latin-1").upper().replace("-", "_")
+        environ[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = value.decode("latin-1")
+    return environ
+
+
+def _number(text: Any) -> int:
+    return int(text) if str(text or "").isdigit() else 0
+
+
 def pairs(headers: Iterable[Any]) -> list[list[str]]:
     """Header pairs of ASGI (bytes) as text, order and case kept."""
     return [[bytes(name).decode("latin-1"), bytes(value).decode("latin-1")] for name, value in headers]
@@ -100,6 +161,37 @@ def traceparent_of(scope: Mapping[str, Any]) -> str:
             text = bytes(value).decode("latin-1").strip()
             return text if is_traceparent(text) else ""
     return ""
+
+
+def credentials_of(scope: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, list[str]]:
+    """Which headers of a request hold what a variable of the environment holds: header to scheme and variable.
+
+    The values themselves are removed before anything is written; whoever plays the request puts today's there.
+
+    Args:
+        scope: The request.
+        variables: The credentials of the environment, by name.
+    """
+    found: dict[str, list[str]] = {}
+    for name, value in scope.get("headers") or ():
+        text = bytes(value).decode("latin-1")
+        scheme = _SCHEME.match(text)
+        lead = scheme[0] if scheme is not None else ""
+        for variable, secret in sorted(variables.items()):
+            if secret and text[len(lead) :] == secret:
+                found.setdefault(bytes(name).decode("latin-1"), [lead, variable])
+    return found
+
+
+def with_credentials(headers: Iterable[Any], known: Any, variables: Mapping[str, str]) -> list[list[str]]:
+    """Header pairs with today's values where ``credentials_of`` has found a variable."""
+    kept = known if isinstance(known, Mapping) else {}
+    out = []
+    for name, value in headers:
+        lead, variable = kept.get(str(name)) or ("", "")
+        today = variables.get(variable) if variable else None
+        out.append([str(name), str(value) if today is None else f"{lead}{today}"])
+    return out
 
 
 def _address(address: Any) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ from reenact.facts.call import Json
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
-from reenact.facts.serving import RELATION, REQUEST, traceparent_of
+from reenact.facts.serving import RELATION, REQUEST, credentials_of, traceparent_of
 from reenact.recording.blocks import RootBlock
 from reenact.recording.opening import Opened, Who, new_run
 from reenact.recording.session import RecordingSession
@@ -38,11 +39,27 @@ class RecordedRequest:
         """Begin to listen."""
         self._block.enter()
 
+    def suspend(self) -> None:
+        """Stop listening to this thread."""
+        self._block.suspend()
+
+    def resume(self) -> None:
+        """Listen to this thread again."""
+        self._block.resume()
+
     async def left(self, error: BaseException | None, status: int | None) -> None:
         """Write the end; an answer of the server's own failure fails the run, as an exception does."""
+        self._judge(error, status)
+        await self._block.left(error, None)
+
+    def leave(self, error: BaseException | None, status: int | None) -> None:
+        """The same in a thread."""
+        self._judge(error, status)
+        self._block.leave(error, None)
+
+    def _judge(self, error: BaseException | None, status: int | None) -> None:
         if error is None and status is not None and status >= _FIRST_FAILURE:
             self._block.failure = f"answered with status {status}"
-        await self._block.left(error, None)
 
 
 class Requests:
@@ -61,6 +78,8 @@ class Requests:
         ran: Whether there is a server at all.
         signal: What stopped it; 0 for anything but a signal.
     """
+
+    alone = False
 
     def __init__(
         self,
@@ -112,13 +131,28 @@ class Requests:
         traceparent = traceparent_of(scope)
         run = replace(
             run,
-            capture={"preamble": {"run": process.id, "deliveries": self._session.gate.count, "served": number}},
+            capture={
+                "preamble": {
+                    "run": process.id,
+                    "deliveries": self._session.gate.count,
+                    "served": number,
+                    "credentials": credentials_of(scope, self._secrets()),
+                }
+            },
             environment={"traceparent": traceparent} if traceparent else {},
         )
         opened = Opened(run, self._store, self._policy, CLOCK)
         return RecordedRequest(RootBlock(opened, None, self._policy.files), opened.session)
 
+    def _secrets(self) -> dict[str, str]:
+        names = self._run.environment.get("env_secret") or ()
+        return {str(name): os.environ.get(str(name), "") for name in names}
+
     def player(self) -> Callable[..., Awaitable[None]] | None:
+        """A recording listens."""
+        return None
+
+    def performer(self) -> Callable[[Any], None] | None:
         """A recording listens."""
         return None
 

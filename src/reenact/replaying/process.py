@@ -204,6 +204,8 @@ class ReplayingProcess:
         report = conclude(self.session, differences, contact, self.options)
         forgiven = tuple(output.forgiven for output in self._outputs if output.forgiven)
         report = replace(report, output=self.output, remarks=(*report.remarks, *forgiven, *remarks))
+        if self._player is not None and report.exit_code:
+            report = replace(report, remarks=(*report.remarks, *self._player.suspects()))
         if self.options.save:
             kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))

@@ -7,27 +7,33 @@ as they had come when the request arrived. The request's own run answers everyth
 from __future__ import annotations
 
 import asyncio
+import io
 import itertools
+import os
+import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from reenact.abc.redaction import Redactor
+from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import Halt, UnreplayableRun
-from reenact.facts.call import EndKind, Kind, Stream
+from reenact.facts.call import EndKind, Fidelity, Kind, Stream
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.facts.run import Run
-from reenact.facts.serving import LIFESPAN, REQUEST, scope_of
+from reenact.facts.serving import LIFESPAN, REQUEST, environ_of, scope_of, with_credentials
 from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate
 from reenact.replaying.session import ReplaySession
 from reenact.seams import lanes
 from reenact.seams.gate import Waiter
 from reenact.seams.lanes import Lane
+from reenact.seams.servers import wsgi
 from reenact.seams.servers.exchange import Exchange
 from reenact.seams.servers.hosting import Application
 
@@ -118,6 +124,8 @@ class Stage:
         process: The replaying process.
     """
 
+    alone = False
+
     def __init__(self, session: ReplaySession, process: Playing) -> None:
         self.preamble: Lane = session.root
         self._process = process
@@ -145,6 +153,13 @@ class Stage:
     async def _play(self, application: Application, state: MutableMapping[str, Any]) -> None:
         """There is nothing to send."""
 
+    def performer(self) -> Callable[[Any], None]:
+        """What plays a WSGI application."""
+        return self._perform
+
+    def _perform(self, application: Any) -> None:
+        """There is nothing to send."""
+
 
 class Player(Stage):
     """Sends the recorded request to the application.
@@ -155,11 +170,25 @@ class Player(Stage):
         process: The replaying process.
     """
 
+    alone = True
+
     def __init__(self, session: ReplaySession, before: Preamble, process: Playing) -> None:
         super().__init__(before, process)
         self.played = False
+        self._removed = False
         self._session = session
         self._before = before
+
+    def suspects(self) -> list[str]:
+        """Why the request may go otherwise alone, where it does."""
+        found = []
+        before = int(self._session.run.capture["preamble"].get("served") or 1) - 1
+        if before:
+            word = "request" if before == 1 else "requests"
+            found.append(f"{before} {word} came before it in its process: what was left in memory is not there")
+        if self._removed:
+            found.append("credentials of the request were removed when it was recorded: a check of them fails")
+        return found
 
     async def _play(self, application: Application, state: MutableMapping[str, Any]) -> None:
         """Serve the request, once; then the process ends, whatever its shutdown would do."""
@@ -175,24 +204,69 @@ class Player(Stage):
             status = 0
         self._process.leave(status)
 
+    def _perform(self, application: wsgi.Application) -> None:
+        """Serve the request to a WSGI application, once."""
+        end = CLOCK.mono_us() + int(_WARM_S * 1e6)
+        while not self._before.warm and CLOCK.mono_us() < end:
+            time.sleep(_LOOK_S)
+        self._unready()
+        self.played = True
+        status = 0
+        try:
+            with self._session.begin(), self._process.entered():
+                event, scope, _ = self._request({})
+                environ = {**environ_of(scope), "wsgi.input": io.BytesIO(), "wsgi.errors": sys.stderr}
+                exchange = wsgi.Exchange(self._session.root, event.call, environ)
+                self._answered(application, environ, exchange)
+        except Halt:
+            status = 1
+        except Exception:  # as the application raised it then; whether it did is compared
+            status = 0
+        self._process.leave(status)
+
+    def _answered(self, application: wsgi.Application, environ: dict[str, Any], exchange: wsgi.Exchange) -> None:
+        """Take the response as a server does."""
+        try:
+            result = application(environ, exchange.starting(lambda *_: lambda data: None))
+            try:
+                for piece in result:
+                    exchange.sent(piece)
+            finally:
+                if hasattr(result, "close"):
+                    result.close()
+        except Exception as error:
+            exchange.over(error)
+            raise
+        exchange.over(None)
+
     async def _warmed(self) -> None:
         """Wait until the server's own tasks have done what they had done."""
         loop = asyncio.get_running_loop()
         end = loop.time() + _WARM_S
         while not self._before.warm and loop.time() < end:
             await asyncio.sleep(_LOOK_S)
+        self._unready()
+
+    def _unready(self) -> None:
         if not self._before.warm:
             self._session.tally.remarks["preamble"] = "the server did not come to where it was when the request came"
 
     async def _exchange(self, application: Application, state: MutableMapping[str, Any]) -> None:
+        event, scope, pieces = self._request(state)
+        exchange = Exchange(self._session.root, event.call, _nothing, _nowhere, pieces)
+        await exchange.run(application, scope)
+
+    def _request(self, state: MutableMapping[str, Any]) -> tuple[Event, dict[str, Any], int]:
+        """The recorded request, as a scope, and in how many pieces its body came to its end (-1: it did not)."""
         event = self._recorded()
         outcome = event.outcome
         stream = outcome if isinstance(outcome, Stream) else Stream({}, None)
         whole = stream.end is not None and stream.end.kind is EndKind.EOF
-        headers = stream.head.get("headers") or event.call.head.get("headers") or ()
-        scope = scope_of(event.call.head, headers, state)
-        exchange = Exchange(self._session.root, event.call, _nothing, _nowhere, pieces=stream.segments if whole else -1)
-        await exchange.run(application, scope)
+        kept = stream.head.get("headers") or event.call.head.get("headers") or ()
+        known = self._session.run.capture["preamble"].get("credentials")
+        headers = with_credentials(kept, known, os.environ)
+        self._removed = event.fidelity is not Fidelity.EXACT and len(known or ()) == 0
+        return event, scope_of(event.call.head, headers, state), stream.segments if whole else -1
 
     def _recorded(self) -> Event:
         session = self._session

@@ -48,6 +48,7 @@ CONTACTS: Final[Mapping[str, str]] = {
 
 _LOOK_UPS: Final = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
 _WITHOUT_A_COMMAND: Final = frozenset({"os.fork", "os.forkpty"})
+_LOOPBACK: Final = ("127.", "::1", "localhost")
 _PAIRS: Final = frozenset({"socketpair", "_fallback_socketpair"})
 
 
@@ -74,6 +75,8 @@ def ours(event: str, args: tuple[Any, ...]) -> bool:
     of sockets of one process, a look-up of what is an address already, a datagram along a connection that was named."""
     if event in _LOOK_UPS and _is_address(args[0]):
         return True
+    if event == "socket.gethostbyaddr" and _host(args[0]).startswith(_LOOPBACK):
+        return True  # ``http.server`` asks for the name of what it binds
     if event == "sqlite3.connect":
         return in_memory(args[0]) or whose(module_of(sys._getframe(2))) == "ours"
     if event == "socket.sendmsg" and (not args or args[-1] is None):

@@ -260,7 +260,7 @@ class Gate(ABC):
 
     # --- taking a turn -----------------------------------------------------------------------------------------
 
-    def _at_once(self, tag: Tag, *, lone: bool) -> int | None:
+    def at_once(self, tag: Tag, *, lone: bool) -> int | None:
         """The number of a delivery that need not wait; None for one that must. Locked."""
         if self.halted is not None:
             raise self.halted
@@ -280,7 +280,7 @@ class Gate(ABC):
             Halt: The replay stopped while waiting.
         """
         with self.lock:
-            number = self._at_once(tag, lone=self.running == 1)
+            number = self.at_once(tag, lone=self.running == 1)
             if number is not None:
                 return number
             door = _thread.allocate_lock()
@@ -319,7 +319,7 @@ class Gate(ABC):
         ready = getattr(loop, "_ready", None)
         with self.lock:
             rests = ready is not None and not self.has_ready(ready)
-            number = self._at_once(tag, lone=self.running == 1 and not self.nested and rests)
+            number = self.at_once(tag, lone=self.running == 1 and not self.nested and rests)
             if number is not None:
                 return number
         future = loop.create_future()

@@ -220,9 +220,8 @@ class Writing:
             except sqlite3.Error as error:
                 raise explain(error, self.path.name) from error
             finally:
-                if durable:
-                    connection.execute(_CACHE)
-        connection.execute("PRAGMA synchronous = NORMAL")
+                if durable:  # still behind the lock: inside another writer's transaction it could not be set
+                    connection.execute("PRAGMA synchronous = NORMAL")
 
     def checkpoint(self, *, least_growth: int = 0) -> None:
         """Bring the write-ahead log into the file; never waits for readers or other writers.

@@ -8,10 +8,12 @@ request. Who records or replays appoints a host (``hosting``); without one a ser
 from __future__ import annotations
 
 from reenact.seams.patching import when_imported
-from reenact.seams.servers import uvicorn_hooks
+from reenact.seams.servers import uvicorn_hooks, wsgi
 
 
 def install() -> None:
     """Hook each server as soon as the program imports it; imports none of them itself."""
     when_imported("uvicorn.config", uvicorn_hooks.patch_config)
     when_imported("uvicorn.server", uvicorn_hooks.patch_server)
+    when_imported("wsgiref.simple_server", wsgi.patch_wsgiref)
+    when_imported("werkzeug.serving", wsgi.patch_werkzeug)

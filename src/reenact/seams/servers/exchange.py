@@ -75,10 +75,15 @@ class Exchange:
 
     def _over(self, error: Exception | None) -> None:
         """Say what was answered."""
-        self._unread()
-        crossing = begin(self._lane, self.answer.call)
-        if crossing is not None and crossing.mode != "frozen":
-            crossing.settle(Value(b"null") if error is None else Failure(describe_error(error)))
+        session = self._lane.session
+        try:
+            self._unread()
+            crossing = begin(self._lane, self.answer.call)
+            if crossing is not None and crossing.mode != "frozen":
+                crossing.settle(Value(b"null") if error is None else Failure(describe_error(error)))
+        except Exception as fault:
+            if session.fault(fault):
+                raise
 
     def _unread(self) -> None:
         """The application reads no further."""

@@ -23,6 +23,18 @@ class Request(Protocol):
         """Begin: the calling task runs in the root lane from now on. Never raises."""
         ...
 
+    def suspend(self) -> None:
+        """The server's own code runs, in the same thread."""
+        ...
+
+    def resume(self) -> None:
+        """The application's code runs again."""
+        ...
+
+    def leave(self, error: BaseException | None, status: int | None) -> None:
+        """``left`` for a thread."""
+        ...
+
     async def left(self, error: BaseException | None, status: int | None) -> None:
         """End.
 
@@ -35,6 +47,9 @@ class Request(Protocol):
 
 class Host(Protocol):
     """What a server of this process asks."""
+
+    alone: bool
+    """Whether one request is played: one process will do, whatever the server was started with."""
 
     preamble: Lane
     """Lane of the process's own run: the application's start-up is a strand of it."""
@@ -53,6 +68,10 @@ class Host(Protocol):
 
     def player(self) -> Callable[[Application, MutableMapping[str, Any]], Awaitable[None]] | None:
         """In a replay: what is done instead of listening. When it returns, the server shuts down."""
+        ...
+
+    def performer(self) -> Callable[[Any], None] | None:
+        """``player`` for a WSGI application, in the server's thread."""
         ...
 
     def ending(self, number: int) -> None:

@@ -38,7 +38,7 @@ def _configuring(original: Any) -> Any:
     def __init__(self: Any, *args: Any, **options: Any) -> None:  # noqa: N807 - the method it replaces
         original(self, *args, **options)
         serving = host()
-        if serving is not None and serving.player() is not None:  # one request needs one process, and code as it is
+        if serving is not None and serving.alone:
             self.workers = 1
             self.reload = False
 

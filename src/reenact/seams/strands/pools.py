@@ -6,12 +6,14 @@ runnable from the moment a worker is free for it; counting all of twelve jobs on
 
 from __future__ import annotations
 
+import _thread
 import concurrent.futures
 import concurrent.futures.thread
 import weakref
 from collections.abc import Callable
 from typing import Any
 
+from reenact.errors import Halt
 from reenact.facts.order import Tag
 from reenact.seams import lanes
 from reenact.seams.gate import Gate
@@ -47,15 +49,23 @@ def install() -> None:
 class Job:
     """What a pool runs in place of the agent's function: the function in its lane and in its turn.
 
+    The turn is taken before the pool marks the job as running, so that it can be cancelled until its turn has come:
+    whether a cancellation is in time depends on the order alone, and not on how soon a worker gets the processor.
+
     Attributes:
         lane: The job's own lane.
         desk: Where the job is counted, together with its gate.
+        begun: Whether a worker has taken it up.
     """
 
-    __slots__ = ("begun", "desk", "function", "gate", "lane")
+    __slots__ = ("_door", "_halt", "_over", "_tag", "begun", "desk", "function", "gate", "lane")
 
     def __init__(self, lane: Lane, gate: Gate, desk: Desk, function: Callable[..., Any]) -> None:
         self.begun = False
+        self._over = False
+        self._door: Any = None
+        self._halt: Halt | None = None
+        self._tag = Tag("s", lane.path, 0, 0)
         self.lane = lane
         self.gate = gate
         self.desk = desk
@@ -63,16 +73,36 @@ class Job:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run it, in the pool's thread."""
-        self.begun = True
         before = lanes.adopt_thread(self.lane)
         token = lanes._context.set(self.lane)
         try:
-            self.gate.take(Tag("s", self.lane.path, 0, 0))
+            if self._halt is not None:
+                raise self._halt
             return self.function(*args, **options)
         finally:
             self.lane.ended = True
             lanes._context.reset(token)
             lanes.restore_thread(before)
+
+    def begin(self) -> None:
+        """A worker has taken it up: wait for its turn, or until it is cancelled. Never raises."""
+        gate = self.gate
+        with gate.lock:
+            if self._over:
+                return
+            self.begun = True
+            try:
+                if gate.at_once(self._tag, lone=gate.running == 1) is not None:
+                    return
+            except Halt as halt:
+                self._halt = halt
+                return
+            door = self._door = _thread.allocate_lock()
+            door.acquire()
+            gate.offer(self._tag, door.release)
+            gate.blocked()
+        door.acquire()
+        self._halt = gate.halted
 
     def over(self) -> None:
         """The pool's thread is through with the job, its future's callbacks included."""
@@ -85,9 +115,15 @@ class Job:
 
     def settled(self, future: Any) -> None:
         """Its future is done. One that never began (cancelled, or dropped by the pool) is counted no more."""
-        if not self.begun:
-            self.lane.ended = True
-            self.over()
+        with self.gate.lock:
+            if self.begun:
+                if future.cancelled() and self._door is not None and self.gate.withdraw(self._tag):
+                    self.gate.running += 1  # its worker goes on, and finds it cancelled
+                    self._door.release()
+                return
+            self._over = True
+        self.lane.ended = True
+        self.over()
 
 
 def _job_name(function: Any) -> str:
@@ -146,6 +182,8 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
 def _running(original: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, *args: Any) -> Any:
         job = getattr(self, "fn", None) or getattr(self, "task", (None,))[0]  # ``task`` since 3.14
+        if isinstance(job, Job):
+            job.begin()
         try:
             return original(self, *args)
         finally:

@@ -1,0 +1,329 @@
+"""WSGI applications (wsgiref, werkzeug, and so Flask's own server): each request is a run, in its server's thread.
+
+The run lasts from the call of the application to the last piece of its response. Between two pieces the server's own
+code runs, which belongs to nobody.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+from reenact.abc.session import Frozen, Live
+from reenact.facts.call import Call, End, EndKind, Failure, Value
+from reenact.facts.serving import Answer, request_call, scope_of_environ
+from reenact.facts.values import describe_error
+from reenact.seams import lanes
+from reenact.seams.lanes import Lane
+from reenact.seams.patching import replace
+from reenact.seams.servers.hosting import Request, host
+from reenact.seams.switchboard import begin
+
+_PIECE = 64 << 10
+Application = Callable[[dict[str, Any], Callable[..., Any]], Any]
+
+
+def patch_wsgiref(module: ModuleType) -> None:
+    """Hook ``wsgiref.simple_server``."""
+    replace(module.WSGIServer, "set_app", _setting)
+    replace(module.WSGIServer, "serve_forever", _serving(lambda server: server.get_app()))
+
+
+def patch_werkzeug(module: ModuleType) -> None:
+    """Hook ``werkzeug.serving``."""
+    replace(module.BaseWSGIServer, "__init__", _making)
+    replace(module.BaseWSGIServer, "serve_forever", _serving(lambda server: server.app))
+
+
+def _wrapped(application: Any) -> Any:
+    return application if host() is None or isinstance(application, Served) else Served(application)
+
+
+def _setting(original: Any) -> Any:
+    def set_app(self: Any, application: Any) -> None:
+        original(self, _wrapped(application))
+
+    return set_app
+
+
+def _making(original: Any) -> Any:
+    def __init__(self: Any, *args: Any, **options: Any) -> None:  # noqa: N807 - the method it replaces
+        original(self, *args, **options)
+        self.app = _wrapped(self.app)
+
+    return __init__
+
+
+def _serving(application_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``serve_forever``: the server is nobody's; a replay plays instead."""
+
+    def make(original: Any) -> Any:
+        def serve_forever(self: Any, *args: Any, **options: Any) -> None:
+            serving = host()
+            if serving is None:
+                original(self, *args, **options)
+                return
+            serving.serving()
+            gate = serving.preamble.gate
+            gate.blocked()  # the main strand waits for the world
+            try:
+                with lanes.inside(None):
+                    perform = serving.performer()
+                    if perform is None:
+                        original(self, *args, **options)
+                    else:
+                        application = application_of(self)
+                        perform(getattr(application, "application", application))
+            finally:
+                gate.unblocked()
+
+        return serve_forever
+
+    return make
+
+
+class Served:
+    """Wraps an application as a server calls it.
+
+    Attributes:
+        application: The application itself.
+    """
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        """WSGI."""
+        serving = host()
+        if serving is None:
+            return self.application(environ, start_response)
+        try:
+            scope = scope_of_environ(environ)
+            request = serving.request(scope)
+        except Exception as error:
+            if serving.preamble.session.fault(error):
+                raise
+            request = None
+        if request is None:
+            return self.application(environ, start_response)
+        request.enter()
+        try:
+            exchange = Exchange(request.lane, request_call(scope), environ)
+        except Exception as error:
+            if request.lane.session.fault(error):
+                raise
+            request.leave(None, None)
+            return self.application(environ, start_response)
+        response = Response(exchange, request)
+        return response.begun(lambda: self.application(environ, exchange.starting(start_response)))
+
+
+class Exchange:
+    """One request and its response at a WSGI application. The body in ``environ`` is read through it.
+
+    Args:
+        lane: Root of the request's run.
+        call: The request, or the recorded one.
+        environ: What the application gets.
+    """
+
+    def __init__(self, lane: Lane, call: Call, environ: dict[str, Any]) -> None:
+        self.answer = Answer()
+        self.lane = lane
+        crossing = begin(lane, lambda: call)
+        self._body: Body | None = None
+        if crossing is not None and crossing.mode != "rerun":
+            self._body = Body(crossing, lane, environ)
+            if crossing.mode == "live":
+                crossing.head({"headers": call.head.get("headers") or []}).wait()
+            else:
+                crossing.head().wait()
+            environ["wsgi.input"] = io.BufferedReader(self._body, _PIECE)
+
+    def starting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """``start_response``, noted."""
+
+        def start_response(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            with lanes.inside(None):
+                write = original(status, headers, *more)
+            pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+            self._saw({"type": "http.response.start", "status": int(status.split(maxsplit=1)[0]), "headers": pairs})
+
+            def noted(data: bytes) -> Any:
+                self.sent(data)
+                with lanes.inside(None):  # the server sends, and logs
+                    return write(data)
+
+            return noted
+
+        return start_response
+
+    def sent(self, data: bytes) -> None:
+        """One piece of the response."""
+        self._saw({"type": "http.response.body", "body": data, "more_body": True})
+
+    def over(self, error: BaseException | None) -> None:
+        """Say what was answered, or raised."""
+        if error is not None and not isinstance(error, Exception):
+            return
+        try:
+            if self._body is not None:
+                self._body.unread()
+            if error is None:
+                self._saw({"type": "http.response.body", "body": b"", "more_body": False})
+            crossing = begin(self.lane, self.answer.call)
+            if crossing is not None and crossing.mode != "frozen":
+                crossing.settle(Value(b"null") if error is None else Failure(describe_error(error)))
+        except Exception as fault:
+            if self.lane.session.fault(fault):
+                raise
+
+    def _saw(self, message: Mapping[str, Any]) -> None:
+        try:
+            self.answer.saw(message)
+        except Exception as fault:
+            if self.lane.session.fault(fault):
+                raise
+
+
+class Body(io.RawIOBase):
+    """The body of a request: what the server reads, or what was recorded of it."""
+
+    def __init__(self, crossing: Live | Frozen, lane: Lane, environ: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._crossing = crossing
+        self._gate = lane.gate
+        self._source = environ.get("wsgi.input")
+        length = str(environ.get("CONTENT_LENGTH") or "")
+        self._remaining = int(length) if length.isdigit() else (-1 if environ.get("wsgi.input_terminated") else 0)
+        self._ahead = b""
+        self._over = False
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """One read of the server's, or the recorded piece."""
+        view = memoryview(buffer).cast("B")
+        if not self._ahead and not self._over:
+            self._ahead = self._arriving(len(view)) if self._crossing.mode == "live" else self._recorded()
+        part, self._ahead = self._ahead[: len(view)], self._ahead[len(view) :]
+        view[: len(part)] = part
+        return len(part)
+
+    def _arriving(self, size: int) -> bytes:
+        crossing = self._crossing
+        assert crossing.mode == "live"
+        wanted = size if self._remaining < 0 else min(size, self._remaining)
+        data = b""
+        if wanted and self._source is not None:
+            self._gate.blocked()
+            try:
+                with lanes.inside(None):
+                    data = self._source.read(wanted)
+            finally:
+                self._gate.unblocked()
+        if data:
+            crossing.segment(data).wait()
+        if self._remaining > 0:
+            self._remaining -= len(data)
+        if not data or not self._remaining:
+            self._over = True
+            crossing.end(End(EndKind.EOF)).wait()
+        return data
+
+    def _recorded(self) -> bytes:
+        crossing = self._crossing
+        assert crossing.mode == "frozen"
+        part = crossing.part().wait()
+        if not isinstance(part, End):
+            if self._remaining > 0:
+                self._remaining -= len(part)
+            if self._remaining:
+                return part
+            end = crossing.part().wait()
+            assert isinstance(end, End)
+        self._over = True
+        return b"" if isinstance(part, End) else part
+
+    def unread(self) -> None:
+        """The application reads no further."""
+        if self._over:
+            return
+        self._over = True
+        if self._crossing.mode == "live":
+            self._crossing.dropped(End(EndKind.CLOSED))
+        else:
+            self._crossing.dropped()
+
+
+class Response:
+    """What the server iterates: the application's response, in the request's lane, piece by piece."""
+
+    def __init__(self, exchange: Exchange, request: Request) -> None:
+        self._exchange = exchange
+        self._request = request
+        self._result: Any = None
+        self._iterator: Iterator[bytes] | None = None
+        self._done = False
+
+    def begun(self, call: Callable[[], Any]) -> Any:
+        """Call the application; gives what the server shall send: a finished response as it is."""
+        try:
+            self._result = call()
+            if isinstance(self._result, (list, tuple)):
+                for piece in self._result:
+                    self._exchange.sent(piece)
+        except BaseException as error:
+            self._end(error)
+            raise
+        if isinstance(self._result, (list, tuple)):
+            self._end(None)
+            return self._result
+        self._request.suspend()
+        return self
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        self._request.resume()
+        try:
+            if self._iterator is None:
+                self._iterator = iter(self._result)
+            piece = next(self._iterator)
+        except StopIteration:
+            self._request.suspend()
+            raise
+        except BaseException as error:
+            self._end(error)
+            raise
+        self._exchange.sent(piece)
+        self._request.suspend()
+        return piece
+
+    def close(self) -> None:
+        """The server has sent it, or given up."""
+        if self._done:
+            return
+        self._request.resume()
+        try:
+            if hasattr(self._result, "close"):
+                self._result.close()
+        except BaseException as error:
+            self._end(error)
+            raise
+        self._end(None)
+
+    def _end(self, error: BaseException | None) -> None:
+        """The run is over, once."""
+        if self._done:
+            return
+        self._done = True
+        try:
+            self._exchange.over(error)
+        finally:
+            self._request.leave(error, self._exchange.answer.status)
