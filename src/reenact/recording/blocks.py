@@ -32,8 +32,8 @@ from reenact.store import borrow_store, give_back
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-def _done() -> None:
-    """Nothing is left to do."""
+Rest = Callable[[], Exception | None] | None
+"""What is left to do at the end of a block, which gives what went wrong; None where nothing is."""
 
 
 def _warn(fault: Exception | None) -> None:
@@ -77,13 +77,15 @@ class Block:
         """Something of ours failed: whether it must be raised (a replay cannot go on)."""
         raise NotImplementedError
 
-    def finish(self, error: BaseException | None, result: Any) -> Callable[[], Exception | None]:
+    def finish(self, error: BaseException | None, result: Any) -> Rest:
         """Say how it ended; gives what is left to do, which waits for the disk and gives what went wrong."""
         raise NotImplementedError
 
     def leave(self, error: BaseException | None, result: Any) -> None:
         """Stop listening, write the end, and wait until it is written."""
-        _warn(self._left(error, result)())
+        rest = self._left(error, result)
+        if rest is not None:
+            _warn(rest())
 
     async def left(self, error: BaseException | None, result: Any) -> None:
         """The same for coroutines: the loop goes on while the end is written. A cancellation is not held up.
@@ -91,7 +93,9 @@ class Block:
         A coroutine that is being closed may not wait, and one that no asyncio loop drives cannot."""
         rest = self._left(error, result)
         closed = not (error is None or isinstance(error, (Exception, asyncio.CancelledError)))
-        if rest is _done or closed or asyncio._get_running_loop() is None:
+        if rest is None:
+            return
+        if closed or asyncio._get_running_loop() is None:
             _warn(rest())
             return
         written = Receipt(durable=False)
@@ -111,7 +115,7 @@ class Block:
             await written
         _warn(faults[0] if faults else None)
 
-    def _left(self, error: BaseException | None, result: Any) -> Callable[[], Exception | None]:
+    def _left(self, error: BaseException | None, result: Any) -> Rest:
         """Stop listening, and say how it ended."""
         try:
             self._stack.close()
@@ -164,10 +168,10 @@ class RootBlock(Block):
         """The recording is degraded."""
         return self._opened.session.fault(error)
 
-    def finish(self, error: BaseException | None, result: Any) -> Callable[[], Exception | None]:
+    def finish(self, error: BaseException | None, result: Any) -> Rest:
         """Stop listening; what is left to do closes the log."""
         if os.getpid() != self._pid:
-            return _done  # a forked child leaves the block too: the run is its parent's
+            return None  # a forked child leaves the block too: the run is its parent's
         try:
             self._begun.close()
             self._settle(error, result)
@@ -238,13 +242,13 @@ class _ChildBlock(Block):
     def failed(self, error: Exception) -> bool:
         return self._outer.session.fault(error)
 
-    def finish(self, error: BaseException | None, result: Any) -> Callable[[], Exception | None]:
+    def finish(self, error: BaseException | None, result: Any) -> Rest:
         try:
             self._end(error, result)
         except Exception as fault:
             if self.failed(fault):
                 raise
-        return _done
+        return None
 
     def _end(self, error: BaseException | None, result: Any) -> None:
         if self._crossing is not None and not isinstance(error, Halt):
