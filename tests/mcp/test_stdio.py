@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -57,7 +58,7 @@ def test_tools_prompts_errors_and_concurrent_calls(agent: Agent) -> None:
     assert agent.same() == recorded
 
 
-def test_a_call_that_is_given_up_or_times_out(agent: Agent) -> None:
+def test_a_call_that_is_given_up_or_times_out_and_a_server_that_dies(agent: Agent) -> None:
     agent.write(
         program(
             "try:",
@@ -69,16 +70,6 @@ def test_a_call_that_is_given_up_or_times_out(agent: Agent) -> None:
             "except Exception as error:",
             "    print(type(error).__name__, error.code)",
             "print(await call(session, 'shout', text='still there'))",
-        )
-    )
-    recorded = agent.record().stdout
-    assert "given up\nMCPError -32001\n(False, 'STILL THERE " in recorded
-    assert agent.same() == recorded
-
-
-def test_a_server_that_dies(agent: Agent) -> None:
-    agent.write(
-        program(
             "for name in ('dies', 'shout'):",
             "    try:",
             "        print(await call(session, name, text='x'))",
@@ -87,28 +78,30 @@ def test_a_server_that_dies(agent: Agent) -> None:
         )
     )
     recorded = agent.record().stdout
-    assert recorded == "orders\n" + 2 * "MCPError -32000 Connection closed\n"
+    assert "given up\nMCPError -32001\n(False, 'STILL THERE " in recorded
+    assert recorded.endswith(2 * "MCPError -32000 Connection closed\n")
     assert agent.same() == recorded
 
 
-def test_a_program_that_cannot_be_started(agent: Agent) -> None:
-    agent.write(
-        program("pass").replace("command=sys.executable", "command='no-such-program-here'").replace(CLOSING, "")
-        + "\ntry:\n    asyncio.run(main())\nexcept FileNotFoundError as error:\n    print(error.filename)\n"
-    )
-    recorded = agent.record().stdout
-    assert recorded == "no-such-program-here\n"
-    assert agent.same() == recorded
-
-
-def test_what_the_agent_raises_comes_out_in_the_same_wrapping(agent: Agent) -> None:
+def test_what_fails_comes_out_in_the_same_wrapping(agent: Agent) -> None:
     agent.write(
         program("raise KeyError('mine')").replace(CLOSING, "")
-        + "\ntry:\n    asyncio.run(main())\nexcept BaseExceptionGroup as error:\n    print(repr(error))\n"
+        + """
+try:
+    asyncio.run(main())
+except BaseExceptionGroup as error:
+    print(repr(error))
+SERVER = StdioServerParameters(command="no-such-program-here")
+try:
+    asyncio.run(main())
+except FileNotFoundError as error:
+    print(error.filename)
+"""
     )
     recorded = agent.record().stdout
     assert "ExceptionGroup('unhandled errors in a TaskGroup', [" in recorded
     assert "KeyError('mine')" in recorded
+    assert recorded.endswith("\nno-such-program-here\n")
     assert agent.same() == recorded
 
 
@@ -135,29 +128,23 @@ asyncio.run(both())
     assert agent.same() == recorded
 
 
-def test_a_request_that_differs_is_named(agent: Agent) -> None:
-    agent.write(program("import os", "print(await call(session, 'shout', text=open('word').read()))"))
-    (agent.folder / "word").write_text("hello")
-    agent.record()
-    (agent.folder / "word").write_text("goodbye")
-    replayed = agent.replay()
-    assert replayed.returncode == 1
-    assert "shout" in replayed.stderr
-    assert "goodbye" in replayed.stderr
-    assert len(agent.marks) == 2
-
-
-def test_a_call_too_many_and_a_call_too_few_are_named(agent: Agent) -> None:
+def test_a_request_that_differs_is_too_many_or_too_few_is_named(agent: Agent) -> None:
     agent.write(
-        program("for n in range(int(open('word').read())):", "    print(await call(session, 'shout', text='x'))")
+        program("for word in open('words').read().split():", "    print(await call(session, 'shout', text=word))")
     )
-    (agent.folder / "word").write_text("2")
+    words = agent.folder / "words"
+    words.write_text("hello world")
     agent.record()
-    for times in ("3", "1"):
-        (agent.folder / "word").write_text(times)
+    for others, named in (
+        ("hello moon", "moon"),
+        ("hello world again", "now       shout"),
+        ("hello", "the recorded mcp shout was not made"),
+    ):
+        words.write_text(others)
         replayed = agent.replay()
-        assert replayed.returncode == 1, (times, replayed.stderr)
+        assert replayed.returncode == 1, (others, replayed.stderr)
         assert "shout" in replayed.stderr
+        assert named in replayed.stderr, replayed.stderr
     assert len(agent.marks) == 3
 
 
@@ -165,9 +152,9 @@ def test_each_call_is_an_event_with_its_server_and_the_tools_with_their_hash(age
     agent.write(program("await session.list_tools()", "await call(session, 'shout', text='x')"))
     agent.record()
     kit = agent.run("kit", "@")
-    assert "shout" in kit.stdout
-    assert "orders" in kit.stdout, kit.stdout
-    assert "hash" in kit.stdout
+    listed = re.search(r"captured  mcp_tools +orders: shout, fails, dies, in_steps … \(hash [0-9a-f]{12}\)", kit.stdout)
+    assert listed, kit.stdout
+    assert "1, asked and answered: shout (MCP server orders)" in kit.stdout
     shown = agent.run("show", "@").stdout
     assert "shout" in shown
     assert "process" not in shown, "the server's process is no part of the run"
