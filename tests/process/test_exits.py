@@ -141,4 +141,3 @@ def test_sigterm_that_nobody_handles_ends_it_as_always(tmp_path: Path, upstream:
     shown = _run(tmp_path, upstream, sys.executable, "-m", "reenact", "--json", "ls")
     (run,) = map(json.loads, shown.stdout.splitlines())
     assert run["status"] == "interrupted"
-    assert run["totals"]["events"] >= 1
