@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,22 @@ from hypothesis import HealthCheck, settings
 from tests.leftovers import Picture
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def _heed_signals() -> None:
+    """Undo what a suite that was started in the background inherits: ignored signals, which programs that the tests
+    start and signal would ignore too, for a Python that is born with ``SIGINT`` ignored never raises an interrupt."""
+    for name, handler in (
+        ("SIGINT", signal.default_int_handler),
+        ("SIGQUIT", signal.SIG_DFL),
+        ("SIGHUP", signal.SIG_DFL),
+    ):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+_heed_signals()
 
 settings.register_profile("local", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True, max_examples=100)
