@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from reenact.facts.run import Run
 from reenact.seams import ambient, clock, entropy, lanes
 from reenact.seams.ambient import Packer
 from tests.gates import OpenGate
@@ -15,6 +16,8 @@ Address = tuple[str, int, str]
 
 class Recorder:
     """Keeps every ambient read under lane, position and source."""
+
+    run = Run("fake")
 
     def __init__(self) -> None:
         self.packers: dict[Address, Packer] = {}

@@ -18,6 +18,7 @@ from typing import Any
 from reenact.abc.sources import CLOCK
 from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Stream, Value
+from reenact.facts.run import Run
 from reenact.recording.order import RecordingGate
 from reenact.seams import http
 from reenact.seams.http.source import located
@@ -69,6 +70,8 @@ class Exchange:
 class Session:
     """What both fakes share."""
 
+    run = Run("fake")
+
     def __init__(self) -> None:
         self.faults: list[Exception] = []
         self.gaps: list[tuple[str, str]] = []
@@ -92,6 +95,9 @@ class Session:
     def checkpoint(self, event: int, phase: str, slots: Any) -> None:
         """Nor are states."""
 
+    def restate(self, event: int, state: Any) -> Any:
+        return state
+
     def printed(self, stream: int, data: bytes) -> None:
         """Nor is output."""
 
@@ -105,6 +111,9 @@ class LiveCrossing:
 
     def ready(self) -> Turn:
         return Turn(lambda: None)
+
+    def sends(self, body: bytes) -> bytes:
+        return body
 
     @contextmanager
     def enter(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reenact.facts.call import Call, End, Failure, Stream, Value
+from reenact.facts.run import Run
 from reenact.seams import lanes
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
@@ -53,6 +54,9 @@ class LiveCall:
 
     def enter(self) -> AbstractContextManager[None]:
         return lanes.inside(self.lane.scope(self.kept.call.name, self.event))
+
+    def sends(self, body: bytes) -> bytes:
+        return body
 
     def settle(self, outcome: Value | Failure) -> Given:
         self.kept.outcome = outcome
@@ -116,6 +120,8 @@ class RerunCall(LiveCall):
 class Tape:
     """Records while ``playing`` is False, answers from what it has kept while it is True."""
 
+    run = Run("fake")
+
     def __init__(self) -> None:
         self.kept: list[Kept] = []
         self.left: dict[str, list[Kept]] = {}
@@ -166,6 +172,9 @@ class Tape:
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         self.checkpoints.append((event, phase, dict(slots)))
+
+    def restate(self, event: int, state: Any) -> Any:
+        return state
 
     def gap(self, what: str, place: str) -> None:
         """Nothing escapes that these tests are about."""
