@@ -10,6 +10,9 @@ from typing import Any, Self
 from reenact.facts import doors
 from reenact.facts.call import Fidelity, Json
 
+INNER = frozenset({"child", "attempt"})
+"""Relations of runs that ``@`` does not mean: those inside another, and attempts at continuing one."""
+
 
 class Status(StrEnum):
     """How a run stands. ``INTERRUPTED`` is never written: it is what a dead recorder leaves."""

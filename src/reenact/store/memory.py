@@ -16,6 +16,7 @@ from reenact.abc.store import Log
 from reenact.errors import StoreBusy, StoreError, UsageError
 from reenact.facts.call import End, Outcome, Stream, Value
 from reenact.facts.checkpoint import Snapshot
+from reenact.facts.effects import Claim
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.order import Delivery
@@ -36,7 +37,7 @@ from reenact.facts.record import (
     SegmentArrived,
     StreamEnded,
 )
-from reenact.facts.run import Run, Status, Totals
+from reenact.facts.run import INNER, Run, Status, Totals
 from reenact.store.codec import joined, weaker
 from reenact.store.payloads import KeyedHash
 from reenact.store.reading import missing
@@ -113,6 +114,7 @@ class MemoryStore(Views):
         self._logs: dict[str, _Kept] = {}
         self._amended: dict[str, dict[str, Any]] = {}
         self.extra: dict[str, dict[str, Any]] = {}
+        self._claims: dict[str, Claim] = {}
 
     def runs(self, **filters: Any) -> Iterator[Run]:
         """See ``abc.store.Store``."""
@@ -163,7 +165,7 @@ class MemoryStore(Views):
         """See ``abc.store.Store``."""
         wanted = parse_run(ref)
         if isinstance(wanted, Latest):
-            alone = [run for run in self._newest() if not run.lane and run.relation != "child"]
+            alone = [run for run in self._newest() if not run.lane and run.relation not in INNER]
             own = [run for run in alone if not wanted.failed or run.status in _FAILED]
             if wanted.back < len(own):
                 return own[wanted.back]
@@ -212,6 +214,40 @@ class MemoryStore(Views):
         """See ``abc.store.Store``."""
         self._set(run, {})
         return self.run(run.id)
+
+    def claimed(self, address: str) -> Claim | None:
+        """See ``abc.store.Store``."""
+        return self._claims.get(address)
+
+    def claim(self, claim: Claim, *, over: Claim | None = None) -> bool:
+        """See ``abc.store.Store``."""
+        return (self._claims.setdefault(claim.address, claim) if over is None else self._taken(claim, over)) == claim
+
+    def _taken(self, claim: Claim, over: Claim) -> Claim | None:
+        if self._claims.get(claim.address) == over:
+            self._claims[claim.address] = claim
+        return self._claims.get(claim.address)
+
+    def note_claims(self, claims: Iterable[Claim]) -> None:
+        """See ``abc.store.Store``."""
+        for claim in claims:
+            self._claims.setdefault(claim.address, claim)
+
+    def exchange(self, left: Run, right: Run) -> Run:
+        """See ``abc.store.Store``."""
+        for before, now in ((left.id, right), (right.id, left)):
+            for record in opened(self._logs[before]):
+                nested = self._runs[record.run.id]
+                if nested.lane and nested.parent == before:
+                    self._runs[nested.id] = replace(nested, parent=now.id)
+        self._logs[left.id], self._logs[right.id] = self._logs[right.id], self._logs[left.id]
+        first, second = self.extra.get(left.id, {}), self.extra.get(right.id, {})
+        self.extra[left.id], self.extra[right.id] = second, first
+        self._runs[left.id], self._runs[right.id] = left, right
+        other = {left.id: right.id, right.id: left.id}
+        for address, claim in self._claims.items():
+            self._claims[address] = replace(claim, run=other.get(claim.run, claim.run))
+        return self.run(left.id)
 
     def delete(self, run: Run | str) -> None:
         """See ``abc.store.Store``."""

@@ -30,6 +30,10 @@ class ForkAmbient(Ambient):
         else:
             self._windows[path] = Window(position, {})
 
+    def jump(self, wall_us: int) -> None:
+        """From now on the wall clock shows this moment, and goes on from there."""
+        self._wall_us = wall_us - self._now_us()
+
     def read(self, lane: Lane, source: str) -> Any:
         """One read."""
         window = self._windows.get(lane.path)

@@ -10,6 +10,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Call, Effect, Json, Kind
 
 Opening = Literal["reads", "all", "model", "none"]
+Settling = Literal["", "done", "retry"]
 OPENINGS: tuple[Opening, ...] = ("reads", "all", "model", "none")
 
 
@@ -29,6 +30,11 @@ class Plan:
         prompt: New system prompt of the model requests that go live.
         model: Another model of the same protocol for them.
         params: Parameters to set in them.
+        resume: Go on with the run instead of branching from it: in real time from ``at`` on, writes allowed, none
+            made twice.
+        apart: What is resumed becomes a run of its own, instead of taking the place of the one that broke off.
+        anew: Numbers of recorded calls whose outcome is not to be given again: what a failed run failed with.
+        settle: What is said of writes in doubt: ``done`` (they happened) or ``retry`` (make them again); empty: stop.
     """
 
     at: int
@@ -40,6 +46,10 @@ class Plan:
     prompt: str | None = None
     model: str | None = None
     params: Mapping[str, Json] = field(default_factory=dict)
+    resume: bool = False
+    apart: bool = False
+    anew: tuple[int, ...] = ()
+    settle: Settling = ""
 
     def __post_init__(self) -> None:
         if self.rewrites and self.live == "none":
@@ -71,7 +81,7 @@ class Plan:
         data = asdict(self)
         for name in ("results", "errors"):
             data[name] = {str(number): value for number, value in data[name].items()}
-        return {**data, "allow_writes": list(self.allow_writes)}
+        return {**data, "allow_writes": list(self.allow_writes), "anew": list(self.anew)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
@@ -79,7 +89,8 @@ class Plan:
         values = dict(data)
         for name in ("results", "errors"):
             values[name] = {int(number): value for number, value in (data.get(name) or {}).items()}
-        values["allow_writes"] = tuple(data.get("allow_writes") or ())
+        for name in ("allow_writes", "anew"):
+            values[name] = tuple(data.get(name) or ())
         return cls(**values)
 
 
@@ -94,6 +105,8 @@ def opens(plan: Plan, call: Call, *, model: bool) -> bool:
 
 def refusal(plan: Plan, call: Call, *, model: bool) -> str:
     """Why a call without a recorded answer may not be made; empty where it may."""
+    if plan.resume:
+        return ""
     if call.effect is Effect.WRITE:
         if call.name in plan.allow_writes:
             return ""

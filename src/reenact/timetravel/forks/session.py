@@ -10,14 +10,18 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
-from reenact.errors import EffectRefused, Halt
-from reenact.facts.call import Call, Effect, Json, Kind, is_transport
+from reenact.errors import EffectInDoubt, EffectRefused, Halt, ReplayError, StoreError
+from reenact.facts.call import Call, Effect, Json, Kind, Outcome, Value, is_transport
 from reenact.facts.dialects import is_model_request, recognise
 from reenact.facts.dialects.rewriting import NotRewritten, rewritten
+from reenact.facts.effects import acts
 from reenact.facts.event import Event
+from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.facts.record import Noted, Record
+from reenact.recording.calls import LiveCall
+from reenact.recording.repeats import RepeatedCall
 from reenact.recording.session import RecordingSession
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
@@ -29,6 +33,7 @@ from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed, changed_outcome
 from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.ladder import Found, Ladder
+from reenact.timetravel.forks.ledger import Ledger, Standing
 from reenact.timetravel.forks.plan import Plan, opens, refusal
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 
@@ -81,9 +86,14 @@ class ForkSession(ReplaySession):
         self.gate: ForkGate
         self._ladder = Ladder(self.tape, rules)
         self._top = -1
+        self._ledger: Ledger = None  # type: ignore[assignment]  # given by records()
+        self._address = ""
         self.ambience: ForkAmbient = ForkAmbient(recording, self.gate.now_us)
         self._branching = -1
         self._stands_at: dict[int, int] = {}
+        self._adds_on = plan.resume and plan.at >= recording.count()
+        self.gate.open_ended = self._adds_on
+        self.gate.reached_end = self._cut
         self.restated: dict[str, Mapping[str, Json]] = {}
         """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
 
@@ -97,9 +107,11 @@ class ForkSession(ReplaySession):
     def _lane_seen(self, path: str) -> None:
         self.child.lane_number(path)
 
-    def records(self, child: RecordingSession, answered: Callable[[int, int], object]) -> None:
-        """Everything that happens is noted in ``child``; ``answered`` is told of each recorded answer handed over."""
+    def records(self, child: RecordingSession, ledger: Ledger, answered: Callable[[int, int], object]) -> None:
+        """Everything that happens is noted in ``child``, and ``ledger`` asked before a write; ``answered`` is told of
+        each recorded answer handed over."""
         self.child = child
+        self._ledger = ledger
         self.answered = answered
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
@@ -113,21 +125,26 @@ class ForkSession(ReplaySession):
         call = located(call)
         self._lanes.setdefault(lane.path, lane)
         with self._lock:
+            self._address = self.child.identity(lane, call) if acts(call) else ""
             if not self.gate.cut:
                 event = self._strictly(lane, call)
-                if event.number != self.plan.at:
+                if event is not None and event.number != self.plan.at:
                     return self._answered(lane, call, event)
                 self._cut()
-                return self._at_the_cut(lane, call, event)
+                if event is not None:
+                    return self._at_the_cut(lane, call, event)
             return self._freely(lane, call, self._ladder.find(lane.path, self._redactor.call(call)))
 
-    def _strictly(self, lane: Lane, call: Call) -> Event:
-        """The recorded call by the ladder of a replay; its divergence when there is none."""
+    def _strictly(self, lane: Lane, call: Call) -> Event | None:
+        """The recorded call by the ladder of a replay; its divergence when there is none. None: the recording is at
+        its end here, and the plan goes on from there."""
         found = self._matcher.identical(lane.path, call)
         if found is None:
             cleaned = self._redactor.call(call)
             other = self._matcher.find(lane.path, cleaned)
             if isinstance(other, Miss):
+                if self._adds_on and not self.tape.lane(lane.path).rest():
+                    return None
                 raise self._diverged(self._miss(other, cleaned, lane))
             found = other
         self._count(found, lane.path)
@@ -135,6 +152,9 @@ class ForkSession(ReplaySession):
 
     def _cut(self) -> None:
         self.gate.cut = self.course.reached = True
+        if self.plan.resume:
+            self.gate.goes_real()
+            self.ambience.jump(CLOCK.wall_us())
 
     def _at_the_cut(self, lane: Lane, call: Call, event: Event) -> Crossing:
         """The branching event itself: it has its answer, unless it is to be asked anew."""
@@ -163,13 +183,43 @@ class ForkSession(ReplaySession):
             return self._own_code(lane, call, event, None)
         model = is_model(call)
         anew = opens(self.plan, call, model=model) or self._is_stale(call, model=model)
+        anew = anew or (event is not None and event.number in self.plan.anew)
         if event is not None and event.outcome is not None and not anew:
             self._say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
+        standing = self._ledger.standing(self._address) if acts(call) else None
+        made = self._made_before(lane, call, found, standing)
+        if made is not None:
+            return made
         refused = refusal(self.plan, call, model=model) or (self._unwritable(call) if model else "")
         if refused:
             raise self._refused(lane, call, refused, found)
-        return self._performed(lane, call, found, model)
+        return self._performed(lane, call, found, standing)
+
+    def _made_before(self, lane: Lane, call: Call, found: Found, standing: Standing | None) -> Crossing | None:
+        """What came of a write that somebody of this lineage has made; None: it may be made. One in doubt stops the
+        fork, unless the plan says what became of it."""
+        if standing is None:
+            return None
+        failed = found.answer is not None and found.answer.number in self.plan.anew
+        if standing.outcome is not None and not failed:
+            self._say(self._top + 1, call, "frozen", standing.why)
+            return self._given(lane, call, found, standing.outcome, standing.body)
+        if self.plan.settle == "retry":
+            return None
+        if self.plan.settle == "done" and call.kind is not Kind.HTTP:
+            self._say(self._top + 1, call, "frozen", "said to have been done")
+            return self._given(lane, call, found, Value(b"", head={}), b"null")
+        why = f"{standing.why} with an error" if failed else standing.why
+        raise self._stopped(call, found, in_doubt(call, why, tail(self.run.id)), f"{call.name} is in doubt: {why}")
+
+    def _given(self, lane: Lane, call: Call, found: Found, outcome: Outcome, body: bytes) -> Crossing:
+        """An answer that does not stand in the parent's recording, at least not at this call."""
+        place = found.answer or found.place
+        like = place if place is not None else Event(self.run.id, 0, lane.path, 0, None, call)
+        event = replace(like, number=-2 - self._top, outcome=outcome, delivery=None, answer=None)
+        self.changed[event.number] = Changed(outcome, body)
+        return self._answered(lane, call, event)
 
     def _is_stale(self, call: Call, *, model: bool) -> bool:
         """Whether what was recorded may no longer be so: a live write came before this read."""
@@ -223,10 +273,18 @@ class ForkSession(ReplaySession):
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number, compared)
 
-    def _performed(self, lane: Lane, call: Call, found: Found, model: bool) -> OwnCall:
-        """By the world."""
+    def _performed(self, lane: Lane, call: Call, found: Found, standing: Standing | None) -> Crossing:
+        """By the world; a write once it is claimed."""
         place = found.answer or found.place
         number = self._number(None)
+        if acts(call) and not self._claimed(number, standing):
+            first = self.child.repeated(call, number) if "key" in call.head else None
+            if first is None:
+                why = "another process has just begun it"
+                raise self._stopped(call, found, in_doubt(call, why, tail(self.run.id)), f"{call.name}: {why}")
+            self._issued(lane, call, number, place)
+            return RepeatedCall(LiveCall(self.child, lane, call, number), first)
+        self.child.repeated(call, number)
         self.gate.sets_out(number, place.number if place is not None else None, transport=is_transport(call))
         self.course.live += 1
         self.course.wrote |= call.effect is Effect.WRITE
@@ -234,20 +292,30 @@ class ForkSession(ReplaySession):
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number)
 
+    def _claimed(self, number: int, standing: Standing | None) -> bool:
+        """Whether the write is this call's to make. What cannot be claimed is not made."""
+        try:
+            return self._ledger.claim(self._address, number, standing)
+        except StoreError as error:
+            raise self._unreadable(error) from error
+
     def _refused(self, lane: Lane, call: Call, why: str, found: Found) -> Halt:
         """The fork stops at a call that it may not make."""
         near = found.place.number if found.place is not None else None
-        self.course.refused.append(why)
-        self._say(self._top + 1, call, "refused", why)
         error = EffectRefused(
             f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; {found.why})",
             cause="after the change the agent asks something that was not recorded",
             next_command=self._next(near),
         )
+        return self._stopped(call, found, error, why)
+
+    def _stopped(self, call: Call, found: Found, error: ReplayError, why: str) -> Halt:
+        self.course.refused.append(why)
+        self._say(self._top + 1, call, "refused", why)
         self.stopped_by = error
         return self._stop(Halt(error.message))
 
-    stopped_by: EffectRefused | None = None
+    stopped_by: ReplayError | None = None
 
     def _number(self, event: Event | None) -> int:
         """The number of a call in the fork: the parent's own up to the branching event, the next one after it."""
@@ -260,6 +328,8 @@ class ForkSession(ReplaySession):
         known: dict[str, Any] = {}
         if place is not None and place.number in self.gate.numbers and self.gate.numbers[place.number] == number:
             known = {"fidelity": place.fidelity, "note": place.fidelity_note}
+        if self._address:
+            self.child.effects[number] = self._address
         self.child.issued(lane, call, number, **known)
         self.ambience.moved(lane.path, lane.position, place)
 
@@ -303,6 +373,10 @@ class ForkSession(ReplaySession):
             raise self.gate.halted
         return self.child.ambient(lane, source, self.ambience.read(lane, source))
 
+    def effect(self, lane: Lane) -> bytes:
+        """The identity of the write under way."""
+        return self.child.effect(lane)
+
     def note(self, lane: Lane, key: str, value: Json) -> None:
         """The agent's notes are the fork's own."""
         self.child.note(lane, key, value)
@@ -341,6 +415,15 @@ class ForkSession(ReplaySession):
     def flying(self) -> bool:
         """Whether the world is being asked."""
         return bool(self.gate.flights)
+
+
+def in_doubt(call: Call, why: str, run: str) -> EffectInDoubt:
+    """The error for a write that began and whose end nobody saw."""
+    return EffectInDoubt(
+        f"{call.name} may have changed the world already: {why} (at {call.source or 'an unknown place'})",
+        cause="its process was stopped, or its connection broke, while the write was under way",
+        next_command=f"reenact resume {run} --settle retry (make it again) or --settle done (it has happened)",
+    )
 
 
 def is_model(call: Call) -> bool:
