@@ -56,6 +56,8 @@ def resumption(store: Store, run: Run, step: str, settle: Settling, results: Map
     if step:
         at = store.event(f"{run.id}:{step}").number
         return Resumption(run, run, Plan(at, "all", results=results, resume=True, apart=True, settle=settle))
+    if run.relation == "attempt" and run.parent:  # whoever names an attempt means what it was an attempt at
+        run = store.run(run.parent)
     require_broken(run)
     base = _furthest(store, run)
     head: Head = head_of(store.open(base))
