@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock
 from typing import Any
 
 asked: Counter[str] = Counter()
 receipts: dict[str, int] = {}
-lock = Lock()
+lock = threading.Lock()
 
 
 class Bank(BaseHTTPRequestHandler):
@@ -32,6 +33,7 @@ class Bank(BaseHTTPRequestHandler):
         with lock:
             asked[key] += 1
             receipt = receipts.setdefault(key, len(receipts) + 1)
+        time.sleep(0.02)  # a bank takes its time, so that a kill finds a payment under way
         self._answer({"receipt": receipt})
 
     def _answer(self, data: Any) -> None:
@@ -45,8 +47,5 @@ class Bank(BaseHTTPRequestHandler):
 if __name__ == "__main__":
     with ThreadingHTTPServer(("127.0.0.1", 0), Bank) as server:
         print(server.server_address[1], flush=True)
-        server.timeout = None
-        import threading
-
         threading.Thread(target=server.serve_forever, daemon=True).start()
         sys.stdin.read()  # it ends with whoever started it
