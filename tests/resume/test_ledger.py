@@ -55,7 +55,7 @@ def test_killed_at_any_time_no_write_is_made_twice_and_none_is_lost(scene: Scene
             ) as process:
                 assert process.stdout is not None
                 process.stdout.readline()
-                time.sleep(chance.random() * 0.16)  # anywhere in it: where, is what the chance is for
+                time.sleep(chance.random() * 0.1)  # anywhere in it: where, is what the chance is for
                 subprocess.run(["pkill", "-KILL", "-s", str(process.pid)], check=False)
                 process.send_signal(signal.SIGKILL)
             command = ["reenact", "resume", "@", "--settle", "retry"]

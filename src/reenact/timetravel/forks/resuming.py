@@ -78,8 +78,8 @@ def require_settled(told: Resumption) -> None:
         if not told.plan.settle:
             raise EffectInDoubt(
                 f"{where} was under way when the run broke off: nobody saw whether it happened",
-                cause="its process was stopped, or its connection broke, before the answer came; --settle retry makes it "
-                "again, --settle done takes it as made",
+                cause="its process was stopped, or its connection broke, before the answer came; --settle retry makes "
+                "it again, --settle done takes it as made",
                 next_command=f"reenact resume {name} --settle retry",
                 event=event.number,
             )

@@ -421,8 +421,8 @@ def in_doubt(call: Call, why: str, run: str) -> EffectInDoubt:
     """The error for a write that began and whose end nobody saw."""
     return EffectInDoubt(
         f"{call.name} may have changed the world already: {why} (at {call.source or 'an unknown place'})",
-        cause="its process was stopped, or its connection broke, while the write was under way; --settle retry makes it "
-        "again, --settle done takes it as made",
+        cause="its process was stopped, or its connection broke, while the write was under way; --settle retry makes "
+        "it again, --settle done takes it as made",
         next_command=f"reenact resume {run} --settle retry",
     )
 
