@@ -41,6 +41,17 @@ def note(connection: sqlite3.Connection, claims: Iterable[Claim]) -> None:
     )
 
 
+def forget(connection: sqlite3.Connection, log: int) -> None:
+    """A run is forgotten. What it wrote stays written as long as another run of its lineage is there, which might
+    write it again."""
+    row = connection.execute("SELECT run_id, parent FROM run WHERE id = ?", (log,)).fetchone()
+    if row is None:
+        return
+    kin = "SELECT 1 FROM run WHERE (parent = ? AND log != ?) OR run_id = ? LIMIT 1"
+    if connection.execute(kin, (row[0], log, row[1])).fetchone() is None:
+        connection.execute("DELETE FROM effect WHERE run = ?", (row[0],))
+
+
 def exchange(connection: sqlite3.Connection, left: Run, right: Run) -> None:
     """Give each of two runs the other's log: its events, and whatever else was recorded.
 

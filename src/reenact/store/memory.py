@@ -235,11 +235,12 @@ class MemoryStore(Views):
 
     def exchange(self, left: Run, right: Run) -> Run:
         """See ``abc.store.Store``."""
-        for before, now in ((left.id, right), (right.id, left)):
-            for record in opened(self._logs[before]):
-                nested = self._runs[record.run.id]
-                if nested.lane and nested.parent == before:
-                    self._runs[nested.id] = replace(nested, parent=now.id)
+        for before, now in ((left.id, right.id), (right.id, left.id)):
+            log = self._logs[before]
+            for nested in {record.run.id for record in opened(log)} - {before}:
+                if self._runs[nested].parent == before:
+                    self._runs[nested] = replace(self._runs[nested], parent=now)
+            log.records = [_renamed(record, before, now) for record in log.records]
         self._logs[left.id], self._logs[right.id] = self._logs[right.id], self._logs[left.id]
         first, second = self.extra.get(left.id, {}), self.extra.get(right.id, {})
         self.extra[left.id], self.extra[right.id] = second, first
@@ -260,6 +261,8 @@ class MemoryStore(Views):
             )
         if found.status is Status.RECORDING:
             raise StoreBusy(f"run {tail(found.id)} is being recorded", cause="its process still lives")
+        if not any((run.parent == found.id and not run.lane) or run.id == found.parent for run in self._runs.values()):
+            self._claims = {name: claim for name, claim in self._claims.items() if claim.run != found.id}
         log = self._logs.pop(found.id)
         for each in (found.id, *(record.run.id for record in opened(log))):
             self._runs.pop(each, None)
@@ -273,6 +276,13 @@ class MemoryStore(Views):
 def opened(log: _Kept) -> Iterator[RunOpened | RunClosed]:
     """What a log says about runs."""
     return (record for record in log.records if isinstance(record, RunOpened | RunClosed))
+
+
+def _renamed(record: Record, before: str, now: str) -> Record:
+    """A record of a log that goes to another run."""
+    if isinstance(record, RunOpened | RunClosed) and record.run.id == before:
+        return replace(record, run=replace(record.run, id=now))
+    return record
 
 
 class MemoryLog:

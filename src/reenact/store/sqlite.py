@@ -402,6 +402,7 @@ def _agrees(run: Run, filters: Mapping[str, Any]) -> bool:
 
 def _forget(connection: sqlite3.Connection, log: int) -> None:
     """Remove everything of one log."""
+    effects.forget(connection, log)
     first, end = log << SHIFT, log << SHIFT | LOW
     runs = [row[0] for row in connection.execute("SELECT id FROM run WHERE log = ?", (log,))]
     for table in _RANGES:
