@@ -13,6 +13,7 @@ from reenact.facts.run import Run
 from reenact.replaying.options import Options
 from reenact.store import open_store
 from reenact.timetravel.forks.changes import check
+from reenact.timetravel.forks.code import require_code_here
 from reenact.timetravel.forks.here import fork_here
 from reenact.timetravel.forks.launch import fork_run, require_ended
 from reenact.timetravel.forks.places import require_place
@@ -35,6 +36,7 @@ class Change:
         flags: Feature flags to set (not available yet).
         at_time: Moment the agent's clock is moved to, as ISO 8601 text (not available yet); None continues from the
             recorded one.
+        rev: Revision whose code the fork runs, in a worktree; None takes the files as they are.
     """
 
     state: dict[str, Json] = field(default_factory=dict)
@@ -46,6 +48,7 @@ class Change:
     params: dict[str, Json] = field(default_factory=dict)
     flags: dict[str, Json] = field(default_factory=dict)
     at_time: str | None = None
+    rev: str | None = None
 
 
 def fork(
@@ -89,6 +92,7 @@ def fork(
             require_ended(parent)
             require_place(recording, plan.at)
             check(recording, plan)
+            require_code_here(parent, plan)
             report = fork_here(target, parent, plan, entry)
         else:
             report = fork_run(target.url, parent.id, plan, Options(entry=entry or ""))
@@ -120,6 +124,7 @@ def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, w
         prompt=change.prompt,
         model=change.model,
         params=dict(change.params),
+        rev=change.rev or "",
     )
 
 

@@ -29,6 +29,7 @@ class Plan:
         prompt: New system prompt of the model requests that go live.
         model: Another model of the same protocol for them.
         params: Parameters to set in them.
+        rev: Revision whose code runs, from the start on; empty takes the files as they are.
     """
 
     at: int
@@ -40,6 +41,7 @@ class Plan:
     prompt: str | None = None
     model: str | None = None
     params: Mapping[str, Json] = field(default_factory=dict)
+    rev: str = ""
 
     def __post_init__(self) -> None:
         if self.rewrites and self.live == "none":
@@ -64,7 +66,10 @@ class Plan:
             told.append("another system prompt")
         if self.model is not None:
             told.append(f"model {self.model}")
-        return [*told, *(f"{name} {_short(value)}" for name, value in self.params.items())]
+        told += [f"{name} {_short(value)}" for name, value in self.params.items()]
+        if self.rev:
+            told.append(f"code of {self.rev}")
+        return told
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""

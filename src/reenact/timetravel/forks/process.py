@@ -67,7 +67,8 @@ class ForkingProcess(replaying.ReplayingProcess):
         sys.excepthook = excepthook
 
     def _printed(self, stream: int, data: bytes) -> None:
-        self.session.printed(stream, bytes(data))
+        data = bytes(data)
+        self.session.printed(stream, data if self._tree is None else self._tree.named_as_then(data))
 
     def finish(self) -> None:
         """The program has ended: close the fork's own recording, and write the report. Runs once."""
@@ -85,7 +86,7 @@ class ForkingProcess(replaying.ReplayingProcess):
         status, line = status_of(self._error)
         if self.session.gate.halted is not None and (self.session.divergences or self.session.stopped_by):
             status, line = Status.FAILED, (line or "the fork was stopped")
-        files = file_digests(self._opened.run.entry.cwd, self.recording.run.capture.get("files") or ())
+        files = file_digests(self._folder(), self.recording.run.capture.get("files") or ())
         environment = {**self._opened.run.environment, "restated": self.session.restated}
         run = self._opened.close(status, CLOCK.wall_us(), error=line, files=files, environment=environment)
         report = conclude(self.session, run, tuple(self._guard.refused))

@@ -29,6 +29,7 @@ from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed, changed_outcome
 from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.ladder import Found, Ladder
+from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 
@@ -115,19 +116,24 @@ class ForkSession(ReplaySession):
         with self._lock:
             if not self.gate.cut:
                 event = self._strictly(lane, call)
+                if event is None:
+                    return self._astray(lane, call)
                 if event.number != self.plan.at:
                     return self._answered(lane, call, event)
                 self._cut()
                 return self._at_the_cut(lane, call, event)
             return self._freely(lane, call, self._ladder.find(lane.path, self._redactor.call(call)))
 
-    def _strictly(self, lane: Lane, call: Call) -> Event:
-        """The recorded call by the ladder of a replay; its divergence when there is none."""
+    def _strictly(self, lane: Lane, call: Call) -> Event | None:
+        """The recorded call by the ladder of a replay; its divergence when there is none, or None where the prefix is
+        behind this lane: other code, or another input, asks otherwise from the branching event on."""
         found = self._matcher.identical(lane.path, call)
         if found is None:
             cleaned = self._redactor.call(call)
             other = self._matcher.find(lane.path, cleaned)
             if isinstance(other, Miss):
+                if prefix_is_behind(self.recording, self.tape, lane.path, self.plan.at):
+                    return None
                 raise self._diverged(self._miss(other, cleaned, lane))
             found = other
         self._count(found, lane.path)
@@ -140,6 +146,14 @@ class ForkSession(ReplaySession):
         """The branching event itself: it has its answer, unless it is to be asked anew."""
         self._branching = event.number
         return self._taken(lane, call, Found(event, event, "the branching event"))
+
+    def _astray(self, lane: Lane, call: Call) -> Crossing:
+        """The branching event, or whatever is asked in its place."""
+        self._cut()
+        found = self._ladder.find(lane.path, self._redactor.call(call))
+        if found.place is not None and found.place.number == self.plan.at:
+            self._branching = self.plan.at
+        return self._freely(lane, call, found)
 
     def _freely(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """Any call after the cut."""

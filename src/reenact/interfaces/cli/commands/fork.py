@@ -44,7 +44,7 @@ from reenact.timetravel.forks.report import ForkReport
 @click.option("--param", metavar="K=V", multiple=True, help="A parameter to set in them.")
 @click.option("--flag", metavar="K=V", multiple=True, help="A feature flag to set (not available yet).")
 @click.option("--at-time", metavar="ISO", help="Move the agent's clock (not available yet).")
-@click.option("--rev", metavar="GITREV", help="Code of another revision (not available yet).")
+@click.option("--rev", metavar="GITREV", help="Run the code of another revision, in a git worktree.")
 @click.option("--live", type=click.Choice(OPENINGS), default="reads", help="What may go live. Default: reads.")
 @click.option("--allow-write", metavar="TOOL", multiple=True, help="Let this tool write.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and make no fork.")
@@ -57,7 +57,7 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
     After EVENT a call that asks what was asked before gets what was answered before. Whatever asks something else goes
     live as far as --live allows; a write is refused unless --allow-write names it. The fork is a run of its own.
     """
-    for name in ("input_", "flag", "at_time", "rev"):
+    for name in ("input_", "flag", "at_time"):
         if how.pop(name):
             raise UsageError(
                 f"`fork --{name.rstrip('_').replace('_', '-')}` is not available yet in this version",
@@ -107,7 +107,16 @@ def plan_of(how: dict[str, Any], at: int, number: Callable[[str], int]) -> Plan:
         prompt=None if prompt is None else _text(prompt),
         model=how["model"],
         params={name: _value(text) for name, text in _pairs(how["param"], "--param K=V")},
+        rev=_revision(how["rev"]),
     )
+
+
+def _revision(rev: str | None) -> str:
+    if rev == "":
+        raise UsageError(
+            "--rev names no revision", cause="an empty text was given", next_command="git log --oneline --all -20"
+        )
+    return rev or ""
 
 
 def _pairs(texts: Iterable[str], form: str) -> Iterable[tuple[str, str]]:
