@@ -44,7 +44,7 @@ def fork_here(store: Store, parent: Run, plan: Plan, entry: Callable[..., Any]) 
         guard.disarm()
         session.close()
         status, line = status_of(error)
-        environment = {**opened.run.environment, "restated": session.restated}
+        environment = {**opened.run.environment, **session.kept()}
         run = opened.close(status, CLOCK.wall_us(), error=line, environment=environment)
     return conclude(session, run, contacts)
 

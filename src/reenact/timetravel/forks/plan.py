@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from reenact.errors import UsageError
 from reenact.facts.call import Call, Effect, Json, Kind
+from reenact.timetravel.forks.moments import moment_us
 
 Opening = Literal["reads", "all", "model", "none"]
 OPENINGS: tuple[Opening, ...] = ("reads", "all", "model", "none")
@@ -29,6 +30,7 @@ class Plan:
         prompt: New system prompt of the model requests that go live.
         model: Another model of the same protocol for them.
         params: Parameters to set in them.
+        at_time: Moment that the agent's wall clock is moved to at ``at``, as ISO 8601 text; empty goes on.
         rev: Revision whose code runs, from the start on; empty takes the files as they are.
     """
 
@@ -41,9 +43,12 @@ class Plan:
     prompt: str | None = None
     model: str | None = None
     params: Mapping[str, Json] = field(default_factory=dict)
+    at_time: str = ""
     rev: str = ""
 
     def __post_init__(self) -> None:
+        if self.at_time:
+            moment_us(self.at_time)
         if self.rewrites and self.live == "none":
             raise UsageError(
                 "another prompt, model or parameter changes what models are asked, and nothing may go live",
@@ -67,6 +72,8 @@ class Plan:
         if self.model is not None:
             told.append(f"model {self.model}")
         told += [f"{name} {_short(value)}" for name, value in self.params.items()]
+        if self.at_time:
+            told.append(f"the clock moved to {self.at_time}")
         if self.rev:
             told.append(f"code of {self.rev}")
         return told

@@ -87,7 +87,7 @@ class ForkingProcess(replaying.ReplayingProcess):
         if self.session.gate.halted is not None and (self.session.divergences or self.session.stopped_by):
             status, line = Status.FAILED, (line or "the fork was stopped")
         files = file_digests(self._folder(), self.recording.run.capture.get("files") or ())
-        environment = {**self._opened.run.environment, "restated": self.session.restated}
+        environment = {**self._opened.run.environment, **self.session.kept()}
         run = self._opened.close(status, CLOCK.wall_us(), error=line, files=files, environment=environment)
         report = conclude(self.session, run, tuple(self._guard.refused))
         self._leave_result(report.to_json())

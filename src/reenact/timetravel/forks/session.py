@@ -29,6 +29,7 @@ from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed, changed_outcome
 from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.ladder import Found, Ladder
+from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
@@ -141,6 +142,8 @@ class ForkSession(ReplaySession):
 
     def _cut(self) -> None:
         self.gate.cut = self.course.reached = True
+        if self.plan.at_time:
+            self.ambience.move_to(moment_us(self.plan.at_time))
 
     def _at_the_cut(self, lane: Lane, call: Call, event: Event) -> Crossing:
         """The branching event itself: it has its answer, unless it is to be asked anew."""
@@ -345,6 +348,10 @@ class ForkSession(ReplaySession):
     def gap(self, what: str, place: str) -> None:
         """What escapes."""
         self.child.gap(what, place)
+
+    def kept(self) -> dict[str, Any]:
+        """Changes of the agent's surroundings, which the fork's own replay makes again."""
+        return {"restated": self.restated, "clock_moves": self.ambience.kept_moves}
 
     # --- order -------------------------------------------------------------------------------------------------
 
