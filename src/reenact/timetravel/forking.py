@@ -33,7 +33,7 @@ class Change:
         prompt: New system prompt of the model requests that go live, as every one does from the branching event on.
         model: Name of another model of the same protocol for them.
         params: Parameters of the model to set in them.
-        flags: Feature flags to set (not available yet).
+        flags: Values that feature flags, asked through OpenFeature, evaluate to.
         at_time: Moment the agent's wall clock is moved to, as ISO 8601 text; None continues from the recorded one.
         rev: Revision whose code the fork runs, in a worktree; None takes the files as they are.
     """
@@ -104,7 +104,7 @@ def fork(
 def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, writes: tuple[str, ...]) -> Plan:
     if live not in OPENINGS:
         raise UsageError(f"there is no live={live!r}", cause=f"it is one of {', '.join(OPENINGS)}")
-    for name in ("input", "flags"):
+    for name in ("input",):
         if getattr(change, name):
             raise UsageError(
                 f"Change({name}=…) is not available yet", cause="state, results, errors, prompt, model and params are"
@@ -123,6 +123,7 @@ def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, w
         prompt=change.prompt,
         model=change.model,
         params=dict(change.params),
+        flags=dict(change.flags),
         at_time=change.at_time or "",
         rev=change.rev or "",
     )

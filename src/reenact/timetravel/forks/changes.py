@@ -12,6 +12,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.values import encode, jsonable
 from reenact.seams.restating import restated
+from reenact.timetravel.forks.flags import check_flags
 from reenact.timetravel.forks.plan import Plan
 
 _BODY_HEADERS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
@@ -45,6 +46,7 @@ def check(recording: Recording, plan: Plan) -> None:
     Raises:
         ForkError: One cannot.
     """
+    check_flags(recording, plan)
     if plan.state:
         _check_state(recording, plan)
     for number in sorted({*plan.results, *plan.errors}):

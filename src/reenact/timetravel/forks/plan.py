@@ -30,6 +30,7 @@ class Plan:
         prompt: New system prompt of the model requests that go live.
         model: Another model of the same protocol for them.
         params: Parameters to set in them.
+        flags: Values that feature flags evaluate to from ``at`` on.
         at_time: Moment that the agent's wall clock is moved to at ``at``, as ISO 8601 text; empty goes on.
         rev: Revision whose code runs, from the start on; empty takes the files as they are.
     """
@@ -43,6 +44,7 @@ class Plan:
     prompt: str | None = None
     model: str | None = None
     params: Mapping[str, Json] = field(default_factory=dict)
+    flags: Mapping[str, Json] = field(default_factory=dict)
     at_time: str = ""
     rev: str = ""
 
@@ -72,6 +74,7 @@ class Plan:
         if self.model is not None:
             told.append(f"model {self.model}")
         told += [f"{name} {_short(value)}" for name, value in self.params.items()]
+        told += [f"flag {name} is {_short(value)}" for name, value in self.flags.items()]
         if self.at_time:
             told.append(f"the clock moved to {self.at_time}")
         if self.rev:

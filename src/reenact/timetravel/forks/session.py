@@ -10,8 +10,8 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
-from reenact.errors import EffectRefused, Halt
-from reenact.facts.call import Call, Effect, Json, Kind, is_transport
+from reenact.errors import EffectRefused, ForkError, Halt
+from reenact.facts.call import Call, Effect, Json, Kind, Value, is_transport
 from reenact.facts.dialects import is_model_request, recognise
 from reenact.facts.dialects.rewriting import NotRewritten, rewritten
 from reenact.facts.event import Event
@@ -27,7 +27,9 @@ from reenact.seams.lanes import Lane
 from reenact.seams.restating import restated
 from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed, changed_outcome
+from reenact.timetravel.forks.flags import flag_answer
 from reenact.timetravel.forks.gate import ForkGate
+from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.ladder import Found, Ladder
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
@@ -56,6 +58,7 @@ class Course:
     live: int = 0
     reached: bool = False
     wrote: bool = False
+    given: set[str] = field(default_factory=set)
     answers: list[Answer] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
@@ -172,6 +175,9 @@ class ForkSession(ReplaySession):
 
     def _taken(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """Answer it from the recording, perform it, or refuse it."""
+        given = self._given(call)
+        if given is not None:
+            return self._handed(lane, call, found, given)
         event = found.answer
         if event is not None and (event.number in self.plan.results or event.number in self.plan.errors):
             self._say(event.number, call, "frozen", "its answer is the change")
@@ -239,6 +245,25 @@ class ForkSession(ReplaySession):
             self._stands_at[number] = place.number
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number, compared)
+
+    def _given(self, call: Call) -> Value | None:
+        """What the change itself answers a call with."""
+        try:
+            return flag_answer(call, self.plan)
+        except ForkError as error:
+            self.fault(error)
+            raise self.gate.halted or Halt(error.message) from None
+
+    def _handed(self, lane: Lane, call: Call, found: Found, value: Value) -> GivenCall:
+        """By the change."""
+        place = found.answer or found.place
+        number = self._number(None)
+        self.gate.sets_out(number, place.number if place is not None else None, transport=False)
+        self.course.given.add(call.name)
+        self._say(number, call, "frozen", "its answer is the change")
+        self._issued(lane, call, number, place)
+        lane.skip_scope(call.name)
+        return GivenCall(OwnCall(self, lane, call, number), value)
 
     def _performed(self, lane: Lane, call: Call, found: Found, model: bool) -> OwnCall:
         """By the world."""

@@ -42,7 +42,7 @@ from reenact.timetravel.forks.report import ForkReport
 @click.option("--prompt", metavar="@FILE", help="Another system prompt in the model requests that go live.")
 @click.option("--model", metavar="NAME", help="Another model of the same protocol in them.")
 @click.option("--param", metavar="K=V", multiple=True, help="A parameter to set in them.")
-@click.option("--flag", metavar="K=V", multiple=True, help="A feature flag to set (not available yet).")
+@click.option("--flag", metavar="K=V", multiple=True, help="What a feature flag evaluates to, through OpenFeature.")
 @click.option("--at-time", metavar="ISO", help="Move the agent's wall clock at EVENT.")
 @click.option("--rev", metavar="GITREV", help="Run the code of another revision, in a git worktree.")
 @click.option("--live", type=click.Choice(OPENINGS), default="reads", help="What may go live. Default: reads.")
@@ -57,7 +57,7 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
     After EVENT a call that asks what was asked before gets what was answered before. Whatever asks something else goes
     live as far as --live allows; a write is refused unless --allow-write names it. The fork is a run of its own.
     """
-    for name in ("input_", "flag"):
+    for name in ("input_",):
         if how.pop(name):
             raise UsageError(
                 f"`fork --{name.rstrip('_').replace('_', '-')}` is not available yet in this version",
@@ -107,6 +107,7 @@ def plan_of(how: dict[str, Any], at: int, number: Callable[[str], int]) -> Plan:
         prompt=None if prompt is None else _text(prompt),
         model=how["model"],
         params={name: _value(text) for name, text in _pairs(how["param"], "--param K=V")},
+        flags={name: _value(text) for name, text in _pairs(how["flag"], "--flag K=V")},
         at_time=how["at_time"] or "",
         rev=_revision(how["rev"]),
     )
