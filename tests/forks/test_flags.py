@@ -28,7 +28,8 @@ AGENT = """
     show()
     look(1)
     show()
-    print(client.get_string_details("theme", "none").reason, asyncio.run(client.get_string_value_async("theme", "none")))
+    theme = asyncio.run(client.get_string_value_async("theme", "none"))
+    print(client.get_string_details("theme", "none").reason, theme)
     if client.get_boolean_value("new-ui", False):
         print("new", client.get_boolean_value("unheard-of", False))
 """

@@ -29,7 +29,8 @@ class Change:
         state: New values of the step's state: path with dots to value.
         results: New results of recorded calls: reference of the event (``4``, ``search_docs#2``) to value.
         errors: Errors in place of recorded results: reference of the event to ``TYPE:TEXT``.
-        input: New input of the run (not available yet).
+        input: New input of the run, at event 0 only: the arguments of its entry point (a list by position, a mapping
+            by name, anything else is the only one), or as text the standard input of its program.
         prompt: New system prompt of the model requests that go live, as every one does from the branching event on.
         model: Name of another model of the same protocol for them.
         params: Parameters of the model to set in them.
@@ -90,7 +91,7 @@ def fork(
             recording = target.open(parent)
             require_ended(parent)
             require_place(recording, plan.at)
-            check(recording, plan)
+            check(recording, plan, entry.__name__)
             require_code_here(parent, plan)
             report = fork_here(target, parent, plan, entry)
         else:
@@ -104,11 +105,6 @@ def fork(
 def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, writes: tuple[str, ...]) -> Plan:
     if live not in OPENINGS:
         raise UsageError(f"there is no live={live!r}", cause=f"it is one of {', '.join(OPENINGS)}")
-    for name in ("input",):
-        if getattr(change, name):
-            raise UsageError(
-                f"Change({name}=…) is not available yet", cause="state, results, errors, prompt, model and params are"
-            )
 
     def number(event: int | str) -> int:
         return int(event) if str(event).isdigit() else store.event(f"{parent.id}:{event}").number
@@ -123,6 +119,7 @@ def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, w
         prompt=change.prompt,
         model=change.model,
         params=dict(change.params),
+        input=change.input,
         flags=dict(change.flags),
         at_time=change.at_time or "",
         rev=change.rev or "",

@@ -43,8 +43,8 @@ def _never(recording: Recording, plan: Plan, asked: Mapping[str, int]) -> ForkEr
         return ForkError(words, cause=cause, next_command=f"reenact fork {run}:{first} --flag {name}=… --dry-run")
     return ForkError(
         words,
-        cause=f"through OpenFeature it evaluates {', '.join(sorted(asked)) or 'none'}; flags that come from elsewhere are "
-        "answers, variables or state, which --result and --set change",
+        cause=f"through OpenFeature it evaluates {', '.join(sorted(asked)) or 'none'}; what comes from elsewhere is an "
+        "answer or state, which --result and --set change",
         next_command=f"reenact show {run} --all",
     )
 

@@ -50,9 +50,5 @@ def fork_here(store: Store, parent: Run, plan: Plan, entry: Callable[..., Any]) 
 
 
 def _called(session: Any, function: Callable[..., Any]) -> None:
-    if inspect.signature(function).parameters:
-        args, named = caller.arguments_of(session)
-    else:
-        caller.skip_arguments(session)
-        args, named = [], {}
+    args, named = caller.arguments_for(session, function)
     caller.call(session, function, *args, **named)

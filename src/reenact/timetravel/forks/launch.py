@@ -52,7 +52,7 @@ def fork_run(
         recording = store.open(run)
         require_ended(run)
         require_place(recording, plan.at)
-        check(recording, plan)
+        check(recording, plan, options.entry)
         url = store.url
     announce(first_line(run.id, plan))
     with code_of(run, plan, start_of(run, options, project_of(url))) as code:
@@ -62,14 +62,14 @@ def fork_run(
 
 def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     """Run the program, and read the report it leaves."""
-    start, tree = code.start, code.tree
+    start, plan, tree = code.start, code.plan, code.tree
     child = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
     instructions = {
         "mode": "fork",
         "store": url,
         "run": run.id,
         "child": child,
-        "plan": code.plan.to_json(),
+        "plan": plan.to_json(),
         "options": asdict(options),
         "entry": start.entry,
         "file": start.file,
@@ -81,9 +81,11 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     seed = run.entry.hash_seed or None
     with Boot(instructions, environment, hash_seed=seed, show_seed=bool(run.environment.get("hash_seed_set"))) as boot:
         program = find_program(start.argv, boot.environment.get("PATH"))
-        with tempfile.TemporaryFile() as nothing:
+        with tempfile.TemporaryFile() as given:
+            given.write(plan.input.encode() if isinstance(plan.input, str) else b"")
+            given.seek(0)
             streams = {"stdout": 2} if options.divert_output else {}
-            status = run_program(program, boot.environment, stdin=nothing, cwd=start.cwd, **streams)
+            status = run_program(program, boot.environment, stdin=given, cwd=start.cwd, **streams)
         text, failure = boot.result, boot.failure
     if text is None:
         raise ReplayError(

@@ -30,6 +30,7 @@ class Plan:
         prompt: New system prompt of the model requests that go live.
         model: Another model of the same protocol for them.
         params: Parameters to set in them.
+        input: Another input of the run; None keeps the recorded one.
         flags: Values that feature flags evaluate to from ``at`` on.
         at_time: Moment that the agent's wall clock is moved to at ``at``, as ISO 8601 text; empty goes on.
         rev: Revision whose code runs, from the start on; empty takes the files as they are.
@@ -44,6 +45,7 @@ class Plan:
     prompt: str | None = None
     model: str | None = None
     params: Mapping[str, Json] = field(default_factory=dict)
+    input: Json = None
     flags: Mapping[str, Json] = field(default_factory=dict)
     at_time: str = ""
     rev: str = ""
@@ -74,6 +76,8 @@ class Plan:
         if self.model is not None:
             told.append(f"model {self.model}")
         told += [f"{name} {_short(value)}" for name, value in self.params.items()]
+        if self.input is not None:
+            told.append(f"input {_short(self.input)}")
         told += [f"flag {name} is {_short(value)}" for name, value in self.flags.items()]
         if self.at_time:
             told.append(f"the clock moved to {self.at_time}")

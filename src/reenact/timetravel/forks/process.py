@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from reenact.abc.sources import CLOCK
@@ -66,7 +68,20 @@ class ForkingProcess(replaying.ReplayingProcess):
 
         sys.excepthook = excepthook
 
+    @property
+    def _owns_streams(self) -> bool:
+        """Whether what the process prints is the run's, as for a program; of an entry point it is what its lanes do."""
+        return self.recording.run.entry.kind == "command"
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """The entry point is called: what its lanes print is noted, unless everything that is printed is."""
+        with nullcontext() if self._owns_streams else super().entered():
+            yield
+
     def _printed(self, stream: int, data: bytes) -> None:
+        if not self._owns_streams:
+            return
         data = bytes(data)
         self.session.printed(stream, data if self._tree is None else self._tree.named_as_then(data))
 

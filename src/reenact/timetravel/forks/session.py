@@ -30,6 +30,7 @@ from reenact.timetravel.forks.changes import Changed, changed_outcome
 from reenact.timetravel.forks.flags import flag_answer
 from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.giving import GivenCall
+from reenact.timetravel.forks.input import arguments, is_read
 from reenact.timetravel.forks.ladder import Found, Ladder
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
@@ -83,6 +84,7 @@ class ForkSession(ReplaySession):
         self.answered: Callable[[int, int], object] = lambda recorded, event: None
         self.changed: dict[int, Changed] = {}
         super().__init__(recording, redactor, rules, options)
+        self.arguments = arguments(plan.input) if plan.input is not None else None
         self.gate: ForkGate
         self._ladder = Ladder(self.tape, rules)
         self._top = -1
@@ -168,9 +170,10 @@ class ForkSession(ReplaySession):
             if place is not None:
                 self._ladder.used(lane.path, place)
             return self._own_code(lane, call, place, None)
-        used = found.answer or found.place
-        if used is not None:
-            self._ladder.used(lane.path, used)
+        if found.answer is not None:
+            self._ladder.used(lane.path, found.answer)
+        elif found.place is not None:
+            self._ladder.stands_in(found.place)
         return self._taken(lane, call, found)
 
     def _taken(self, lane: Lane, call: Call, found: Found) -> Crossing:
@@ -178,6 +181,8 @@ class ForkSession(ReplaySession):
         given = self._given(call)
         if given is not None:
             return self._handed(lane, call, found, given)
+        if self.plan.input is not None and is_read(call):
+            return self._handed(lane, call, found, None)
         event = found.answer
         if event is not None and (event.number in self.plan.results or event.number in self.plan.errors):
             self._say(event.number, call, "frozen", "its answer is the change")
@@ -254,16 +259,19 @@ class ForkSession(ReplaySession):
             self.fault(error)
             raise self.gate.halted or Halt(error.message) from None
 
-    def _handed(self, lane: Lane, call: Call, found: Found, value: Value) -> GivenCall:
-        """By the change."""
+    def _handed(self, lane: Lane, call: Call, found: Found, value: Value | None) -> GivenCall | OwnCall:
+        """By the change; without a value, by the standard input that it gives the process."""
         place = found.answer or found.place
         number = self._number(None)
         self.gate.sets_out(number, place.number if place is not None else None, transport=False)
         self.course.given.add(call.name)
         self._say(number, call, "frozen", "its answer is the change")
         self._issued(lane, call, number, place)
+        own = OwnCall(self, lane, call, number)
+        if value is None:
+            return own
         lane.skip_scope(call.name)
-        return GivenCall(OwnCall(self, lane, call, number), value)
+        return GivenCall(own, value)
 
     def _performed(self, lane: Lane, call: Call, found: Found, model: bool) -> OwnCall:
         """By the world."""
