@@ -22,6 +22,7 @@ from reenact.recording.session import RecordingSession
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
+from reenact.seams.http.outgoing import bound
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.restating import restated
@@ -37,7 +38,7 @@ from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 
-_REWRITABLE = ("httpx", "httpx2")
+_REWRITABLE = ("httpx", "httpx2", "urllib3", "aiohttp", "http.client")
 """Transports that send what ``Live.sends`` says."""
 
 
@@ -209,6 +210,9 @@ class ForkSession(ReplaySession):
             return ""
         if call.kind is not Kind.HTTP or call.head.get("transport") not in _REWRITABLE:
             return f"{call.name} cannot be rewritten on its way: {call.head.get('transport') or 'a tool'} sends it"
+        tied = bound(call.head.get("headers") or ())
+        if tied:
+            return f"{call.name} cannot be rewritten on its way: its header {tied} is bound to the body it has"
         try:
             self._rewritten(call, call.body)
         except NotRewritten as error:
