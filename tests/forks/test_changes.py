@@ -89,7 +89,7 @@ def test_an_immutable_state_that_nobody_takes(forks: Forks) -> None:
         (("plan#1", "--result", "look#1"), "is not of the form"),
         (("plan#1", "--result", "look#1=@nowhere.json"), "cannot be read"),
         (("plan#1", "--live", "none", "--model", "gpt-5.4"), "nothing may go live"),
-        (("plan#1", "--rev", "main"), "not available yet"),
+        (("plan#1", "--rev", "main"), "lies in no git repository"),
     ],
 )
 def test_what_cannot_be_changed_is_said(forks: Forks, options: tuple[str, ...], says: str) -> None:

@@ -56,6 +56,7 @@ USER = {"role": "user", "content": "hi"}
     ("dialect", "request_", "expected"),
     [
         ("openai.chat", {"messages": [SYSTEM, USER]}, {"messages": [{**SYSTEM, "content": "p"}, USER]}),
+        ("bedrock.converse", {"messages": [USER]}, {"messages": [USER], "system": [{"text": "p"}]}),
         ("openai.chat", {"messages": [USER]}, {"messages": [{"role": "system", "content": "p"}, USER]}),
         ("openai.chat", {"messages": [SYSTEM, USER, SYSTEM]}, {"messages": [{**SYSTEM, "content": "p"}, USER]}),
         ("openai.responses", {"input": "hi", "instructions": "long"}, {"input": "hi", "instructions": "p"}),

@@ -129,7 +129,6 @@ def test_a_run_without_an_entry_point(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("fork", "@:1", "--rev", "main"),
         ("gc",),
         ("replay", "@golden/x"),
         ("show", "x.reenact"),

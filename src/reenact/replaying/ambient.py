@@ -40,6 +40,12 @@ def clock_of(run: Run) -> tuple[int, int]:
     return (int(kept[0]), int(kept[1])) if kept else (run.started_us, run.origin_us)
 
 
+def moves_of(run: Run) -> tuple[tuple[int, int], ...]:
+    """Where the wall clock of a fork was moved: microseconds since the run began, and by how many it jumped then."""
+    kept = run.environment.get("clock_moves") or ()
+    return tuple((int(at_us), int(by_us)) for at_us, by_us in kept)
+
+
 class Ambient:
     """Answers ambient reads by lane, last call, and how many reads since.
 
@@ -54,6 +60,7 @@ class Ambient:
         self._recording = recording
         self._now_us = now_us
         self._wall_us, self._mono_us = clock_of(recording.run)
+        self.moves = moves_of(recording.run)
 
     def read(self, lane: Lane, source: str) -> Any:
         """One read, remembered if the replay is kept."""
@@ -76,14 +83,19 @@ class Ambient:
 
     def _beyond(self, lane: Lane, source: str, reads: _Source) -> Any:
         """A surplus read goes on from the last one of its source and never stands still."""
-        last = reads.values[-1] if reads.values else self.clock(source, None)
+        last = reads.values[-1] if reads.values else self._as_recorded(source, None)
         salt = f"{lane.path} {lane.position}".encode()
         return extrapolate(source, last, reads.at - len(reads.values), salt)
 
     def clock(self, source: str, fresh: Any) -> Any:
         """A clock at the last delivery, in nanoseconds; ``fresh`` for what is no clock of ours."""
+        return self._as_recorded(source, fresh)
+
+    def _as_recorded(self, source: str, fresh: Any) -> Any:
+        """``clock``, as the recorded run would have read it."""
         if source == "wall":
-            return (self._wall_us + self._now_us()) * 1000
+            now_us = self._now_us()
+            return (self._wall_us + now_us + sum(by_us for at_us, by_us in self.moves if at_us <= now_us)) * 1000
         if source in ("mono", "perf"):
             return (self._mono_us + self._now_us()) * 1000
         return fresh

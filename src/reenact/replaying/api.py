@@ -121,11 +121,7 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
     wiring.install()
     with _listening(session) as contact, stdout.watched():
         try:
-            if inspect.signature(function).parameters:
-                args, named = caller.arguments_of(session)
-            else:
-                caller.skip_arguments(session)
-                args, named = [], {}
+            args, named = caller.arguments_for(session, function)
             output = caller.call(session, function, *args, **named)
         except KeyboardInterrupt:
             raise

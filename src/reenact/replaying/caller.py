@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from reenact.errors import Halt, UnreplayableRun
+from reenact.errors import ForkError, Halt, UnreplayableRun
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.event import Event
+from reenact.facts.ids import tail
 from reenact.facts.values import decode, describe_error, encode
 from reenact.replaying import process
 from reenact.replaying.session import ReplaySession
@@ -65,10 +66,10 @@ def arguments_of(session: ReplaySession) -> tuple[list[Any], dict[str, Any]]:
         UnreplayableRun: An argument could not be stored, and needs a live value.
     """
     first = _recorded_arguments(session)
-    if first is None:
+    if first is None and session.arguments is None:
         return [], {}
-    opaque = first.call.head.get("opaque")
-    if opaque:
+    opaque = first.call.head.get("opaque") if first is not None else None
+    if opaque and session.arguments is None:
         raise UnreplayableRun(
             f"the entry point was called with values that cannot be stored: {', '.join(opaque)}",
             cause="live objects are not data: a function without parameters may build them and call the agent",
@@ -79,18 +80,45 @@ def arguments_of(session: ReplaySession) -> tuple[list[Any], dict[str, Any]]:
     return list(values["args"]), dict(values["kwargs"])
 
 
+def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
+    """What ``function`` is called with: recorded or given arguments, or none where it takes none and builds them.
+
+    Raises:
+        UnreplayableRun: An argument could not be stored.
+        Halt: It does not take those that are given; the session has been told.
+    """
+    signature = inspect.signature(function)
+    if session.arguments is None and not signature.parameters:
+        skip_arguments(session)
+        return [], {}
+    args, named = arguments_of(session)
+    if session.arguments is not None:
+        try:
+            signature.bind(*args, **named)
+        except TypeError as error:
+            wrong = ForkError(
+                f"{function.__qualname__}{signature} does not take this input: {error}",
+                cause="a list gives arguments by position, an object by name, anything else is the only argument",
+                next_command=f"reenact show {tail(session.run.id)}:0",
+            )
+            session.fault(wrong)
+            raise Halt(wrong.message) from None
+    return args, named
+
+
 def _recorded_arguments(session: ReplaySession) -> Event | None:
     first = next(session.recording.events(lane=session.root.path, limit=1), None)
     return first if first is not None and first.call.kind is Kind.INPUT and first.call.name == "arguments" else None
 
 
 def skip_arguments(session: ReplaySession) -> bytes:
-    """Take the recorded arguments as given, and go on behind them; gives them encoded."""
+    """Take the recorded arguments, or those of a fork, as given, and go on behind them; gives them encoded."""
     first = _recorded_arguments(session)
     if first is None:
-        return b""
-    body = session.recording.body(first.request)
-    call = Call(Kind.INPUT, "arguments", Effect.NONE, "value/1", first.call.head, body, observed=True)
+        return session.arguments or b""
+    recorded = session.recording.body(first.request)
+    body, head = (recorded, first.call.head) if session.arguments is None else (session.arguments, {"opaque": []})
+    call = Call(Kind.INPUT, "arguments", Effect.NONE, "value/1", head, body, observed=True)
     session.decide(session.root, call)
     return body
 
@@ -146,11 +174,7 @@ def main() -> None:
     session = replaying.session
     function = find(instructions["entry"], instructions.get("file") or "")
     try:
-        if inspect.signature(function).parameters:
-            args, options = arguments_of(session)
-        else:
-            skip_arguments(session)
-            args, options = [], {}
+        args, options = arguments_for(session, function)
         with replaying.entered():
             result = call(session, function, *args, **options)
         replaying.output = encode(result).body.decode()

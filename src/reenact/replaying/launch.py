@@ -24,7 +24,7 @@ from reenact.replaying.entries import Start, start_of
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.replaying.results import exit_statuses
-from reenact.replaying.revision import REVISION, Tree, remarks, tree_of
+from reenact.replaying.revision import REVISION, Tree, kept_revision, remarks, tree_of
 from reenact.replaying.verdict import first_line, last_line
 from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
 from reenact.seams.zone import zone_for
@@ -63,7 +63,9 @@ def replay_run(
         announce(first_line(run.id, options))
         if options.mode == "events":
             return player.walk(store.open(run), options)
-        known = _revision_note(store, run) if options.rev else {}
+        kept = kept_revision(run)
+        options = replace(options, rev=options.rev or kept)
+        known = {"commit": kept} if kept else _revision_note(store, run) if options.rev else {}
     start = start_of(run, options, project_of(store_url))
     if not options.rev:
         return _replayed(url, run, options, start, None)

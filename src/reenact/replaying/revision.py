@@ -85,6 +85,12 @@ class Tree:
         return data.replace(os.fsencode(self.path), os.fsencode(self.root))
 
 
+def kept_revision(run: Run) -> str:
+    """The commit that a run keeps as its code: that of a fork under ``--rev``; empty for any other run."""
+    kept = run.environment.get("fork")
+    return str(kept.get("rev") or "") if isinstance(kept, Mapping) else ""
+
+
 @contextmanager
 def tree_of(rev: str, folder: str, run: Run) -> Iterator[Tree]:
     """Check a revision out for the length of a block, however the block ends.

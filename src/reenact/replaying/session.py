@@ -76,6 +76,8 @@ class ReplaySession:
 
     mode = "replay"
     closed = False
+    arguments: bytes | None = None
+    """Arguments that the entry point is called with in place of the recorded ones, encoded as those are."""
 
     def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options) -> None:
         self.recording = recording

@@ -23,13 +23,20 @@ from reenact.seams.lanes import listening
 from reenact.seams.patching import replace, when_imported
 from reenact.seams.switchboard import across, cross
 
-__all__ = ["install"]
+__all__ = ["fitting", "install", "static"]
 
 RULE: Final = "flag/1"
 """Key of an evaluation: the flag, its type, the default and the context it is evaluated in."""
 _DETAILS: Final = ("flag_key", "value", "variant", "flag_metadata", "reason", "error_code", "error_message")
 _CODED: Final = ("reason", "error_code")
 """Details that are members of enumerations, or texts where the provider gave a text."""
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "BOOLEAN": (bool,),
+    "STRING": (str,),
+    "INTEGER": (int,),
+    "FLOAT": (float,),
+    "OBJECT": (dict, list),
+}
 _NOT_READY: Final = "not ready"
 _FATAL: Final = "fatal"
 
@@ -47,6 +54,20 @@ def _hook(module: ModuleType) -> None:
     replace(client, names[0], lambda original: _evaluating(module, original))
     replace(client, names[1], lambda original: _evaluating_async(module, original))
     replace(client, names[2], lambda original: _asserting(module, original))
+
+
+def fitting(kind: str, value: Json) -> Json:
+    """A JSON value as a flag of a type can have it (``BOOLEAN``, ``STRING``, ``INTEGER``, ``FLOAT``, ``OBJECT``); None
+    where it cannot."""
+    if kind == "FLOAT" and type(value) is int:
+        return float(value)
+    return value if type(value) in _TYPES.get(kind, (type(value),)) else None
+
+
+def static(flag: str, value: Json) -> Value:
+    """The outcome of an evaluation whose provider has nothing but this value for everybody."""
+    details = dict.fromkeys(_DETAILS) | {"flag_key": flag, "value": value, "flag_metadata": {}, "reason": "STATIC"}
+    return Value(encode({**details, "members": ["reason"]}).body)
 
 
 def _evaluating(module: Any, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ from reenact.replaying.options import Options
 from reenact.store import open_store
 from reenact.timetravel.forks import resuming
 from reenact.timetravel.forks.changes import check
+from reenact.timetravel.forks.code import require_code_here
 from reenact.timetravel.forks.here import fork_here
 from reenact.timetravel.forks.launch import fork_run, require_ended
 from reenact.timetravel.forks.places import require_place
@@ -29,13 +30,14 @@ class Change:
         state: New values of the step's state: path with dots to value.
         results: New results of recorded calls: reference of the event (``4``, ``search_docs#2``) to value.
         errors: Errors in place of recorded results: reference of the event to ``TYPE:TEXT``.
-        input: New input of the run (not available yet).
+        input: New input of the run, at event 0 only: the arguments of its entry point (a list by position, a mapping
+            by name, anything else is the only one), or as text the standard input of its program.
         prompt: New system prompt of the model requests that go live, as every one does from the branching event on.
         model: Name of another model of the same protocol for them.
         params: Parameters of the model to set in them.
-        flags: Feature flags to set (not available yet).
-        at_time: Moment the agent's clock is moved to, as ISO 8601 text (not available yet); None continues from the
-            recorded one.
+        flags: Values that feature flags, asked through OpenFeature, evaluate to.
+        at_time: Moment the agent's wall clock is moved to, as ISO 8601 text; None continues from the recorded one.
+        rev: Revision whose code the fork runs, in a worktree; None takes the files as they are.
     """
 
     state: dict[str, Json] = field(default_factory=dict)
@@ -47,6 +49,7 @@ class Change:
     params: dict[str, Json] = field(default_factory=dict)
     flags: dict[str, Json] = field(default_factory=dict)
     at_time: str | None = None
+    rev: str | None = None
 
 
 def fork(
@@ -89,7 +92,8 @@ def fork(
             recording = target.open(parent)
             require_ended(parent)
             require_place(recording, plan.at)
-            check(recording, plan)
+            check(recording, plan, entry.__name__)
+            require_code_here(parent, plan)
             report = fork_here(target, parent, plan, entry)
         else:
             report = fork_run(target.url, parent.id, plan, Options(entry=entry or ""))
@@ -102,11 +106,6 @@ def fork(
 def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, writes: tuple[str, ...]) -> Plan:
     if live not in OPENINGS:
         raise UsageError(f"there is no live={live!r}", cause=f"it is one of {', '.join(OPENINGS)}")
-    for name in ("input", "flags", "at_time"):
-        if getattr(change, name):
-            raise UsageError(
-                f"Change({name}=…) is not available yet", cause="state, results, errors, prompt, model and params are"
-            )
 
     def number(event: int | str) -> int:
         return int(event) if str(event).isdigit() else store.event(f"{parent.id}:{event}").number
@@ -121,6 +120,10 @@ def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, w
         prompt=change.prompt,
         model=change.model,
         params=dict(change.params),
+        input=change.input,
+        flags=dict(change.flags),
+        at_time=change.at_time or "",
+        rev=change.rev or "",
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from reenact.facts.call import Json
 
-SPOKEN: Final = frozenset({"openai.chat", "openai.responses", "anthropic.messages", "ollama.chat"})
+SPOKEN: Final = frozenset({"openai.chat", "openai.responses", "anthropic.messages", "ollama.chat", "bedrock.converse"})
 """Protocols that can be rewritten, by the names of their dialects."""
 
 _FAMILIES: Final = (
@@ -21,6 +21,9 @@ _FAMILIES: Final = (
     (re.compile(r"gpt-|o[134]-|o[134]$|chatgpt", re.IGNORECASE), frozenset({"openai.chat", "openai.responses"})),
     (re.compile(r"gemini", re.IGNORECASE), frozenset({"google.gemini"})),
 )
+_ADDRESSED: Final = frozenset({"bedrock.converse"})
+"""Protocols whose requests name the model in their path."""
+_INFERENCE: Final = frozenset({"maxTokens", "temperature", "topP", "stopSequences"})
 _TOO_ODD = "the request is no JSON object"
 
 
@@ -60,10 +63,17 @@ def rewritten(dialect: str, body: bytes, *, prompt: str | None, model: str | Non
     if not isinstance(request, dict):
         raise NotRewritten(_TOO_ODD)
     changes: dict[str, Json] = {}
+    if model is not None and dialect in _ADDRESSED:
+        raise NotRewritten(
+            f"the model of {dialect} stands in the address of the request, which is not rewritten: "
+            "change it in the code, and fork with --rev"
+        )
     if model is not None:
         changes["model"] = model
     if dialect == "ollama.chat" and params:
         changes["options"] = {**(request.get("options") or {}), **params}
+    elif dialect == "bedrock.converse":
+        changes.update(_inferring(request, params))
     else:
         changes.update(params)
     if prompt is not None:
@@ -71,10 +81,21 @@ def rewritten(dialect: str, body: bytes, *, prompt: str | None, model: str | Non
     return _with_members(body, request, changes)
 
 
+def _inferring(request: Mapping[str, Any], params: Mapping[str, Json]) -> dict[str, Json]:
+    """The members of a converse request that hold its parameters, with others set: Bedrock's own, and the model's."""
+    changes: dict[str, Json] = {}
+    for name, value in params.items():
+        member = "inferenceConfig" if name in _INFERENCE else "additionalModelRequestFields"
+        changes[member] = {**(request.get(member) or {}), **(changes.get(member) or {}), name: value}
+    return changes
+
+
 def _prompted(dialect: str, request: Mapping[str, Any], prompt: str) -> dict[str, Json]:
     """The members that hold the system prompt, with another one."""
     if dialect == "anthropic.messages":
         return {"system": prompt}
+    if dialect == "bedrock.converse":
+        return {"system": [{"text": prompt}]}
     if dialect == "openai.responses":
         listed = request.get("input")
         if "instructions" in request or not isinstance(listed, list) or not _systems(listed):

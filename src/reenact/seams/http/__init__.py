@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reenact.seams import patching
-from reenact.seams.http import aiohttp_connectors, httpx_clients, stdlib_client, urllib3_pools, values
+from reenact.seams.http import aiohttp_connectors, httpx_clients, outgoing, stdlib_client, urllib3_pools, values
 
-_FAMILIES = (httpx_clients, urllib3_pools, aiohttp_connectors, stdlib_client)
+_FAMILIES = (httpx_clients, urllib3_pools, aiohttp_connectors, stdlib_client, outgoing)
 
 
 def install() -> None:

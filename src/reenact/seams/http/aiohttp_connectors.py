@@ -24,6 +24,9 @@ from reenact.seams.turns import rejoin_cancelled
 
 TRIGGERS: tuple[str, ...] = ("aiohttp.connector",)
 
+_ASKED = "_reenact_asked"
+"""What the agent asked with a request whose body a fork has rewritten."""
+
 
 def patch(module: ModuleType) -> None:
     """Intercept the connectors of aiohttp, and the methods through which a response asks its connection for more."""
@@ -61,6 +64,10 @@ def _connecting(module: Any, own: Originals, original: Any) -> Any:
         roles = {"connection_key": req.connection_key, "request_info": req.request_info, "url": req.url}
         if crossing.mode == "frozen":
             return await _answer(module, own, self, req, lane, crossing, roles)
+        sent = crossing.sends(body)
+        if sent is not body:
+            req.__dict__[_ASKED] = body
+            await req.update_body(sent)
         conn = await _perform(lane, crossing, roles, lambda: original(self, req, *args, **kwargs))
         conn.protocol._reenact_exchange = LiveExchange(lane, crossing, conn.protocol, req.method, roles, own)
         return conn
@@ -79,6 +86,9 @@ async def body_of(lane: Lane, req: Any) -> bytes:
 
     What an upload of the agent's own raises while it is read, is raised again where the client would have met it."""
     payload = req.body
+    if _ASKED in req.__dict__:  # sent once more, by a middleware
+        asked: bytes = req.__dict__[_ASKED]
+        return asked
     if not payload:
         return b""
     at_hand = getattr(payload, "_value", payload)

@@ -158,12 +158,17 @@ class _Crossing:
             yield
             return
         stream, length = request.stream, request.headers.get("content-length")
+        content = request.__dict__.pop("_content", None)  # what a transport of another library sends, where it was read
         request.stream = self.family.bytes_stream(sent)
+        if content is not None:
+            request._content = sent
         request.headers["content-length"] = str(len(sent))
         try:
             yield
         finally:
             request.stream = stream
+            if content is not None:
+                request._content = content
             if length is not None:
                 request.headers["content-length"] = length
 

@@ -16,6 +16,7 @@ from reenact.facts.call import Call
 from reenact.seams import patching
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED
+from reenact.seams.http.outgoing import following, pairs_of
 from reenact.seams.http.sockets import PlayedSocket, buffered, tapped
 from reenact.seams.http.wire import Player, Recorder
 from reenact.seams.lanes import Lane, listening
@@ -39,12 +40,7 @@ def describe(conn: Any, method: str, url: str, headers: Any, body: bytes) -> Cal
         host, port = (conn._tunnel_host, conn._tunnel_port) if conn._tunnel_host else (conn.host, conn.port)
         host = f"[{host}]" if ":" in host else host
         url = f"{scheme}://{host}{'' if port == conn.default_port else f':{port}'}{url}"
-    pairs = [[_text(name), _text(value)] for name, value in headers.items()]
-    return exchange.describe(method, url, pairs, body, "http.client")
-
-
-def _text(value: Any) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+    return exchange.describe(method, url, pairs_of(headers), body, "http.client")
 
 
 def _requesting(original: Any) -> Any:
@@ -60,6 +56,9 @@ def _requesting(original: Any) -> Any:
         if crossing is None:
             original(conn, method, url, body, headers, *args)
         elif crossing.mode == "live":
+            sent = crossing.sends(content)
+            if sent is not content:
+                body, headers = sent, following(headers, sent)
             _send(conn, method, lane, crossing, lambda: original(conn, method, url, body, headers, *args))
         else:
             _pretend(conn, method, lane, crossing)

@@ -16,6 +16,7 @@ from reenact.facts.call import Call, Failure
 from reenact.seams import patching
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED
+from reenact.seams.http.outgoing import following, pairs_of, signer_of
 from reenact.seams.http.sockets import PlayedSocket, World, buffered, tapped
 from reenact.seams.http.wire import Player, Recorder
 from reenact.seams.lanes import Lane, listening
@@ -73,10 +74,26 @@ def _attempts(original: Any) -> Any:
             _open_tunnel(self, conn)
             return attempt()
         if crossing.mode == "live":
+            _go_out(lane, crossing, kwargs, body)
             return _perform(self, conn, method, attempt, lane, crossing)
         return _answer(self, conn, method, attempt, lane, crossing)
 
     return _make_request
+
+
+def _go_out(lane: Lane, crossing: Live, request: dict[str, Any], body: bytes) -> None:
+    """The request as it goes out: what a fork sends in its place, signed now where botocore has signed it then."""
+    sent = crossing.sends(body)
+    if sent is body and not lane.gate.virtual:
+        return
+    headers = request.get("headers")
+    signer = signer_of(pairs_of(headers))
+    if signer is not None:
+        with crossing.enter():  # below the seam, where the clock is real
+            request["headers"] = signer.again(sent)
+    if sent is not body:
+        request["body"] = sent
+        request["headers"] = following(request.get("headers"), sent)
 
 
 def _after_body(args: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -88,12 +105,7 @@ def describe(pool: Any, method: str, url: str, headers: Any, body: bytes) -> Cal
     if "://" not in url:
         port = "" if pool.port in (None, _PORTS.get(pool.scheme)) else f":{pool.port}"
         url = f"{pool.scheme}://{pool.host}{port}{url}"
-    pairs = [[_text(name), _text(value)] for name, value in (headers or {}).items()]
-    return exchange.describe(method, url, pairs, body, "urllib3")
-
-
-def _text(value: Any) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+    return exchange.describe(method, url, pairs_of(headers), body, "urllib3")
 
 
 def _perform(pool: Any, conn: Any, method: str, attempt: Callable[[], Any], lane: Lane, crossing: Live) -> Any:

@@ -22,6 +22,21 @@ class ForkAmbient(Ambient):
     def __init__(self, recording: Recording, now_us: Callable[[], int]) -> None:
         super().__init__(recording, now_us)
         self._windows: dict[str, Window] = {}
+        self._by_us = 0
+        self.kept_moves = self.moves
+        """Moves of the wall clock that the fork's own replay makes again: those of the parent, and its own."""
+
+    def move_to(self, moment_us: int) -> None:
+        """From now on the wall clock goes on from ``moment_us``, microseconds since the epoch."""
+        self._by_us = moment_us - self._as_recorded("wall", None) // 1000
+        self.kept_moves = (*self.moves, (self._now_us(), self._by_us))
+
+    def clock(self, source: str, fresh: Any) -> Any:
+        """A clock at the last delivery, in nanoseconds."""
+        return self._moved(source, self._as_recorded(source, fresh))
+
+    def _moved(self, source: str, value: Any) -> Any:
+        return value + self._by_us * 1000 if source == "wall" else value
 
     def moved(self, path: str, position: int, place: Event | None) -> None:
         """A lane has issued a call, which stands for a recorded one, or for none."""
@@ -30,16 +45,12 @@ class ForkAmbient(Ambient):
         else:
             self._windows[path] = Window(position, {})
 
-    def jump(self, wall_us: int) -> None:
-        """From now on the wall clock shows this moment, and goes on from there."""
-        self._wall_us = wall_us - self._now_us()
-
     def read(self, lane: Lane, source: str) -> Any:
         """One read."""
         window = self._windows.get(lane.path)
         if window is None or window.position != lane.position:
             window = self._windows[lane.path] = self._opened(lane.path, lane.position, lane.position)
-        return self.taken(window, lane, source)
+        return self._moved(source, self.taken(window, lane, source))
 
     def _opened(self, path: str, recorded: int, position: int) -> Window:
         return Window(position, self._recording.ambient(path, recorded))

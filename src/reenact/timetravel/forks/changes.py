@@ -12,6 +12,8 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.values import encode, jsonable
 from reenact.seams.restating import restated
+from reenact.timetravel.forks.flags import check_flags
+from reenact.timetravel.forks.input import check_input
 from reenact.timetravel.forks.plan import Plan
 
 _BODY_HEADERS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
@@ -39,12 +41,19 @@ def changed_outcome(recording: Recording, event: Event, plan: Plan) -> Changed:
     return Changed(Value(b"", head={}), encode(value).body)
 
 
-def check(recording: Recording, plan: Plan) -> None:
-    """Whether every change of an answer can be made.
+def check(recording: Recording, plan: Plan, entry: str = "") -> None:
+    """Whether every change can be made.
+
+    Args:
+        recording: The parent.
+        plan: What is to be different.
+        entry: A function that is called in place of what was recorded; empty where none is.
 
     Raises:
         ForkError: One cannot.
     """
+    check_input(recording, plan, entry)
+    check_flags(recording, plan)
     if plan.state:
         _check_state(recording, plan)
     for number in sorted({*plan.results, *plan.errors}):

@@ -55,15 +55,15 @@ class DryRun:
         return told
 
 
-def dry_run(store: Store, run: str, plan: Plan) -> DryRun:
-    """What a fork of ``run`` would do.
+def dry_run(store: Store, run: str, plan: Plan, entry: str = "") -> DryRun:
+    """What a fork of ``run`` would do, with ``entry`` called in place of what was recorded where one is named.
 
     Raises:
         ForkError: It cannot branch there, or not with this change.
     """
     recording = store.open(run)
     require_place(recording, plan.at)
-    check(recording, plan)
+    check(recording, plan, entry)
     frozen = after = 0
     anew: Counter[str] = Counter()
     writes: Counter[str] = Counter()

@@ -45,15 +45,11 @@ def fork_here(store: Store, parent: Run, plan: Plan, entry: Callable[..., Any]) 
         guard.disarm()
         session.close()
         status, line = status_of(error)
-        environment = {**opened.run.environment, "restated": session.restated}
+        environment = {**opened.run.environment, **session.kept()}
         run = opened.close(status, CLOCK.wall_us(), error=line, environment=environment)
     return conclude(session, run, contacts)
 
 
 def _called(session: Any, function: Callable[..., Any]) -> None:
-    if inspect.signature(function).parameters:
-        args, named = caller.arguments_of(session)
-    else:
-        caller.skip_arguments(session)
-        args, named = [], {}
+    args, named = caller.arguments_for(session, function)
     caller.call(session, function, *args, **named)

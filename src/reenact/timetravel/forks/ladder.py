@@ -44,6 +44,7 @@ class Ladder:
         self._tape = tape
         self._rules = rules
         self._last: dict[str, int] = {}
+        self._places: set[int] = set()
 
     def used(self, path: str, event: Event) -> None:
         """A call of lane ``path`` has taken a recorded one."""
@@ -51,12 +52,17 @@ class Ladder:
         if event.lane == path:
             self._last[path] = max(self._last.get(path, -1), event.number)
 
+    def stands_in(self, event: Event) -> None:
+        """A call that has another answer, or none, takes the place of a recorded one, whose own answer is left for
+        whoever still asks for it: an inserted call does not shift those behind it."""
+        self._places.add(event.number)
+
     def find(self, path: str, call: Call) -> Found:
         """The recorded call that ``call``, cleaned as the recording was, is now."""
         rest = self._tape.lane(path).rest()
         last = self._last.get(path, -1)
         ahead = [event for event in rest if event.number > last]
-        place = next((event for event in ahead if _alike(event, call)), None)
+        place = next((event for event in ahead if event.number not in self._places and _alike(event, call)), None)
         found = self._first(ahead, call)
         if found is not None:
             return Found(found, found, "answered from the recording")

@@ -19,6 +19,7 @@ from reenact.replaying.options import Options
 from reenact.seams.boot.parent import Boot, find_program, run_program
 from reenact.store import open_store
 from reenact.timetravel.forks.changes import check
+from reenact.timetravel.forks.code import Code, code_of
 from reenact.timetravel.forks.places import require_place
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.report import ForkReport, first_line
@@ -52,10 +53,17 @@ def fork_run(
         require_ended(run)
         if not (plan.resume and plan.at >= recording.count()):
             require_place(recording, plan.at)
-        check(recording, plan)
+        check(recording, plan, options.entry)
         url = store.url
     announce(first_line(run.id, plan))
-    start = start_of(run, options, project_of(url))
+    with code_of(run, plan, start_of(run, options, project_of(url))) as code:
+        report = _forked(url, run, code, options)
+    return replace(report, first_line=first_line(run.id, plan))
+
+
+def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
+    """Run the program, and read the report it leaves."""
+    start, plan, tree = code.start, code.plan, code.tree
     child = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
     instructions = {
         "mode": "fork",
@@ -66,14 +74,19 @@ def fork_run(
         "options": asdict(options),
         "entry": start.entry,
         "file": start.file,
+        "tree": None if tree is None else asdict(tree),
     }
     environment = environment_of(run, os.environ)
+    if tree is not None:
+        environment = tree.environment(environment)
     seed = run.entry.hash_seed or None
     with Boot(instructions, environment, hash_seed=seed, show_seed=bool(run.environment.get("hash_seed_set"))) as boot:
         program = find_program(start.argv, boot.environment.get("PATH"))
-        with tempfile.TemporaryFile() as nothing:
+        with tempfile.TemporaryFile() as given:
+            given.write(plan.input.encode() if isinstance(plan.input, str) else b"")
+            given.seek(0)
             streams = {"stdout": 2} if options.divert_output else {}
-            status = run_program(program, boot.environment, stdin=nothing, cwd=start.cwd, **streams)
+            status = run_program(program, boot.environment, stdin=given, cwd=start.cwd, **streams)
         text, failure = boot.result, boot.failure
     if text is None:
         raise ReplayError(

@@ -7,6 +7,7 @@ from reenact.errors import EventNotFound, ForkError
 from reenact.facts.call import is_transport
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.replaying.tape import Tape
 
 
 def inside(recording: Recording, event: Event) -> Event | None:
@@ -18,6 +19,21 @@ def inside(recording: Recording, event: Event) -> Event | None:
         if not at.call.observed or is_transport(at.call):
             found = at
     return found
+
+
+def prefix_is_behind(recording: Recording, tape: Tape, path: str, at: int) -> bool:
+    """Whether a lane has made every call of its own before the branching event.
+
+    Args:
+        recording: The parent.
+        tape: Which of its calls have been made.
+        path: The lane; one that the parent does not have comes behind every call before the branching event.
+        at: Number of the branching event.
+    """
+    if next(recording.events(lane=path, limit=1), None) is not None:
+        head = tape.lane(path).head()
+        return head is None or head.number >= at
+    return not any(event.number < at and inside(recording, event) is None for event in tape.unused())
 
 
 def require_place(recording: Recording, number: int) -> Event:

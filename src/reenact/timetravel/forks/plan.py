@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from reenact.errors import UsageError
 from reenact.facts.call import Call, Effect, Json, Kind
+from reenact.timetravel.forks.moments import moment_us
 
 Opening = Literal["reads", "all", "model", "none"]
 Settling = Literal["", "done", "retry"]
@@ -30,6 +31,10 @@ class Plan:
         prompt: New system prompt of the model requests that go live.
         model: Another model of the same protocol for them.
         params: Parameters to set in them.
+        input: Another input of the run; None keeps the recorded one.
+        flags: Values that feature flags evaluate to from ``at`` on.
+        at_time: Moment that the agent's wall clock is moved to at ``at``, as ISO 8601 text; empty goes on.
+        rev: Revision whose code runs, from the start on; empty takes the files as they are.
         resume: Go on with the run instead of branching from it: in real time from ``at`` on, writes allowed, none
             made twice.
         apart: What is resumed becomes a run of its own, instead of taking the place of the one that broke off.
@@ -46,12 +51,18 @@ class Plan:
     prompt: str | None = None
     model: str | None = None
     params: Mapping[str, Json] = field(default_factory=dict)
+    input: Json = None
+    flags: Mapping[str, Json] = field(default_factory=dict)
+    at_time: str = ""
+    rev: str = ""
     resume: bool = False
     apart: bool = False
     anew: tuple[int, ...] = ()
     settle: Settling = ""
 
     def __post_init__(self) -> None:
+        if self.at_time:
+            moment_us(self.at_time)
         if self.rewrites and self.live == "none":
             raise UsageError(
                 "another prompt, model or parameter changes what models are asked, and nothing may go live",
@@ -74,7 +85,15 @@ class Plan:
             told.append("another system prompt")
         if self.model is not None:
             told.append(f"model {self.model}")
-        return [*told, *(f"{name} {_short(value)}" for name, value in self.params.items())]
+        told += [f"{name} {_short(value)}" for name, value in self.params.items()]
+        if self.input is not None:
+            told.append(f"input {_short(self.input)}")
+        told += [f"flag {name} is {_short(value)}" for name, value in self.flags.items()]
+        if self.at_time:
+            told.append(f"the clock moved to {self.at_time}")
+        if self.rev:
+            told.append(f"code of {self.rev}")
+        return told
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""

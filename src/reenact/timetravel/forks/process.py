@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from reenact.abc.sources import CLOCK
@@ -68,8 +70,22 @@ class ForkingProcess(replaying.ReplayingProcess):
 
         sys.excepthook = excepthook
 
+    @property
+    def _owns_streams(self) -> bool:
+        """Whether what the process prints is the run's, as for a program; of an entry point it is what its lanes do."""
+        return self.recording.run.entry.kind == "command"
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """The entry point is called: what its lanes print is noted, unless everything that is printed is."""
+        with nullcontext() if self._owns_streams else super().entered():
+            yield
+
     def _printed(self, stream: int, data: bytes) -> None:
-        self.session.printed(stream, bytes(data))
+        if not self._owns_streams:
+            return
+        data = bytes(data)
+        self.session.printed(stream, data if self._tree is None else self._tree.named_as_then(data))
 
     def finish(self) -> None:
         """The program has ended: close the fork's own recording, and write the report. Runs once."""
@@ -87,8 +103,8 @@ class ForkingProcess(replaying.ReplayingProcess):
         status, line = status_of(self._error)
         if self.session.gate.halted is not None and (self.session.divergences or self.session.stopped_by):
             status, line = Status.FAILED, (line or "the fork was stopped")
-        files = file_digests(self._opened.run.entry.cwd, self.recording.run.capture.get("files") or ())
-        environment = {**self._opened.run.environment, "restated": self.session.restated}
+        files = file_digests(self._folder(), self.recording.run.capture.get("files") or ())
+        environment = {**self._opened.run.environment, **self.session.kept()}
         run = self._opened.close(status, CLOCK.wall_us(), error=line, files=files, environment=environment)
         report = conclude(self.session, run, tuple(self._guard.refused))
         self._leave_result(report.to_json())

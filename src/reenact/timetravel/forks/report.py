@@ -96,6 +96,9 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         code, message = error.exit_code, str(error)
     elif not course.reached and not session.gate.open_ended:
         code, message = 1, f"event {plan.at} was not reached: the agent ended before it"
+    elif not course.given.issuperset(plan.flags):
+        left = ", ".join(sorted(set(plan.flags) - course.given))
+        code, message = 1, f"flag {left} was not evaluated from event {plan.at} on: setting it has changed nothing"
     report = ForkReport(
         run=run.id,
         parent=session.run.id,

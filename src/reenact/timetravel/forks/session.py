@@ -10,7 +10,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
-from reenact.errors import EffectInDoubt, EffectRefused, Halt, ReplayError, StoreError
+from reenact.errors import EffectInDoubt, EffectRefused, ForkError, Halt, ReplayError, StoreError
 from reenact.facts.call import Call, Effect, Json, Kind, Outcome, Value, is_transport
 from reenact.facts.dialects import is_model_request, recognise
 from reenact.facts.dialects.rewriting import NotRewritten, rewritten
@@ -26,18 +26,24 @@ from reenact.recording.session import RecordingSession
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
+from reenact.seams.http.outgoing import bound
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.restating import restated
 from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed, changed_outcome
+from reenact.timetravel.forks.flags import flag_answer
 from reenact.timetravel.forks.gate import ForkGate
+from reenact.timetravel.forks.giving import GivenCall
+from reenact.timetravel.forks.input import arguments, is_read
 from reenact.timetravel.forks.ladder import Found, Ladder
 from reenact.timetravel.forks.ledger import Ledger, Standing
+from reenact.timetravel.forks.moments import moment_us
+from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 
-_REWRITABLE = ("httpx", "httpx2")
+_REWRITABLE = ("httpx", "httpx2", "urllib3", "aiohttp", "http.client")
 """Transports that send what ``Live.sends`` says."""
 
 
@@ -59,6 +65,7 @@ class Course:
     live: int = 0
     reached: bool = False
     wrote: bool = False
+    given: set[str] = field(default_factory=set)
     answers: list[Answer] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
@@ -83,6 +90,7 @@ class ForkSession(ReplaySession):
         self.answered: Callable[[int, int], object] = lambda recorded, event: None
         self.changed: dict[int, Changed] = {}
         super().__init__(recording, redactor, rules, options)
+        self.arguments = arguments(plan.input) if plan.input is not None else None
         self.gate: ForkGate
         self._ladder = Ladder(self.tape, rules)
         self._top = -1
@@ -128,22 +136,24 @@ class ForkSession(ReplaySession):
             self._address = self.child.identity(lane, call) if acts(call) else ""
             if not self.gate.cut:
                 event = self._strictly(lane, call)
-                if event is not None and event.number != self.plan.at:
+                if event is None:
+                    return self._astray(lane, call)
+                if event.number != self.plan.at:
                     return self._answered(lane, call, event)
                 self._cut()
-                if event is not None:
-                    return self._at_the_cut(lane, call, event)
+                return self._at_the_cut(lane, call, event)
             return self._freely(lane, call, self._ladder.find(lane.path, self._redactor.call(call)))
 
     def _strictly(self, lane: Lane, call: Call) -> Event | None:
-        """The recorded call by the ladder of a replay; its divergence when there is none. None: the recording is at
-        its end here, and the plan goes on from there."""
+        """The recorded call by the ladder of a replay; its divergence when there is none, or None where the prefix is
+        behind this lane: other code, or another input, asks otherwise from the branching event on."""
         found = self._matcher.identical(lane.path, call)
         if found is None:
             cleaned = self._redactor.call(call)
             other = self._matcher.find(lane.path, cleaned)
             if isinstance(other, Miss):
-                if self._adds_on and not self.tape.lane(lane.path).rest():
+                at_end = self._adds_on and not self.tape.lane(lane.path).rest()
+                if at_end or prefix_is_behind(self.recording, self.tape, lane.path, self.plan.at):
                     return None
                 raise self._diverged(self._miss(other, cleaned, lane))
             found = other
@@ -154,12 +164,22 @@ class ForkSession(ReplaySession):
         self.gate.cut = self.course.reached = True
         if self.plan.resume:
             self.gate.goes_real()
-            self.ambience.jump(CLOCK.wall_us())
+            self.ambience.move_to(CLOCK.wall_us())
+        elif self.plan.at_time:
+            self.ambience.move_to(moment_us(self.plan.at_time))
 
     def _at_the_cut(self, lane: Lane, call: Call, event: Event) -> Crossing:
         """The branching event itself: it has its answer, unless it is to be asked anew."""
         self._branching = event.number
         return self._taken(lane, call, Found(event, event, "the branching event"))
+
+    def _astray(self, lane: Lane, call: Call) -> Crossing:
+        """The branching event, or whatever is asked in its place."""
+        self._cut()
+        found = self._ladder.find(lane.path, self._redactor.call(call))
+        if found.place is not None and found.place.number == self.plan.at:
+            self._branching = self.plan.at
+        return self._freely(lane, call, found)
 
     def _freely(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """Any call after the cut."""
@@ -168,13 +188,19 @@ class ForkSession(ReplaySession):
             if place is not None:
                 self._ladder.used(lane.path, place)
             return self._own_code(lane, call, place, None)
-        used = found.answer or found.place
-        if used is not None:
-            self._ladder.used(lane.path, used)
+        if found.answer is not None:
+            self._ladder.used(lane.path, found.answer)
+        elif found.place is not None:
+            self._ladder.stands_in(found.place)
         return self._taken(lane, call, found)
 
     def _taken(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """Answer it from the recording, perform it, or refuse it."""
+        given = self._changed(call)
+        if given is not None:
+            return self._handed(lane, call, found, given)
+        if self.plan.input is not None and is_read(call):
+            return self._handed(lane, call, found, None)
         event = found.answer
         if event is not None and (event.number in self.plan.results or event.number in self.plan.errors):
             self._say(event.number, call, "frozen", "its answer is the change")
@@ -187,6 +213,10 @@ class ForkSession(ReplaySession):
         if event is not None and event.outcome is not None and not anew:
             self._say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
+        return self._asked(lane, call, found, model)
+
+    def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
+        """Perform it, unless it has been made before, or may not be."""
         standing = self._ledger.standing(self._address) if acts(call) else None
         made = self._made_before(lane, call, found, standing)
         if made is not None:
@@ -231,6 +261,9 @@ class ForkSession(ReplaySession):
             return ""
         if call.kind is not Kind.HTTP or call.head.get("transport") not in _REWRITABLE:
             return f"{call.name} cannot be rewritten on its way: {call.head.get('transport') or 'a tool'} sends it"
+        tied = bound(call.head.get("headers") or ())
+        if tied:
+            return f"{call.name} cannot be rewritten on its way: its header {tied} is bound to the body it has"
         try:
             self._rewritten(call, call.body)
         except NotRewritten as error:
@@ -272,6 +305,28 @@ class ForkSession(ReplaySession):
             self._stands_at[number] = place.number
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number, compared)
+
+    def _changed(self, call: Call) -> Value | None:
+        """What the change itself answers a call with."""
+        try:
+            return flag_answer(call, self.plan)
+        except ForkError as error:
+            self.fault(error)
+            raise self.gate.halted or Halt(error.message) from None
+
+    def _handed(self, lane: Lane, call: Call, found: Found, value: Value | None) -> GivenCall | OwnCall:
+        """By the change; without a value, by the standard input that it gives the process."""
+        place = found.answer or found.place
+        number = self._number(None)
+        self.gate.sets_out(number, place.number if place is not None else None, transport=False)
+        self.course.given.add(call.name)
+        self._say(number, call, "frozen", "its answer is the change")
+        self._issued(lane, call, number, place)
+        own = OwnCall(self, lane, call, number)
+        if value is None:
+            return own
+        lane.skip_scope(call.name)
+        return GivenCall(own, value)
 
     def _performed(self, lane: Lane, call: Call, found: Found, standing: Standing | None) -> Crossing:
         """By the world; a write once it is claimed."""
@@ -405,6 +460,10 @@ class ForkSession(ReplaySession):
     def gap(self, what: str, place: str) -> None:
         """What escapes."""
         self.child.gap(what, place)
+
+    def kept(self) -> dict[str, Any]:
+        """Changes of the agent's surroundings, which the fork's own replay makes again."""
+        return {"restated": self.restated, "clock_moves": self.ambience.kept_moves}
 
     # --- order -------------------------------------------------------------------------------------------------
 

@@ -38,13 +38,13 @@ from reenact.timetravel.forks.report import ForkReport
 @click.option("--set", "state", metavar="PATH=JSON", multiple=True, help="State of the step at EVENT.")
 @click.option("--result", metavar="EVENT=JSON|@FILE", multiple=True, help="Another result of a recorded call.")
 @click.option("--error", metavar="EVENT=TYPE:TEXT", multiple=True, help="An error in place of a recorded result.")
-@click.option("--input", "input_", metavar="JSON", help="Another input (not available yet).")
+@click.option("--input", "input_", metavar="JSON", help="Another input of the run, at event 0.")
 @click.option("--prompt", metavar="@FILE", help="Another system prompt in the model requests that go live.")
 @click.option("--model", metavar="NAME", help="Another model of the same protocol in them.")
 @click.option("--param", metavar="K=V", multiple=True, help="A parameter to set in them.")
-@click.option("--flag", metavar="K=V", multiple=True, help="A feature flag to set (not available yet).")
-@click.option("--at-time", metavar="ISO", help="Move the agent's clock (not available yet).")
-@click.option("--rev", metavar="GITREV", help="Code of another revision (not available yet).")
+@click.option("--flag", metavar="K=V", multiple=True, help="What a feature flag evaluates to, through OpenFeature.")
+@click.option("--at-time", metavar="ISO", help="Move the agent's wall clock at EVENT.")
+@click.option("--rev", metavar="GITREV", help="Run the code of another revision, in a git worktree.")
 @click.option("--live", type=click.Choice(OPENINGS), default="reads", help="What may go live. Default: reads.")
 @click.option("--allow-write", metavar="TOOL", multiple=True, help="Let this tool write.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and make no fork.")
@@ -57,13 +57,6 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
     After EVENT a call that asks what was asked before gets what was answered before. Whatever asks something else goes
     live as far as --live allows; a write is refused unless --allow-write names it. The fork is a run of its own.
     """
-    for name in ("input_", "flag", "at_time", "rev"):
-        if how.pop(name):
-            raise UsageError(
-                f"`fork --{name.rstrip('_').replace('_', '-')}` is not available yet in this version",
-                cause="it changes answers, state, prompt, model and parameters so far",
-                next_command="reenact fork --help",
-            )
     shell = current(ctx)
     named = reference(ref)
     with opened(shell) as store:
@@ -72,7 +65,7 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
         plan = plan_of(how, at if at is not None else int(named.event or 0), numbering(store, run.id))
         url = store.url
         if dry_run:
-            _tell_plan(shell, planned(store, run.id, plan))
+            _tell_plan(shell, planned(store, run.id, plan, entry))
             return
     words = tuple(shlex.split(cmd)) if cmd is not None else ()
     options = Options(command=words, entry=entry, divert_output=shell.json)
@@ -109,7 +102,19 @@ def plan_of(how: dict[str, Any], at: int, number: Callable[[str], int]) -> Plan:
         prompt=None if prompt is None else _text(prompt),
         model=how["model"],
         params={name: value(text) for name, text in pairs(how["param"], "--param K=V")},
+        input=None if how["input_"] is None else value(how["input_"]),
+        flags={name: value(text) for name, text in pairs(how["flag"], "--flag K=V")},
+        at_time=how["at_time"] or "",
+        rev=_revision(how["rev"]),
     )
+
+
+def _revision(rev: str | None) -> str:
+    if rev == "":
+        raise UsageError(
+            "--rev names no revision", cause="an empty text was given", next_command="git log --oneline --all -20"
+        )
+    return rev or ""
 
 
 def pairs(texts: Iterable[str], form: str) -> Iterable[tuple[str, str]]:

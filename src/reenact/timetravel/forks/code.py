@@ -1,0 +1,64 @@
+"""Which code a fork runs: the files as they are, or a revision of them in a worktree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from reenact.errors import ForkError
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.replaying.entries import Start
+from reenact.replaying.revision import Tree, kept_revision, tree_of
+from reenact.timetravel.forks.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What a fork starts.
+
+    Attributes:
+        start: How, in the folder that holds the code.
+        plan: The plan, naming the commit instead of what a person called it, which may move.
+        tree: The worktree; None where the files are taken as they are.
+    """
+
+    start: Start
+    plan: Plan
+    tree: Tree | None = None
+
+
+@contextmanager
+def code_of(run: Run, plan: Plan, start: Start) -> Iterator[Code]:
+    """The code for one fork; a worktree is there for the length of the block.
+
+    Args:
+        run: The parent; a fork of a fork under ``--rev`` keeps its code unless the plan names another.
+        plan: Whose ``rev`` says which.
+        start: How the program starts in the files as they are.
+
+    Raises:
+        UsageError: There is no repository, or no such revision.
+    """
+    rev = plan.rev or kept_revision(run)
+    if not rev:
+        yield Code(start, plan)
+        return
+    with tree_of(rev, start.cwd, run) as tree:
+        yield Code(tree.start(start, run, rev), replace(plan, rev=tree.commit), tree)
+
+
+def require_code_here(run: Run, plan: Plan) -> None:
+    """A function of this process is the code that this process has imported.
+
+    Raises:
+        ForkError: The plan, or the parent, wants the code of a revision.
+    """
+    rev = plan.rev or kept_revision(run)
+    if rev:
+        raise ForkError(
+            f"a function that is already imported here cannot run as the code of {rev}",
+            cause="another revision is checked out for an interpreter of its own: name the entry as module:function",
+            next_command=f"reenact fork {tail(run.id)}:{plan.at} --rev {rev}",
+        )

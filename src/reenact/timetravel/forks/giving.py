@@ -1,0 +1,64 @@
+"""A call of a fork that neither the parent's recording nor the world answers, but the change itself."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Literal
+
+from reenact.facts.call import Failure, Value
+from reenact.timetravel.forks.taping import OwnCall
+
+
+class Handing:
+    """A turn at the gate that hands over an outcome when it has come.
+
+    Args:
+        turn: Notes the outcome in the fork's recording.
+        outcome: What the agent gets.
+    """
+
+    __slots__ = ("outcome", "turn")
+
+    def __init__(self, turn: Any, outcome: Value | Failure) -> None:
+        self.turn = turn
+        self.outcome = outcome
+
+    def wait(self) -> Value | Failure:
+        """Wait in a thread."""
+        self.turn.wait()
+        return self.outcome
+
+    def __await__(self) -> Generator[Any, Any, Value | Failure]:
+        yield from self.turn.__await__()
+        return self.outcome
+
+
+class GivenCall:
+    """A call answered with a value of the change's (``abc.session.Frozen``), an event of the fork's own.
+
+    Args:
+        own: The call as the fork would note it if it were performed.
+        outcome: Its answer.
+    """
+
+    __slots__ = ("_outcome", "_own", "event")
+    mode: Literal["frozen"] = "frozen"
+    form: Literal["value"] = "value"
+
+    def __init__(self, own: OwnCall, outcome: Value) -> None:
+        self._own = own
+        self._outcome = outcome
+        self.event = own.event
+
+    def outcome(self) -> Handing:
+        """The change's value, in its turn."""
+        return Handing(self._own.settle(self._outcome), self._outcome)
+
+    def head(self) -> Any:
+        """Nothing that is given is a stream."""
+        raise TypeError("a value that a change gives is no stream")
+
+    part = head
+
+    def dropped(self) -> None:
+        """Nothing to drop."""
