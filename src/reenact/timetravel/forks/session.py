@@ -18,6 +18,7 @@ from reenact.facts.event import Event
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.facts.record import Noted, Record
+from reenact.facts.run import Run, Totals
 from reenact.recording.session import RecordingSession
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
@@ -302,6 +303,15 @@ class ForkSession(ReplaySession):
         if self.gate.halted is not None:
             raise self.gate.halted
         return self.child.ambient(lane, source, self.ambience.read(lane, source))
+
+    @property
+    def own_run(self) -> Run:
+        """The run that is being written: the fork, where ``run`` is the one that it branched from."""
+        return self.child.run
+
+    def totals(self) -> Totals:
+        """What the fork has added up to so far."""
+        return self.child.totals()
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
         """The agent's notes are the fork's own."""
