@@ -10,11 +10,12 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
-from reenact.errors import EffectRefused, Halt
+from reenact.errors import Divergence, EffectRefused, Halt
 from reenact.facts.call import Call, Effect, Json, Kind, is_transport
 from reenact.facts.dialects import is_model_request, recognise
 from reenact.facts.dialects.rewriting import NotRewritten, rewritten
 from reenact.facts.event import Event
+from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.facts.record import Noted, Record
@@ -341,6 +342,32 @@ class ForkSession(ReplaySession):
     def gap(self, what: str, place: str) -> None:
         """What escapes."""
         self.child.gap(what, place)
+
+    # --- what comes of the change ------------------------------------------------------------------------------
+
+    def _diverged(self, divergence: Divergence) -> Halt:
+        """What the recording cannot answer any more after the cut is no fault of the prefix."""
+        if self.gate.cut and divergence.reason != "end":
+            divergence.cause = f"what is different since the branching event reaches this; {divergence.cause}"
+            divergence.next_command = f"reenact fork {tail(self.run.id)}:{self.plan.at} --live all"
+        return super()._diverged(divergence)
+
+    def _at_the_end(self) -> None:
+        """Everything waits for what will never come: after the cut, for what the change has removed."""
+        if not self.gate.cut:
+            super()._at_the_end()
+            return
+        behind = [event for event in self.unused() if event.number > self._branching and not event.call.observed]
+        left = min(behind, key=lambda event: event.number, default=None)
+        removed = f": event {left.number} ({left.name}) was not made again" if left is not None else ""
+        error = Divergence(
+            f"the agent waits for what nothing will bring{removed}",
+            event=left.number if left is not None else None,
+            reason="end",
+            cause="the change removed what others wait for, such as whoever sets an event or fills a queue",
+            next_command=self._next(left.number if left is not None else None),
+        )
+        self._stop(self._diverged(error))
 
     # --- order -------------------------------------------------------------------------------------------------
 
