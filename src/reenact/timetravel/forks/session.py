@@ -86,6 +86,7 @@ class ForkSession(ReplaySession):
         self.ambience: ForkAmbient = ForkAmbient(recording, self.gate.now_us)
         self._branching = -1
         self._stands_at: dict[int, int] = {}
+        self._performing: set[int] = set()
         self.restated: dict[str, Mapping[str, Json]] = {}
         """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
 
@@ -168,10 +169,17 @@ class ForkSession(ReplaySession):
         if event is not None and event.outcome is not None and not anew:
             self._say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
-        refused = refusal(self.plan, call, model=model) or (self._unwritable(call) if model else "")
+        refused = self._refusal(lane, call, model) or (self._unwritable(call) if model else "")
         if refused:
             raise self._refused(lane, call, refused, found)
         return self._performed(lane, call, found, model)
+
+    def _refusal(self, lane: Lane, call: Call, model: bool) -> str:
+        """Why a call without a recorded answer may not be made. What a tool that goes live asks of the world is part of
+        it, whatever its method; a tool that it calls in turn is judged by itself."""
+        if lane.parent in self._performing and call.kind is not Kind.TOOL:
+            return ""
+        return refusal(self.plan, call, model=model)
 
     def _is_stale(self, call: Call, *, model: bool) -> bool:
         """Whether what was recorded may no longer be so: a live write came before this read."""
@@ -222,6 +230,8 @@ class ForkSession(ReplaySession):
         number = self._number(place)
         if place is not None:
             self._stands_at[number] = place.number
+        if lane.parent in self._performing:
+            self._performing.add(number)
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number, compared)
 
@@ -230,6 +240,7 @@ class ForkSession(ReplaySession):
         place = found.answer or found.place
         number = self._number(None)
         self.gate.sets_out(number, place.number if place is not None else None, transport=is_transport(call))
+        self._performing.add(number)
         self.course.live += 1
         self.course.wrote |= call.effect is Effect.WRITE
         self._say(number, call, "live", found.why if found.answer is None else "asked anew")
