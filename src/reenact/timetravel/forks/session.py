@@ -146,14 +146,12 @@ class ForkSession(ReplaySession):
 
     def _freely(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """Any call after the cut."""
+        if found.answer is not None:
+            self._ladder.used(lane.path, found.answer)
+        elif found.place is not None:
+            self._ladder.placed(lane.path, found.place)
         if call.observed:
-            place = found.answer or found.place
-            if place is not None:
-                self._ladder.used(lane.path, place)
-            return self._own_code(lane, call, place, None)
-        used = found.answer or found.place
-        if used is not None:
-            self._ladder.used(lane.path, used)
+            return self._own_code(lane, call, found.answer or found.place, None)
         return self._taken(lane, call, found)
 
     def _taken(self, lane: Lane, call: Call, found: Found) -> Crossing:
@@ -274,7 +272,7 @@ class ForkSession(ReplaySession):
         if place is not None and place.number in self.gate.numbers and self.gate.numbers[place.number] == number:
             known = {"fidelity": place.fidelity, "note": place.fidelity_note}
         self.child.issued(lane, call, number, **known)
-        self.ambience.moved(lane.path, lane.position, place)
+        self.ambience.moved(lane.path, lane.position, place, again=self.gate.cut)
 
     def _say(self, event: int, call: Call, how: str, why: str) -> None:
         self.course.answers.append(Answer(event, call.name, how, why))
