@@ -1,6 +1,7 @@
 """A world on loopback, in a process of its own, that keeps the body of every write that reached it.
 
-``GET /seen`` tells them; it ends when its standard input does.
+``GET /seen`` tells them; it ends when its standard input does. A write that says ``{"number": 5, "words": "hold at 5"}``
+is kept, and never answered: whoever made it can be killed in the middle of it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ class World(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Keep it, then say the how-manieth it is."""
-        _seen.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        told = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        _seen.append(told)
+        if isinstance(told, dict) and told["words"].endswith(f"hold at {told['number']}"):
+            threading.Event().wait()
         self._answer({"number": len(_seen)})
 
     def do_GET(self) -> None:
