@@ -1,7 +1,7 @@
 """A world on loopback, in a process of its own, that keeps the body of every write that reached it.
 
-``GET /seen`` tells them; it ends when its standard input does. A write that says ``{"number": 5, "words": "hold at 5"}``
-is kept, and never answered: whoever made it can be killed in the middle of it.
+``GET /seen`` tells them; it ends when its standard input does. A write whose words end in ``hold at N`` is kept, and
+the one with the number N is never answered: whoever made it can be killed in the middle of it.
 """
 
 from __future__ import annotations
