@@ -167,6 +167,8 @@ def test_inside_a_frozen_tool_the_nearest_allowed_events_are_named(store: Any) -
     behind = numbered(walk, "look", 2).number
     assert len(refused) == 2
     before = len(list(store.runs()))
+    with pytest.raises(ForkError, match=rf"lies inside outer \(event {around}\)"):
+        walk.fork(0, change=Change(results={str(refused[0]): 1}))
     for number in refused:
         with pytest.raises(ForkError, match=f"nearest events a fork can branch at are {around} or {behind}"):
             walk.fork(number)
@@ -246,6 +248,33 @@ def test_who_waits_for_what_the_change_removed_does_not_hang(
     assert "removed what others wait for" in raised.value.cause
     assert [run.status.value for run in store.runs(parent=walk.parent.id)] == ["failed"]
     walk.unchanged(place)
+
+
+def test_a_recorded_change_that_no_longer_fits_is_said_and_asked_anew_where_allowed(store: Any) -> None:
+    """A tool that changed what it found around it: after a change it finds something else."""
+
+    def program() -> list[Any]:
+        seen: list[Any] = []
+
+        @reenact.tool(effect="read")
+        def gather(query: str) -> int:
+            seen.append(query)
+            return len(seen)
+
+        first = look("first")["n"]
+        gather("a")
+        if first < 0:
+            seen.append("changed")
+        return [gather("b"), *seen]
+
+    walk = Walk.recorded(store, program)
+    walk.unchanged(1)
+    change = Change(results={"look#1": {"n": -1}})
+    with pytest.raises(Divergence, match=r"cannot go on: gather changed .*seen") as raised:
+        walk.fork("look#1", change=change)
+    assert raised.value.next_command.endswith("--live all")
+    walk.fork("look#1", change=change, live="all")
+    assert walk.again[-1] == [3, "a", "changed", "b"]
 
 
 # --- two at once, and a parent under way ------------------------------------------------------------------------------
