@@ -80,7 +80,8 @@ def fork(
     Raises:
         ForkError: It cannot branch there, or not with this change; the message says where, or with what, it can.
         EffectRefused: The fork stopped at a call that it was not allowed to make.
-        Divergence: The prefix did not re-enact.
+        Divergence: The prefix did not re-enact, or behind it the agent waits for what nothing will bring, or for more
+            than was recorded.
         UnreplayableRun: The run cannot be started again here.
     """
     owned = store is None or isinstance(store, str)
@@ -131,7 +132,7 @@ def _concluded(run: Run, report: ForkReport) -> Run:
     if report.divergence is not None:
         data = report.divergence
         raise Divergence(
-            f"the prefix did not re-enact: {data['message']}",
+            f"{report.message.partition(': ')[0]}: {data['message']}",
             event=data["event"],
             source=data["source"],
             recorded=data["recorded"],

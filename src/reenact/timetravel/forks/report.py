@@ -14,6 +14,9 @@ from reenact.replaying.verdict import from_divergence
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.session import ForkSession
 
+BEFORE, AFTER = "the prefix did not re-enact", "the fork cannot go on"
+"""Where a fork diverged: before its branching event, or behind it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ForkReport:
@@ -84,7 +87,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
     diverged = from_divergence(session.divergences[0]) if session.divergences else None
     code, message = 0, ""
     if diverged is not None:
-        code, message = 1, f"the prefix did not re-enact: {diverged.text}"
+        code, message = 1, (AFTER if course.reached else BEFORE) + f": {diverged.text}"
     elif session.stopped_by is not None:
         code, message = session.stopped_by.exit_code, str(session.stopped_by)
     elif session.unheeded is not None:

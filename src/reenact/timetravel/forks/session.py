@@ -10,7 +10,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
-from reenact.errors import EffectInDoubt, EffectRefused, ForkError, Halt, ReplayError, StoreError
+from reenact.errors import Divergence, EffectInDoubt, EffectRefused, ForkError, Halt, ReplayError, StoreError
 from reenact.facts.call import Call, Effect, Json, Kind, Outcome, Value, is_transport
 from reenact.facts.dialects import is_model_request, recognise
 from reenact.facts.dialects.rewriting import NotRewritten, rewritten
@@ -20,6 +20,7 @@ from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.facts.record import Noted, Record
+from reenact.facts.run import Run, Totals
 from reenact.recording.calls import LiveCall
 from reenact.recording.repeats import RepeatedCall
 from reenact.recording.session import RecordingSession
@@ -102,6 +103,7 @@ class ForkSession(ReplaySession):
         self._adds_on = plan.resume and plan.at >= recording.count()
         self.gate.open_ended = self._adds_on
         self.gate.reached_end = self._cut
+        self._performing: set[int] = set()
         self.restated: dict[str, Mapping[str, Json]] = {}
         """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
 
@@ -183,15 +185,12 @@ class ForkSession(ReplaySession):
 
     def _freely(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """Any call after the cut."""
-        if call.observed:
-            place = found.answer or found.place
-            if place is not None:
-                self._ladder.used(lane.path, place)
-            return self._own_code(lane, call, place, None)
         if found.answer is not None:
             self._ladder.used(lane.path, found.answer)
         elif found.place is not None:
-            self._ladder.stands_in(found.place)
+            self._ladder.placed(lane.path, found.place)
+        if call.observed:
+            return self._own_code(lane, call, found.answer or found.place, None)
         return self._taken(lane, call, found)
 
     def _taken(self, lane: Lane, call: Call, found: Found) -> Crossing:
@@ -221,7 +220,7 @@ class ForkSession(ReplaySession):
         made = self._made_before(lane, call, found, standing)
         if made is not None:
             return made
-        refused = refusal(self.plan, call, model=model) or (self._unwritable(call) if model else "")
+        refused = self._refusal(lane, call, model) or (self._unwritable(call) if model else "")
         if refused:
             raise self._refused(lane, call, refused, found)
         return self._performed(lane, call, found, standing)
@@ -250,6 +249,13 @@ class ForkSession(ReplaySession):
         event = replace(like, number=-2 - self._top, outcome=outcome, delivery=None, answer=None)
         self.changed[event.number] = Changed(outcome, body)
         return self._answered(lane, call, event)
+
+    def _refusal(self, lane: Lane, call: Call, model: bool) -> str:
+        """Why a call without a recorded answer may not be made. What a tool that goes live asks of the world is part of
+        it, whatever its method; a tool that it calls in turn is judged by itself."""
+        if lane.parent in self._performing and call.kind is not Kind.TOOL:
+            return ""
+        return refusal(self.plan, call, model=model)
 
     def _is_stale(self, call: Call, *, model: bool) -> bool:
         """Whether what was recorded may no longer be so: a live write came before this read."""
@@ -303,6 +309,8 @@ class ForkSession(ReplaySession):
         number = self._number(place)
         if place is not None:
             self._stands_at[number] = place.number
+        if lane.parent in self._performing:
+            self._performing.add(number)
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number, compared)
 
@@ -341,6 +349,7 @@ class ForkSession(ReplaySession):
             return RepeatedCall(LiveCall(self.child, lane, call, number), first)
         self.child.repeated(call, number)
         self.gate.sets_out(number, place.number if place is not None else None, transport=is_transport(call))
+        self._performing.add(number)
         self.course.live += 1
         self.course.wrote |= call.effect is Effect.WRITE
         self._say(number, call, "live", found.why if found.answer is None else "asked anew")
@@ -386,7 +395,7 @@ class ForkSession(ReplaySession):
         if self._address:
             self.child.effects[number] = self._address
         self.child.issued(lane, call, number, **known)
-        self.ambience.moved(lane.path, lane.position, place)
+        self.ambience.moved(lane.path, lane.position, place, again=self.gate.cut)
 
     def _say(self, event: int, call: Call, how: str, why: str) -> None:
         self.course.answers.append(Answer(event, call.name, how, why))
@@ -432,6 +441,15 @@ class ForkSession(ReplaySession):
         """The identity of the write under way."""
         return self.child.effect(lane)
 
+    @property
+    def own_run(self) -> Run:
+        """The run that is being written: the fork, where ``run`` is the one that it branched from."""
+        return self.child.run
+
+    def totals(self) -> Totals:
+        """What the fork has added up to so far."""
+        return self.child.totals()
+
     def note(self, lane: Lane, key: str, value: Json) -> None:
         """The agent's notes are the fork's own."""
         self.child.note(lane, key, value)
@@ -464,6 +482,32 @@ class ForkSession(ReplaySession):
     def kept(self) -> dict[str, Any]:
         """Changes of the agent's surroundings, which the fork's own replay makes again."""
         return {"restated": self.restated, "clock_moves": self.ambience.kept_moves}
+
+    # --- what comes of the change ------------------------------------------------------------------------------
+
+    def _diverged(self, divergence: Divergence) -> Halt:
+        """What the recording cannot answer any more after the cut is no fault of the prefix."""
+        if self.gate.cut and divergence.reason != "end":
+            divergence.cause = f"what is different since the branching event reaches this; {divergence.cause}"
+            divergence.next_command = f"reenact fork {tail(self.run.id)}:{self.plan.at} --live all"
+        return super()._diverged(divergence)
+
+    def _at_the_end(self) -> None:
+        """Everything waits for what will never come: after the cut, for what the change has removed."""
+        if not self.gate.cut:
+            super()._at_the_end()
+            return
+        behind = [event for event in self.unused() if event.number > self._branching and not event.call.observed]
+        left = min(behind, key=lambda event: event.number, default=None)
+        removed = f": event {left.number} ({left.name}) was not made again" if left is not None else ""
+        error = Divergence(
+            f"the agent waits for what nothing will bring{removed}",
+            event=left.number if left is not None else None,
+            reason="end",
+            cause="the change removed what others wait for, such as whoever sets an event or fills a queue",
+            next_command=self._next(left.number if left is not None else None),
+        )
+        self._stop(self._diverged(error))
 
     # --- order -------------------------------------------------------------------------------------------------
 
