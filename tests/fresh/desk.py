@@ -61,6 +61,7 @@ class Desk:
             "HOME": str(folder / "home"),
             "LANG": "C.UTF-8",
             "AWS_EC2_METADATA_DISABLED": "true",
+            "REENACT_HOLD_MS": "500",  # a machine that runs other things too may not get to a thread within 20
             **(variables or {}),
         }
 

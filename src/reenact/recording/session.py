@@ -176,8 +176,9 @@ class RecordingSession:
             return None
         call = located(call)
         event = next(self._events)
-        if acts(call):
-            self.effects[event] = self.identity(lane, call)
+        effect = self.identity(lane, call) if acts(call) else ""
+        if effect:
+            self.effects[event] = effect
         self.issued(lane, call, event)
         first = self.repeated(call, event)
         live = LiveCall(self, lane, call, event)
@@ -270,21 +271,25 @@ class RecordingSession:
     # --- effects -----------------------------------------------------------------------------------------------
 
     def identity(self, lane: Lane, call: Call) -> str:
-        """The identity of a write that is about to be issued; see ``facts.effects``."""
-        return self._identities.of(call, self.inside(lane.parent))
+        """The identity of a write that is about to be issued (see ``facts.effects``); empty for what a tool that only
+        reads asks of the world."""
+        around = self._inside(lane.parent)
+        return "" if around is None else self._identities.of(call, around)
 
-    def inside(self, event: int | None) -> str:
-        """Identity of the write around an event, or of the event itself; empty where there is none."""
+    def _inside(self, event: int | None) -> str | None:
+        """Identity of the write around an event, or of the event itself; empty where there is none, None in a read."""
         while event is not None:
             found = self.effects.get(event)
             if found is not None:
                 return found
-            event = self.observed.get(event)
+            if event not in self.observed:
+                return None
+            event = self.observed[event]
         return ""
 
     def effect(self, lane: Lane) -> bytes:
         """The identity of the write under way, as the agent asks for it: kept, so that a replay gives it again."""
-        own: bytes = self.ambient(lane, EFFECT, bytes.fromhex(self.inside(lane.parent)) or bytes(16))
+        own: bytes = self.ambient(lane, EFFECT, bytes.fromhex(self._inside(lane.parent) or "") or bytes(16))
         return own
 
     def repeated(self, call: Call, event: int) -> First | None:

@@ -92,14 +92,15 @@ class Ledger:
 
 
 def claims_of(recording: Recording) -> Iterator[Claim]:
-    """Claims of every write that a run has begun, in order; those inside a write are parts of it."""
+    """Claims of every write that a run has begun, in order. Those inside a write are parts of it; what a tool that only
+    reads asks of the world is none."""
     run = recording.run
     identities = Identities(root_of(run), run.capture.get("ignore") or {})
-    around: dict[int, str] = {}
+    around: dict[int, str | None] = {}
     for event in recording.events():
         within = around.get(event.parent, "") if event.parent is not None else ""
-        if not acts(event.call):
-            around[event.number] = within if event.call.observed else ""
+        if within is None or not acts(event.call):
+            around[event.number] = within if event.call.observed else None
             continue
         call = replace(event.call, body=recording.body(event.request))
         address = around[event.number] = identities.of(call, within)

@@ -216,7 +216,7 @@ class ForkSession(ReplaySession):
 
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
         """Perform it, unless it has been made before, or may not be."""
-        standing = self._ledger.standing(self._address) if acts(call) else None
+        standing = self._ledger.standing(self._address) if self._address else None
         made = self._made_before(lane, call, found, standing)
         if made is not None:
             return made
@@ -340,7 +340,7 @@ class ForkSession(ReplaySession):
         """By the world; a write once it is claimed."""
         place = found.answer or found.place
         number = self._number(None)
-        if acts(call) and not self._claimed(number, standing):
+        if self._address and not self._claimed(number, standing):
             first = self.child.repeated(call, number) if "key" in call.head else None
             if first is None:
                 why = "another process has just begun it"

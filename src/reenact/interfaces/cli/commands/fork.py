@@ -47,6 +47,7 @@ from reenact.timetravel.forks.report import ForkReport
 @click.option("--rev", metavar="GITREV", help="Run the code of another revision, in a git worktree.")
 @click.option("--live", type=click.Choice(OPENINGS), default="reads", help="What may go live. Default: reads.")
 @click.option("--allow-write", metavar="TOOL", multiple=True, help="Let this tool write.")
+@click.option("--settle", type=click.Choice(("done", "retry")), help="Of a write in doubt: it is done, or retry it.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and make no fork.")
 @click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
 @click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
@@ -96,6 +97,7 @@ def plan_of(how: dict[str, Any], at: int, number: Callable[[str], int]) -> Plan:
         at=at,
         live=how["live"],
         allow_writes=tuple(how["allow_write"]),
+        settle=how["settle"] or "",
         results={number(name): value(text) for name, text in pairs(how["result"], "--result EVENT=JSON")},
         errors={number(name): text for name, text in pairs(how["error"], "--error EVENT=TYPE:TEXT")},
         state={name: value(text) for name, text in pairs(how["state"], "--set PATH=JSON")},
