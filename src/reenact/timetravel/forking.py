@@ -96,7 +96,7 @@ def fork(
             report = fork_here(target, parent, plan, entry)
         else:
             report = fork_run(target.url, parent.id, plan, Options(entry=entry or ""))
-        return _concluded(target.run(report.run), report)
+        return concluded(target.run(report.run), report)
     finally:
         if owned:
             target.close()
@@ -126,7 +126,12 @@ def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, w
     )
 
 
-def _concluded(run: Run, report: ForkReport) -> Run:
+def concluded(run: Run, report: ForkReport) -> Run:
+    """The fork, if it came to its end; otherwise what stopped it.
+
+    Raises:
+        ForkError, EffectRefused, Divergence: What stopped it.
+    """
     if report.divergence is not None:
         data = report.divergence
         raise Divergence(

@@ -85,7 +85,9 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
             given.write(plan.input.encode() if isinstance(plan.input, str) else b"")
             given.seek(0)
             streams = {"stdout": 2} if options.divert_output else {}
-            status = run_program(program, boot.environment, stdin=given, cwd=start.cwd, **streams)
+            status = run_program(
+                program, boot.environment, stdin=None if "human" in plan.only else given, cwd=start.cwd, **streams
+            )
         text, failure = boot.result, boot.failure
     if text is None:
         raise ReplayError(

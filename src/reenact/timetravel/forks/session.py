@@ -33,6 +33,7 @@ from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.input import arguments, is_read
 from reenact.timetravel.forks.ladder import Found, Ladder
+from reenact.timetravel.forks.misses import recorded_calls
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal
@@ -91,6 +92,8 @@ class ForkSession(ReplaySession):
         self._top = -1
         self.ambience: ForkAmbient = ForkAmbient(recording, self.gate.now_us)
         self._branching = -1
+        self._opened: set[int] = set()
+        """Calls under way that a replay has opened to the world, with whatever they call."""
         self._stands_at: dict[int, int] = {}
         self.restated: dict[str, Mapping[str, Json]] = {}
         """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
@@ -191,11 +194,13 @@ class ForkSession(ReplaySession):
         if call.observed:
             return self._own_code(lane, call, event, None)
         model = is_model(call)
-        anew = opens(self.plan, call, model=model) or self._is_stale(call, model=model)
+        beneath = lane.parent in self._opened and call.effect is Effect.READ
+        anew = beneath or opens(self.plan, call, model=model) or self._is_stale(call, model=model)
         if event is not None and event.outcome is not None and not anew:
             self._say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
-        refused = refusal(self.plan, call, model=model) or (self._unwritable(call) if model else "")
+        refused = "" if beneath else refusal(self.plan, call, model=model)
+        refused = refused or (self._unwritable(call) if model else "")
         if refused:
             raise self._refused(lane, call, refused, found)
         return self._performed(lane, call, found, model)
@@ -252,6 +257,8 @@ class ForkSession(ReplaySession):
         number = self._number(place)
         if place is not None:
             self._stands_at[number] = place.number
+        if lane.parent in self._opened:
+            self._opened.add(number)
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number, compared)
 
@@ -282,6 +289,8 @@ class ForkSession(ReplaySession):
         place = found.answer or found.place
         number = self._number(None)
         self.gate.sets_out(number, place.number if place is not None else None, transport=is_transport(call))
+        if self.plan.only:
+            self._opened.add(number)
         self.course.live += 1
         self.course.wrote |= call.effect is Effect.WRITE
         self._say(number, call, "live", found.why if found.answer is None else "asked anew")
@@ -294,7 +303,8 @@ class ForkSession(ReplaySession):
         self.course.refused.append(why)
         self._say(self._top + 1, call, "refused", why)
         error = EffectRefused(
-            f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; {found.why})",
+            f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; {found.why})"
+            + (recorded_calls(self.recording, call) if found.answer is None else ""),
             cause="after the change the agent asks something that was not recorded",
             next_command=self._next(near),
         )
