@@ -78,6 +78,8 @@ class ForkSession(ReplaySession):
     """
 
     mode = "fork"
+    placed: Callable[[Call], Call] = staticmethod(lambda call: call)
+    """Gives a call the place in the code that its parent would have, where its code lies in a scratch folder."""
 
     def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options, plan: Plan) -> None:
         self.plan = plan
@@ -121,7 +123,7 @@ class ForkSession(ReplaySession):
             raise self.gate.halted
         if self.closed:
             return None
-        call = located(call)
+        call = self.placed(located(call))
         self._lanes.setdefault(lane.path, lane)
         with self._lock:
             if not self.gate.cut:
