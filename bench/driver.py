@@ -42,6 +42,24 @@ def run_agent(name: str, size: int, folder: str, *, replay: bool = True) -> Mapp
         raise Absent("the replayed program could not leave its figures") from None
 
 
+def fork_agent(name: str, size: int, folder: str) -> Mapping[str, float]:
+    """Record a program with ``size`` calls before its last one, fork it there, and give what it measured in the fork.
+
+    The last call goes live: it leaves the processor time that the process has used until then.
+
+    Raises:
+        Absent: The program could not be recorded or forked here.
+    """
+    figures, arrived = os.path.join(folder, "figures.json"), os.path.join(folder, "arrived")
+    env = {**os.environ, "REENACT_STORE": f"sqlite:///{folder}/runs.db", "REENACT_BENCH_OUT": figures}
+    program = [sys.executable, str(AGENTS / f"{name}.py"), str(size), arrived]
+    step([sys.executable, "-m", "reenact", "record", "--", *program], env)
+    os.unlink(figures)
+    os.unlink(arrived)
+    step([sys.executable, "-m", "reenact", "fork", "@:arrive#1", "--live", "all"], env)
+    return {**json.loads(Path(figures).read_text()), "cpu_ms": float(Path(arrived).read_text())}
+
+
 def step(command: list[str], env: dict[str, str]) -> None:
     """Run one command; its failure is a case that cannot be measured."""
     ran = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -17,6 +17,7 @@ NAMES = {
     "fsync[200]": "one fsync",
     "frozen_http[10]": "itself at 10 calls",
     "open_run[100]": "itself at 100 events",
+    "frozen_tool[1000]": "a replay of it",
 }
 """What the other side of a comparison is called in the table."""
 
@@ -33,7 +34,7 @@ SLOW = {
 
 def rows(*, full: bool) -> list[Row]:
     """The table's rows; ``full`` adds the runs of 100,000 calls."""
-    return [*recording(), *replaying(full=full), *moving(full=full), *starting()]
+    return [*recording(), *replaying(full=full), *forking(), *moving(full=full), *starting()]
 
 
 def recording() -> list[Row]:
@@ -78,6 +79,15 @@ def replaying(*, full: bool) -> list[Row]:
     if full:
         found.append(Row("open a run of 100,000 events", Figure("open_run[100000]", "ms"), "ms", "most", 1))
     return [*found, Row("frozen tool call re-executed", Figure("frozen_tool[5000]", "us"), "µs", "most", 19)]
+
+
+def forking() -> list[Row]:
+    """What it costs to get to the branching event of a fork."""
+    prefix, replayed = "fork[1000]", Figure("frozen_tool[1000]", "us")
+    return [
+        Row("fork behind 1,000 events: CPU before its first live call", Figure(prefix, "cpu_ms"), "ms", "most", 1000),
+        Row("  a frozen call before it, kept in the fork too", Figure(prefix, "us"), "µs", "shown", 0, replayed),
+    ]
 
 
 def moving(*, full: bool) -> list[Row]:

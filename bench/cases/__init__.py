@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bench.absent import Absent
-from bench.cases.code import frozen_tool, idle_decorator
+from bench.cases.code import fork, frozen_tool, idle_decorator
 from bench.cases.http import (
     durable_write,
     empty_run,
@@ -27,6 +27,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         durable_write,
         empty_run,
         first_chunk,
+        fork,
         frozen_http,
         frozen_tool,
         fsync,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from statistics import median
 
 import reenact
-from bench.driver import run_agent
+from bench.driver import fork_agent, run_agent
 
 BATCH = 20_000
 
@@ -39,3 +39,10 @@ def frozen_tool(size: int) -> Mapping[str, float]:
     """Microseconds of one replayed tool call, its comparison with the recording included."""
     with tempfile.TemporaryDirectory() as folder:
         return run_agent("tool_calls", size, folder)
+
+
+def fork(size: int) -> Mapping[str, float]:
+    """Microseconds of one frozen call in the prefix of a fork, and milliseconds of processor time that the forking
+    process has used when its first call goes live, behind so many."""
+    with tempfile.TemporaryDirectory() as folder:
+        return fork_agent("forked_calls", size, folder)

@@ -26,11 +26,13 @@ class Forks:
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self.parent = ""
+        self.typed = ""
+        """What stands in the program's standard input while it is recorded."""
 
     def record(self, program: str, *, status: int = 0) -> str:
         """Record a program; gives what it printed."""
         (self.desk.folder / "agent.py").write_text(textwrap.dedent(program))
-        printed: str = self.desk.record("agent.py", status=status).stdout
+        printed: str = self.desk.record("agent.py", status=status, typed=self.typed).stdout
         self.parent = self.runs()[0]["run"]
         return printed
 

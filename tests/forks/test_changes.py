@@ -87,6 +87,7 @@ def test_an_immutable_state_that_nobody_takes(forks: Forks) -> None:
         (("plan#1", "--result", "plan#1=1"), "is the agent's own code"),
         (("plan#1", "--error", "look#1=not a type: x"), "names no exception"),
         (("plan#1", "--result", "look#1"), "is not of the form"),
+        (("look#2", "--result", "look#1=1"), "event 1 (look) comes before event 2, where the fork branches"),
         (("plan#1", "--result", "look#1=@nowhere.json"), "cannot be read"),
         (("plan#1", "--live", "none", "--model", "gpt-5.4"), "nothing may go live"),
         (("plan#1", "--rev", "main"), "lies in no git repository"),

@@ -12,6 +12,7 @@ import pytest
 import reenact
 from reenact.testing import ProviderProcess
 from tests.forks.conftest import Forks
+from tests.forks.counting import counting
 from tests.kit.recorded import EXAMPLES
 
 LOOP = "refund_loop/agent.py"
@@ -92,3 +93,43 @@ def test_an_entry_point_in_this_process(tmp_path: Path) -> None:
         fork = reenact.fork(parent, "look#2", change=reenact.Change(results={"look#2": "z"}), entry=agent, store=store)
         assert asked.read_text() == "aaA!z!"
         assert [event.name for event in store.events(fork)] == ["arguments", "look", "look", "look", "return"]
+
+
+PAYER = """
+    import os, urllib.request, reenact
+
+    def post(path, words):
+        with urllib.request.urlopen(f"{os.environ['WORLD_URL']}/{path}", data=f'"{words}"'.encode()) as answer:
+            return answer.read().decode()
+
+    @reenact.tool(effect="read")
+    def find(words): return post("search", words)
+    @reenact.tool
+    def mail(words): return post("mail", words)
+    @reenact.tool
+    def pay(words):
+        with reenact.step("sending", {"words": words}):
+            return [post("pay", words), mail(words)]
+
+    with reenact.step("plan", {"words": "first"}) as state: pass
+    find(state["words"])
+    pay(state["words"])
+"""
+
+
+def test_what_a_tool_that_goes_live_sends_is_part_of_it(forks: Forks) -> None:
+    """A read may be a POST below, and an allowed write sends what it sends; a tool in it must be allowed by itself."""
+    with counting() as world:
+        forks.desk.environ = {"WORLD_URL": world.url}
+        forks.record(PAYER)
+        assert world.seen() == ["first"] * 3
+        change = ("plan#1", "--set", "words=second")
+        refused = forks.fork(*change, status=5)["message"]
+        assert "this call: pay may change the world" in refused
+        assert world.seen()[3:] == ["second"]
+        refused = forks.fork(*change, "--allow-write", "pay", status=5)["message"]
+        assert "this call: mail may change the world" in refused
+        assert world.seen()[4:] == ["second"] * 2
+        report = forks.fork(*change, "--allow-write", "pay", "--allow-write", "mail")
+        assert world.seen()[6:] == ["second"] * 3
+    forks.replays_exactly(report["run"])

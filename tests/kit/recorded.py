@@ -38,15 +38,17 @@ class Desk:
             command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words.split()]
             subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
 
-    def run(self, *words: str, status: int | None = 0, environ: Mapping[str, str] | None = None) -> Any:
-        """Type ``reenact WORDS``; the status must be as told."""
+    def run(
+        self, *words: str, status: int | None = 0, environ: Mapping[str, str] | None = None, typed: str = ""
+    ) -> Any:
+        """Type ``reenact WORDS``, with ``typed`` in its standard input; the status must be as told."""
         env = {**os.environ, "NO_COLOR": "1", "REENACT_STORE": str(self.folder / ".reenact"), **self.environ}
         env.update(environ or {})
         done = subprocess.run(
             [sys.executable, "-m", "reenact", *words],
             cwd=self.folder,
             env=env,
-            stdin=subprocess.DEVNULL,
+            **({"input": typed} if typed else {"stdin": subprocess.DEVNULL}),
             capture_output=True,
             text=True,
             encoding="utf-8",

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import sys
 import threading
+from collections.abc import Iterator
+
+import pytest
 
 import reenact
 from reenact.seams import lanes
@@ -31,16 +35,30 @@ def test_jobs_that_never_begin_are_counted_no_more() -> None:
         pool.shutdown(wait=True, cancel_futures=True)
         assert _running() == 1
 
-        def broken() -> None:
-            raise RuntimeError("no worker")
 
-        pool = concurrent.futures.ThreadPoolExecutor(1, initializer=broken)
-        futures = []
-        with contextlib.suppress(concurrent.futures.BrokenExecutor):  # it may have broken before all are in
-            futures.extend(pool.submit(int) for _ in range(3))
-        concurrent.futures.wait(futures)
-        pool.shutdown(wait=True)
-        assert _running() == 1
+@pytest.fixture
+def nervous() -> Iterator[None]:
+    """Threads that change places at every occasion."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("nervous")
+def test_jobs_of_a_pool_that_breaks_are_counted_no_more() -> None:
+    def broken() -> None:
+        raise RuntimeError("no worker")
+
+    with reenact.record(store="memory:counting"):
+        for _ in range(100):  # it breaks before, between and after the submissions
+            pool = concurrent.futures.ThreadPoolExecutor(1, initializer=broken)
+            futures = []
+            with contextlib.suppress(concurrent.futures.BrokenExecutor):
+                futures.extend(pool.submit(int) for _ in range(3))
+            concurrent.futures.wait(futures)
+            pool.shutdown(wait=True)
+            assert _running() == 1
 
 
 def test_a_call_may_have_moved_to_another_task_once_its_own_has_ended() -> None:

@@ -7,7 +7,6 @@ import inspect
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -146,14 +145,5 @@ def test_after_all_that_every_name_does_its_work(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: reenact.resume("@"),
-    ],
-)
-def test_what_is_not_there_yet_says_so_and_what_to_do_instead(call: Callable[[], object]) -> None:
-    with pytest.raises(reenact.ReenactError, match=r"not available yet[\s\S]*next: reenact ") as caught:
-        call()
-    assert caught.value.exit_code == 2
+def test_errors_are_of_one_family() -> None:
     assert issubclass(reenact.Divergence, reenact.ReenactError)

@@ -38,6 +38,12 @@ def refund(order: int) -> str:
     return f"refunded {order}"
 
 
+@reenact.tool(key="order")
+def lend(order: int) -> object:
+    """A tool whose result cannot be stored."""
+    return object()
+
+
 @pytest.fixture
 def store(request: pytest.FixtureRequest) -> Iterator[reenact.Store]:
     with reenact.open_store(f"memory:{request.node.nodeid}") as opened:
@@ -49,7 +55,7 @@ def _gaps(store: reenact.Store) -> list[tuple[str, str, int]]:
 
 
 def test_the_list_of_fields_is_the_one_that_is_proven_here() -> None:
-    elsewhere = {"order", "hold_ms", "env", "ignore"}  # tests/order, tests/withstand, tests/keys
+    elsewhere = {"order", "hold_ms", "env", "ignore", "file_contents"}  # tests/order, withstand, keys, world
     here = {"files", "require", "sample", "retention", "redact", "check_changes"}
     assert {field.name for field in fields(Policy)} == elsewhere | here
 
@@ -128,10 +134,18 @@ def test_a_named_field_is_erased_at_every_depth_and_twice_changes_nothing(name: 
     assert eraser.text(erased) == erased
 
 
-def test_a_second_act_under_one_key_is_a_gap(store: reenact.Store) -> None:
+def test_an_act_that_cannot_be_given_again_is_a_gap(store: reenact.Store) -> None:
     with reenact.record(store=store):
-        refund(1)
-        refund(2)
-        refund(1)
-    assert _gaps(store) == [("a tool has acted again under the same key, which is not kept from it yet", "refund", 1)]
-    assert [event.call.head["key"] for event in store.events("@")] == ["1", "2", "1"]
+        assert refund(1) == refund(1) == "refunded 1"
+        assert lend(2) is not lend(2)
+    what = "what a tool gave cannot be given again: a second call under its key acts again"
+    assert _gaps(store) == [(what, "lend", 2)]
+    assert [event.call.head["key"] for event in store.events("@")] == ["1", "1", "2", "2"]
+
+
+def test_a_generator_has_no_first_result() -> None:
+    with pytest.raises(reenact.ReenactError, match="gives its results one by one"):
+
+        @reenact.tool(key="order")
+        def pages(order: int) -> Iterator[int]:
+            yield order

@@ -11,6 +11,7 @@ import pytest
 from reenact.abc.store import Recording, Store
 from reenact.errors import BlobMissing, EventNotFound, RunNotFound, StoreBusy, StoreError, UsageError
 from reenact.facts.call import Effect, Failure, Fidelity, Kind, Stream, Value
+from reenact.facts.effects import Claim
 from reenact.facts.event import LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.record import (
@@ -357,6 +358,7 @@ def test_forgetting_leaves_no_row_behind(sqlite: SqliteStore) -> None:
         [CheckpointTaken(0, "in", {"": b"state"}), RunClosed(child, {"k": "v"})],
     ]
     runs = [keep(sqlite, *several, tags={"k": "v"}) for _ in range(2)]
+    sqlite.note_claims(Claim(run.id, run.id, 0) for run in runs)
     reading, _ = sqlite._read()
     tables = [line.split("(")[0].split()[-1] for line in TABLES.splitlines() if line.startswith("CREATE TABLE")]
 
@@ -367,6 +369,45 @@ def test_forgetting_leaves_no_row_behind(sqlite: SqliteStore) -> None:
     for run in runs:
         sqlite.delete(run)
     assert filled() == {"meta"}
+
+
+def test_what_a_run_wrote_is_claimed_as_long_as_its_lineage_is_there(backend: Backend, store: Store) -> None:
+    first = keep(store)
+    second = keep(store, parent=first.id, relation="fork")
+    mine, theirs = Claim("a", first.id, 1), Claim("a", second.id, 7)
+    assert store.claimed("a") is None
+    assert store.claim(mine) and store.claimed("a") == mine
+    assert not store.claim(theirs), "who came first has it"
+    store.note_claims([theirs, Claim("b", second.id, 8)])
+    assert backend.open().claimed("a") == mine and store.claimed("b") == Claim("b", second.id, 8)
+    assert not store.claim(theirs, over=theirs) and store.claim(theirs, over=mine)
+    store.delete(second)
+    assert store.claimed("a") == theirs, "the one it was forked from might write it again"
+    store.claim(mine, over=theirs)
+    store.delete(first)
+    assert store.claimed("a") is None
+
+
+def test_two_runs_exchange_what_was_recorded_and_keep_what_people_said(backend: Backend, store: Store) -> None:
+    left = new_run()
+    child = new_run(lane="root>a#1", parent=left.id)
+    log = store.begin(left)
+    log.write([*opening(left), issued(0, b"left"), settled(0), RunOpened(child), RunClosed(child, {}), closing(left)])
+    log.close()
+    right = keep(store, [issued(0, b"right"), issued(1, b"more")], parent=left.id, relation="attempt")
+    store.note_claims([Claim("l", left.id, 0), Claim("r", right.id, 1)])
+    store.amend(left, flag="bad", tags={"k": "v"})
+    ended = replace(right, id=left.id, parent=None, relation="", status=Status.OK)
+    swapped = store.exchange(ended, replace(left, id=right.id, parent=left.id, status=Status.FAILED))
+    assert (swapped.id, swapped.flag, dict(swapped.tags)) == (left.id, "bad", {"k": "v"})
+    for opened in (store, backend.open()):
+        bodies = [[opened.open(run).body(event.request) for event in opened.events(run)] for run in (left.id, right.id)]
+        assert bodies == [[b"right", b"more"], [b"left"]]
+        assert [each.run for each in (opened.claimed("l"), opened.claimed("r")) if each] == [right.id, left.id]
+        assert opened.run(child.id).parent == right.id, "what was nested in it went with it"
+        assert [run.id for run in opened.runs(text="more")] == [left.id]
+    store.delete(right.id)
+    assert [store.open(left.id).count(), [run.id for run in store.runs()]] == [2, [left.id]]
 
 
 def test_a_forgotten_run_is_not_found_by_its_words(store: Store) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from reenact.facts.checkpoint import Checkpoint, Snapshot
+from reenact.facts.effects import Claim
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.order import Delivery
 from reenact.facts.record import Record
@@ -211,6 +212,44 @@ class Store(Protocol):
     def conclude(self, run: Run) -> Run:
         """Write anew what is known of a run that has ended: what only its parent process could see (its exit
         status). What people set is kept."""
+        ...
+
+    def claimed(self, address: str) -> Claim | None:
+        """Who makes, or made, a write; None: nobody."""
+        ...
+
+    def claim(self, claim: Claim, *, over: Claim | None = None) -> bool:
+        """Claim a write before it is made; on return that survives a power loss. Whatever processes ask at a time,
+        one of them gets it.
+
+        Args:
+            claim: The claim.
+            over: The claim that it takes the place of; None: it must be the first.
+
+        Returns:
+            Whether it is ours now.
+
+        Raises:
+            StoreError: It could not be written: the write must not be made.
+        """
+        ...
+
+    def note_claims(self, claims: Iterable[Claim]) -> None:
+        """Claim writes that have been made already, where nobody has claimed them."""
+        ...
+
+    def exchange(self, left: Run, right: Run) -> Run:
+        """Give each of two runs the other's recording, in one step.
+
+        Args:
+            left, right: What the runs are to be afterwards; what people set stays with the id it was set for.
+
+        Returns:
+            The run of ``left``'s id.
+
+        Raises:
+            StoreError: One of them is not there, or lies in the log of another.
+        """
         ...
 
     def close(self) -> None:

@@ -10,6 +10,9 @@ from typing import Any, Self
 from reenact.facts import doors
 from reenact.facts.call import Fidelity, Json
 
+INNER = frozenset({"child", "attempt"})
+"""Relations of runs that ``@`` does not mean: those inside another, and attempts at continuing one."""
+
 
 class Status(StrEnum):
     """How a run stands. ``INTERRUPTED`` is never written: it is what a dead recorder leaves."""
@@ -91,7 +94,8 @@ class Run(Kept):
         started_us, ended_us: Wall clock, microseconds since the epoch; None while it runs.
         origin_us: Our own monotonic clock at the start, to which ``Delivery.at_us`` is relative.
         parent: Id of the run it was forked or replayed from, or that was recording when it began; ``relation``
-            says which (``child``, ``fork``, ``replay``, ``resume``); ``fork_event`` is the branching event.
+            says which (``child``, ``fork``, ``replay``, ``resume``; ``attempt`` at resuming its parent);
+            ``fork_event`` is the branching event.
         lane: Lane of the parent's log that holds this run's events; empty when it has a log of its own.
         tags: Free labels; ``flag`` a person's verdict with its text; both may be set later.
         files: Declared files and their content digests at the end.

@@ -24,12 +24,24 @@ class ActiveRun(Run):
 
     @property
     def effect_key(self) -> str:
-        """The idempotency key of the call under way.
+        """The idempotency key of the write under way: 32 hexadecimal digits.
+
+        The same in the recording and in whatever resumes or forks it, so that a server that is asked again can tell:
+        ``headers={"Idempotency-Key": current_run().effect_key}``. Named by what is asked and how often it has been,
+        not by when or where.
 
         Raises:
-            UsageError: Not available yet.
+            UsageError: No tool that writes is under way here.
         """
-        raise UsageError("effect_key is not available yet", cause="it comes with resume and fork")
+        lane = lanes.current()
+        effect = None if lane is None else getattr(lane.session, "effect", None)
+        key = b"" if effect is None else effect(lane)
+        if not any(key):
+            raise UsageError(
+                "there is no write under way here",
+                cause="effect_key is that of a tool of effect 'write', and is read inside its body",
+            )
+        return str(key.hex())
 
     def timeline(self) -> Any:
         """A place in the run so far from which one can move; see ``Run.timeline``. In a replay it is the recorded run

@@ -202,7 +202,7 @@ class RootBlock(Block):
         outcome = Value(encode(result).body) if error is None else Failure(describe_error(error))
         call = Call(Kind.OUTPUT, "return", Effect.NONE, "value/1", observed=True)
         crossing = session.decide(session.root, call)
-        if crossing is not None:
+        if crossing is not None and crossing.mode == "live":
             crossing.settle(outcome)
 
 
@@ -224,7 +224,7 @@ class _ChildBlock(Block):
         session: Any = lane.session
         self._put = getattr(session, "put", None)
         self._before = session.totals() if self._put is not None else Totals()
-        root = session.run
+        root: Run = getattr(session, "own_run", session.run)  # a fork writes another run than it answers for
         self.run = replace(
             new_run(who, root.entry, policy, CLOCK, ENTROPY),
             parent=root.id,

@@ -51,8 +51,8 @@ class Taper(Protocol):
     def intent(self) -> Any:
         """A turn that comes when all that is queued is on the disk."""
 
-    def acts(self, name: str, key: str) -> None:
-        """A tool acts under a key of its own."""
+    def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
+        """A tool that acts under a key of its own has come to something."""
 
 
 def total(method: F) -> F:
@@ -173,9 +173,6 @@ class LiveCall:
         """Reads at once; a write once its intent is on the disk."""
         if self._call.effect is not Effect.WRITE or self._call.observed:
             return NOW
-        key = self._call.head.get("key")
-        if type(key) is str:
-            self.session.acts(self._call.name, key)
         return self.session.intent()
 
     def enter(self) -> AbstractContextManager[None]:
@@ -205,6 +202,8 @@ class LiveCall:
     def settle(self, outcome: Value | Failure) -> Any:
         """Note a value or an exception, in turn."""
         self._ended = True
+        if "key" in self._call.head:
+            self.session.came(self._call, self.event, outcome)
         if not self._call.observed:
             return self._turn(0, _settled, outcome)
         self.session.put(CallSettled(self.event, self.session.now_us(), outcome))

@@ -17,10 +17,11 @@ from functools import partial
 from typing import Any, Protocol
 
 from reenact.abc.redaction import Redactor
-from reenact.abc.session import Live
+from reenact.abc.session import Frozen, Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
-from reenact.facts.call import Call, Json, Kind, calls_a_tool
+from reenact.facts.call import Call, Failure, Json, Kind, Value, calls_a_tool
+from reenact.facts.effects import Identities, acts, root_of
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.making import maker
 from reenact.facts.order import Delivery
@@ -43,9 +44,10 @@ from reenact.recording.calls import LiveCall
 from reenact.recording.evidence import Evidence
 from reenact.recording.order import RecordingGate
 from reenact.recording.readings import Readings
+from reenact.recording.repeats import First, RepeatedCall, Repeats
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
-from reenact.seams.ambient import pack
+from reenact.seams.ambient import EFFECT, pack
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.strands import release
@@ -118,7 +120,10 @@ class RecordingSession:
         self.closed = False
         self.ordered = policy.order != "off"
         self.checks_changes = policy.check_changes
-        self._acted: set[tuple[str, str]] = set()
+        self._identities = Identities(root_of(run), policy.ignore)
+        self.effects: dict[int, str] = {}
+        """Identities of the writes issued so far, by event."""
+        self._repeats = Repeats()
         self._origin_us = run.origin_us
         self._lock = _thread.RLock()  # a signal handler may make calls while its own thread holds it
         self._paths: dict[str, int] = {}
@@ -165,14 +170,18 @@ class RecordingSession:
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
-    def decide(self, lane: Lane, call: Call) -> Live | None:
-        """Every call is live."""
+    def decide(self, lane: Lane, call: Call) -> Live | Frozen | None:
+        """Every call is live, but for a tool's that repeats another under the same key."""
         if self.closed:
             return None
         call = located(call)
         event = next(self._events)
+        if acts(call):
+            self.effects[event] = self.identity(lane, call)
         self.issued(lane, call, event)
-        return LiveCall(self, lane, call, event)
+        first = self.repeated(call, event)
+        live = LiveCall(self, lane, call, event)
+        return live if first is None else RepeatedCall(live, first)
 
     def issued(self, lane: Lane, call: Call, event: int, **known: Any) -> None:
         """Count a call and note that it has been issued, under this number.
@@ -258,13 +267,34 @@ class RecordingSession:
             return NOW
         return self.writer.receipt(durable=True)
 
-    def acts(self, name: str, key: str) -> None:
-        """A tool acts under a key of its own. That a second time acts again is a gap: keys are only kept so far."""
-        with self._lock:
-            again = (name, key) in self._acted
-            self._acted.add((name, key))
-        if again:
-            self.gap("a tool has acted again under the same key, which is not kept from it yet", name)
+    # --- effects -----------------------------------------------------------------------------------------------
+
+    def identity(self, lane: Lane, call: Call) -> str:
+        """The identity of a write that is about to be issued; see ``facts.effects``."""
+        return self._identities.of(call, self.inside(lane.parent))
+
+    def inside(self, event: int | None) -> str:
+        """Identity of the write around an event, or of the event itself; empty where there is none."""
+        while event is not None:
+            found = self.effects.get(event)
+            if found is not None:
+                return found
+            event = self.observed.get(event)
+        return ""
+
+    def effect(self, lane: Lane) -> bytes:
+        """The identity of the write under way, as the agent asks for it: kept, so that a replay gives it again."""
+        own: bytes = self.ambient(lane, EFFECT, bytes.fromhex(self.inside(lane.parent)) or bytes(16))
+        return own
+
+    def repeated(self, call: Call, event: int) -> First | None:
+        """The first call under the same key, if this is not it."""
+        return self._repeats.first(call, event) if acts(call) and "key" in call.head else None
+
+    def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
+        """A tool that acts under a key of its own has come to something."""
+        if acts(call) and not self._repeats.came(call, event, outcome):
+            self.gap("what a tool gave cannot be given again: a second call under its key acts again", call.name)
 
     # --- the writer's side -------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.tape import Tape
 from reenact.seams import lanes
+from reenact.seams.ambient import EFFECT
 from reenact.seams.environment import NOTE as VARIABLE
 from reenact.seams.file_reads import NOTE as FILE
 from reenact.seams.http.source import located
@@ -168,6 +169,11 @@ class ReplaySession:
     def virtual(self, source: str, fresh: Any) -> Any:
         """Clocks show the time of the last delivery."""
         return self.ambience.clock(source, fresh)
+
+    def effect(self, lane: Lane) -> bytes:
+        """The recorded identity of the write under way: its body runs because it was opened."""
+        read: bytes = self.ambient(lane, EFFECT, b"")
+        return read
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
         """Remarks of a seam about the replay itself; the agent's notes are in the recording already."""

@@ -10,7 +10,7 @@ source                                                  value                   
 ``clock/ID`` (another clock of ``clock_gettime``)                               then a column of the differences
 ``random``                                              float in [0, 1)         eight bytes, IEEE 754, little-endian
 ``bits/K`` ``node/48``                                  int of at most K bits   ceil(K / 8) bytes, little-endian
-``urandom/N`` ``seed/N`` ``uuid1/N``                    N bytes                 the bytes
+``urandom/N`` ``seed/N`` ``uuid1/N`` ``effect/16``      N bytes                 the bytes
 ``times/5``                                             tuple of 5 floats       5 times eight bytes
 ``numpy/N``                                             N bytes, or none        a byte that says which, then the bytes
 ``env/NAME`` ``flags/status`` ``listing/PATH``          ``facts.texts``         as there
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 CLOCKS = frozenset({"wall", "mono", "perf", "process", "thread", "clock"})
 """Names of the sources that are clocks: their values are nanoseconds and never stand still."""
+
+EFFECT = "effect/16"
+"""The identity of the write under way."""
 
 _VIRTUAL = frozenset({"wall", "mono", "perf"})
 
@@ -223,6 +226,7 @@ _FORMS = {
     "urandom": _BYTES,
     "seed": _BYTES,
     "uuid1": _BYTES,
+    "effect": _BYTES,
     "times": _FLOATS,
     "numpy": _MAYBE_BYTES,
     "env": _TEXTS,

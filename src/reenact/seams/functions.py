@@ -52,7 +52,7 @@ class Seam:
         facts: What to say about each call.
 
     Raises:
-        UsageError: ``function`` cannot be decorated, or ``key`` names no parameter.
+        UsageError: ``function`` cannot be decorated, or ``key`` names no parameter or belongs to a generator.
     """
 
     def __init__(
@@ -93,6 +93,12 @@ class Seam:
             raise UsageError(
                 f"key {key!r} is no parameter of {self.name}",
                 cause=f"a key is one of {', '.join(inspect.signature(function).parameters)}, or a function of them",
+                next_command="python -m pydoc reenact.tool",
+            )
+        if key is not None and (inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)):
+            raise UsageError(
+                f"{self.name} has a key and gives its results one by one",
+                cause="a second call with the same key returns the first result, and that of a generator is none",
                 next_command="python -m pydoc reenact.tool",
             )
 

@@ -38,9 +38,8 @@ def tool(
         fn: The function.
         effect: ``write`` (default: changes the world), ``read`` (asks it) or ``none`` (computes: always runs).
         name: What it is called in the run; the function's name where not given.
-        key: Names the effect for good: a parameter, or a function of the same arguments. It is kept with the call.
-            Not available yet: that a second call with the same key returns the first result. In this version it acts
-            again, and is a capture gap of the run.
+        key: Names the effect for good: a parameter, or a function of the same arguments. A second call with the same
+            key in one lineage of runs returns the first result and does not act again.
 
     Raises:
         UsageError: Another effect, a key that is no parameter, something that is no function.

@@ -16,6 +16,7 @@ from reenact.abc.store import Log
 from reenact.errors import StoreBusy, StoreError, UsageError
 from reenact.facts.call import End, Outcome, Stream, Value
 from reenact.facts.checkpoint import Snapshot
+from reenact.facts.effects import Claim
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.order import Delivery
@@ -36,7 +37,7 @@ from reenact.facts.record import (
     SegmentArrived,
     StreamEnded,
 )
-from reenact.facts.run import Run, Status, Totals
+from reenact.facts.run import INNER, Run, Status, Totals
 from reenact.store.codec import joined, weaker
 from reenact.store.payloads import KeyedHash
 from reenact.store.reading import missing
@@ -113,6 +114,7 @@ class MemoryStore(Views):
         self._logs: dict[str, _Kept] = {}
         self._amended: dict[str, dict[str, Any]] = {}
         self.extra: dict[str, dict[str, Any]] = {}
+        self._claims: dict[str, Claim] = {}
 
     def runs(self, **filters: Any) -> Iterator[Run]:
         """See ``abc.store.Store``."""
@@ -163,7 +165,7 @@ class MemoryStore(Views):
         """See ``abc.store.Store``."""
         wanted = parse_run(ref)
         if isinstance(wanted, Latest):
-            alone = [run for run in self._newest() if not run.lane and run.relation != "child"]
+            alone = [run for run in self._newest() if not run.lane and run.relation not in INNER]
             own = [run for run in alone if not wanted.failed or run.status in _FAILED]
             if wanted.back < len(own):
                 return own[wanted.back]
@@ -213,6 +215,41 @@ class MemoryStore(Views):
         self._set(run, {})
         return self.run(run.id)
 
+    def claimed(self, address: str) -> Claim | None:
+        """See ``abc.store.Store``."""
+        return self._claims.get(address)
+
+    def claim(self, claim: Claim, *, over: Claim | None = None) -> bool:
+        """See ``abc.store.Store``."""
+        return (self._claims.setdefault(claim.address, claim) if over is None else self._taken(claim, over)) == claim
+
+    def _taken(self, claim: Claim, over: Claim) -> Claim | None:
+        if self._claims.get(claim.address) == over:
+            self._claims[claim.address] = claim
+        return self._claims.get(claim.address)
+
+    def note_claims(self, claims: Iterable[Claim]) -> None:
+        """See ``abc.store.Store``."""
+        for claim in claims:
+            self._claims.setdefault(claim.address, claim)
+
+    def exchange(self, left: Run, right: Run) -> Run:
+        """See ``abc.store.Store``."""
+        for before, now in ((left.id, right.id), (right.id, left.id)):
+            log = self._logs[before]
+            for nested in {record.run.id for record in opened(log)} - {before}:
+                if self._runs[nested].parent == before:
+                    self._runs[nested] = replace(self._runs[nested], parent=now)
+            log.records = [_renamed(record, before, now) for record in log.records]
+        self._logs[left.id], self._logs[right.id] = self._logs[right.id], self._logs[left.id]
+        first, second = self.extra.get(left.id, {}), self.extra.get(right.id, {})
+        self.extra[left.id], self.extra[right.id] = second, first
+        self._runs[left.id], self._runs[right.id] = left, right
+        other = {left.id: right.id, right.id: left.id}
+        for address, claim in self._claims.items():
+            self._claims[address] = replace(claim, run=other.get(claim.run, claim.run))
+        return self.run(left.id)
+
     def delete(self, run: Run | str) -> None:
         """See ``abc.store.Store``."""
         found = self.open(run).run
@@ -224,6 +261,8 @@ class MemoryStore(Views):
             )
         if found.status is Status.RECORDING:
             raise StoreBusy(f"run {tail(found.id)} is being recorded", cause="its process still lives")
+        if not any((run.parent == found.id and not run.lane) or run.id == found.parent for run in self._runs.values()):
+            self._claims = {name: claim for name, claim in self._claims.items() if claim.run != found.id}
         log = self._logs.pop(found.id)
         for each in (found.id, *(record.run.id for record in opened(log))):
             self._runs.pop(each, None)
@@ -237,6 +276,13 @@ class MemoryStore(Views):
 def opened(log: _Kept) -> Iterator[RunOpened | RunClosed]:
     """What a log says about runs."""
     return (record for record in log.records if isinstance(record, RunOpened | RunClosed))
+
+
+def _renamed(record: Record, before: str, now: str) -> Record:
+    """A record of a log that goes to another run."""
+    if isinstance(record, RunOpened | RunClosed) and record.run.id == before:
+        return replace(record, run=replace(record.run, id=now))
+    return record
 
 
 class MemoryLog:

@@ -21,6 +21,7 @@ range delete.
 ``printed`` standard output and error
 ``gap``     what escaped
 ``words``   text for the search, by run
+``effect``  who makes, or made, a write: once for each identity of a write (``facts.effects``)
 ========== ====================================================================================================
 
 Columns named ``crc`` hold the CRC-32 of the row's content, started with the low half of its address: they find damage
@@ -84,6 +85,8 @@ CREATE INDEX printed_owner ON printed(owner);
 CREATE TABLE gap(id INTEGER PRIMARY KEY, log INTEGER NOT NULL, what TEXT NOT NULL, place TEXT NOT NULL,
   count INTEGER NOT NULL, UNIQUE(log, what, place));
 CREATE TABLE words(id INTEGER PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE effect(address TEXT PRIMARY KEY, run TEXT NOT NULL, event INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX effect_run ON effect(run);
 """
 
 

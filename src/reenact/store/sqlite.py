@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import sqlite3
 from _thread import allocate_lock
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from reenact.abc.sources import ENTROPY, Entropy
 from reenact.errors import StoreBusy, StoreError, UsageError
+from reenact.facts.effects import Claim
 from reenact.facts.ids import is_run_id, tail
-from reenact.facts.run import Run, Status
+from reenact.facts.run import INNER, Run, Status
+from reenact.store import effects
 from reenact.store.connection import Reading, Writing
 from reenact.store.liveness import LiveLock, is_live
 from reenact.store.making import make_file
@@ -127,7 +129,7 @@ class SqliteStore(Views):
             filters = {"failed": True} if wanted.failed else {}
             where, values = self._conditions(filters)
             found_runs = self._filtered(reading, where + " AND r.lane = ''", values, filters)
-            own = (run for run in found_runs if run.relation != "child")
+            own = (run for run in found_runs if run.relation not in INNER)
             for n, run in enumerate(own):
                 if n == wanted.back:
                     return run
@@ -247,6 +249,29 @@ class SqliteStore(Views):
                 refuse_run(tail(run.id), ())
             update_run(connection, number, run)
         return self.run(run.id)
+
+    # --- the ledger ----------------------------------------------------------------------------------------------
+
+    def claimed(self, address: str) -> Claim | None:
+        """See ``abc.store.Store``."""
+        row = self._read()[0].row("SELECT run, event FROM effect WHERE address = ?", (address,))
+        return None if row is None else Claim(address, *row)
+
+    def claim(self, claim: Claim, *, over: Claim | None = None) -> bool:
+        """See ``abc.store.Store``."""
+        with self._write()[0].transaction(durable=True) as connection:
+            return effects.claim(connection, claim, over)
+
+    def note_claims(self, claims: Iterable[Claim]) -> None:
+        """See ``abc.store.Store``."""
+        with self._write()[0].transaction(durable=True) as connection:
+            effects.note(connection, claims)
+
+    def exchange(self, left: Run, right: Run) -> Run:
+        """See ``abc.store.Store``."""
+        with self._write()[0].transaction(durable=True) as connection:
+            effects.exchange(connection, left, right)
+        return self.run(left.id)
 
     def delete(self, run: Run | str) -> None:
         """See ``abc.store.Store``.
@@ -377,6 +402,7 @@ def _agrees(run: Run, filters: Mapping[str, Any]) -> bool:
 
 def _forget(connection: sqlite3.Connection, log: int) -> None:
     """Remove everything of one log."""
+    effects.forget(connection, log)
     first, end = log << SHIFT, log << SHIFT | LOW
     runs = [row[0] for row in connection.execute("SELECT id FROM run WHERE log = ?", (log,))]
     for table in _RANGES:

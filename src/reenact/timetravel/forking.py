@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reenact.abc.store import Store
-from reenact.errors import Divergence, EffectRefused, ForkError, UsageError
+from reenact.errors import Divergence, EffectInDoubt, EffectRefused, ForkError, UsageError
 from reenact.facts.call import Json
 from reenact.facts.run import Run
 from reenact.replaying.options import Options
 from reenact.store import open_store
+from reenact.timetravel.forks import resuming
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import require_code_here
 from reenact.timetravel.forks.here import fork_here
@@ -79,7 +80,8 @@ def fork(
     Raises:
         ForkError: It cannot branch there, or not with this change; the message says where, or with what, it can.
         EffectRefused: The fork stopped at a call that it was not allowed to make.
-        Divergence: The prefix did not re-enact.
+        Divergence: The prefix did not re-enact, or behind it the agent waits for what nothing will bring, or for more
+            than was recorded.
         UnreplayableRun: The run cannot be started again here.
     """
     owned = store is None or isinstance(store, str)
@@ -135,7 +137,7 @@ def concluded(run: Run, report: ForkReport) -> Run:
     if report.divergence is not None:
         data = report.divergence
         raise Divergence(
-            f"the prefix did not re-enact: {data['message']}",
+            f"{report.message.partition(': ')[0]}: {data['message']}",
             event=data["event"],
             source=data["source"],
             recorded=data["recorded"],
@@ -146,9 +148,13 @@ def concluded(run: Run, report: ForkReport) -> Run:
             next_command=data["next"],
         )
     why = report.message.partition("\n")[0]
+    if report.doubt:
+        raise EffectInDoubt(
+            why, cause="it was begun, and nobody saw how it ended", next_command=f"reenact show {run.id}"
+        )
     if report.refused:
         raise EffectRefused(why, cause="--live and --allow-write say what may", next_command=f"reenact show {run.id}")
-    if report.exit_code:
+    if report.message:
         raise ForkError(why, next_command=f"reenact show {run.id}")
     return run
 
@@ -156,20 +162,36 @@ def concluded(run: Run, report: ForkReport) -> Run:
 def resume(run: Run | str, *, entry: Callable[..., Any] | str | None = None, store: Store | str | None = None) -> Run:
     """Continue an interrupted or failed run from its head: the prefix frozen, the rest live, appended to the same run.
 
+    A finished write is never made again. ``run`` may name a step (``"7f3c:rerank#1"``): what goes on from there is a
+    run of its own.
+
     Args:
-        run: The run, or a reference to it.
-        entry: What to call, where the run has no entry of its own.
+        run: The run, or a reference to it, with a step or without.
+        entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments.
+            By default the recorded entry point, in a fresh interpreter.
         store: Where the run is kept; None takes the project's store.
 
     Returns:
-        The run, as it stands after its continuation.
+        The run as it stands after its continuation, under its own id; or the child run that began at the step.
 
     Raises:
-        UsageError: always, for now: resuming is not available yet.
+        UsageError: It is still being recorded, or it ended well: there is nothing to resume.
+        EffectInDoubt: A write was under way when it broke off; ``reenact resume --settle`` says what became of it.
+        Divergence: The prefix did not re-enact.
+        UnreplayableRun: The run cannot be started again here.
     """
-    name = run.id if isinstance(run, Run) else run
-    raise UsageError(
-        "resume() is not available yet",
-        cause="this version forks at any event; it does not append to a run that has ended",
-        next_command=f"reenact fork {name}:0",
-    )
+    owned = store is None or isinstance(store, str)
+    target: Any = open_store(store) if owned else store  # type: ignore[arg-type]
+    try:
+        name, _, step = ("", "", "") if isinstance(run, Run) else run.partition(":")
+        told = resuming.resumption(target, run if isinstance(run, Run) else target.run(name), step, "", {})
+        resuming.require_settled(told)
+        if callable(entry):
+            report = fork_here(target, told.base, told.plan, entry)
+        else:
+            report = fork_run(target.url, told.base.id, told.plan, Options(entry=entry or ""))
+        report = resuming.conclude(target, told, report)
+        return concluded(target.run(report.run), report)
+    finally:
+        if owned:
+            target.close()

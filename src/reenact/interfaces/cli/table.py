@@ -54,13 +54,7 @@ COMMANDS: tuple[Entry, ...] = (
         "view [REF]: the web page of a store or run, on loopback, with a token.",
     ),
     Entry("replay", _REPLAY, "re-execute a run's code, the world frozen"),
-    Entry(
-        "resume",
-        _REPLAY,
-        "continue an interrupted or failed run",
-        "resume REF[:STEP] [--settle done|retry]: continue an interrupted or failed run from its head, or from a step "
-        "as a child run.",
-    ),
+    Entry("resume", _REPLAY, "continue an interrupted or failed run"),
     Entry("fork", _REPLAY, "run on from an event with one thing changed"),
     Entry("diff", _REPLAY, "where two runs part, and how they differ"),
     Entry(

@@ -121,6 +121,11 @@ class Job:
                     self.gate.running += 1  # its worker goes on, and finds it cancelled
                     self._door.release()
                 return
+        self.refused()
+
+    def refused(self) -> None:
+        """It will never begin. What it was counted as may have passed to another job meanwhile."""
+        with self.gate.lock:
             self._over = True
         self.lane.ended = True
         self.over()
@@ -164,12 +169,7 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
             with lanes.inside(None):  # a worker thread that starts now is no lane
                 future = original(self, job, *args, **kwargs)
         except BaseException:
-            with gate.lock:
-                if ready:
-                    desk.active -= 1
-                    gate.running -= 1
-                else:
-                    desk.queued -= 1
+            job.refused()
             raise
         future._reenact_identity = identity(child.path)
         with lanes.inside(None):

@@ -22,6 +22,7 @@ class ForkAmbient(Ambient):
     def __init__(self, recording: Recording, now_us: Callable[[], int]) -> None:
         super().__init__(recording, now_us)
         self._windows: dict[str, Window] = {}
+        self._left: dict[int, Window] = {}
         self._by_us = 0
         self.kept_moves = self.moves
         """Moves of the wall clock that the fork's own replay makes again: those of the parent, and its own."""
@@ -38,12 +39,22 @@ class ForkAmbient(Ambient):
     def _moved(self, source: str, value: Any) -> Any:
         return value + self._by_us * 1000 if source == "wall" else value
 
-    def moved(self, path: str, position: int, place: Event | None) -> None:
-        """A lane has issued a call, which stands for a recorded one, or for none."""
-        if place is not None:
-            self._windows[path] = self._opened(place.lane, place.position + 1, position)
+    def moved(self, path: str, position: int, place: Event | None, *, again: bool) -> None:
+        """A lane has issued a call, which stands for a recorded one, or for none.
+
+        ``again``: another call may stand for the same one yet. Its reads go on where those of the first ended, because
+        no draw of chance may be handed out twice.
+        """
+        if place is None:
+            window = Window(position, {})
+        elif place.number in self._left:
+            window = Window(position, self._left[place.number].packs)
+            window.sources = self._left[place.number].sources
         else:
-            self._windows[path] = Window(position, {})
+            window = self._opened(place.lane, place.position + 1, position)
+            if again:
+                self._left[place.number] = window
+        self._windows[path] = window
 
     def read(self, lane: Lane, source: str) -> Any:
         """One read."""

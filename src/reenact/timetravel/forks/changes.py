@@ -14,6 +14,7 @@ from reenact.facts.values import encode, jsonable
 from reenact.seams.restating import restated
 from reenact.timetravel.forks.flags import check_flags
 from reenact.timetravel.forks.input import check_input
+from reenact.timetravel.forks.places import inside
 from reenact.timetravel.forks.plan import Plan
 
 _BODY_HEADERS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
@@ -64,7 +65,27 @@ def check(recording: Recording, plan: Plan, entry: str = "") -> None:
                 cause="steps, inputs and tools of effect none always run",
                 next_command=f"reenact show {tail(recording.run.id)}",
             )
+        _check_reached(recording, event, plan)
         changed_outcome(recording, event, plan)
+
+
+def _check_reached(recording: Recording, event: Event, plan: Plan) -> None:
+    """Whether the fork asks for the answer of ``event`` at all, behind its branching event."""
+    run = tail(recording.run.id)
+    if event.number < plan.at:
+        raise ForkError(
+            f"event {event.number} ({event.name}) comes before event {plan.at}, where the fork branches",
+            cause="everything before the branching event is answered as it was recorded",
+            next_command=f"reenact fork {run}:{event.number} --dry-run",
+        )
+    around = inside(recording, event)
+    if around is not None:
+        raise ForkError(
+            f"event {event.number} ({event.name}) lies inside {around.name} (event {around.number}), which is answered"
+            " frozen",
+            cause=f"nobody asks for its answer; that of event {around.number} can be changed",
+            next_command=f"reenact cat {run}:{around.number}",
+        )
 
 
 def _check_state(recording: Recording, plan: Plan) -> None:

@@ -60,8 +60,22 @@ class ForkGate(ReplayGate):
         self.places: dict[int, int] = {}
         """Parent's events in whose place the fork's own are delivered, by the number of the own."""
         self.cut = False
+        self.open_ended = False
+        """Whether the cut is the end of the parent's order, if no call comes to it before."""
+        self.reached_end: Callable[[], object] = lambda: None
+        self._real_since_us: int | None = None
         self.count = 0
         self.unproven = 0
+
+    def goes_real(self) -> None:
+        """From now on time passes at the world's speed, whether a call is under way or not."""
+        with self.lock:
+            self._real_since_us = self._clock.mono_us() - self._now_us
+
+    @property
+    def ticking(self) -> bool:
+        """Whether time passes by itself."""
+        return self._real_since_us is not None or bool(self.flights)
 
     # --- calls under way ---------------------------------------------------------------------------------------
 
@@ -92,6 +106,8 @@ class ForkGate(ReplayGate):
     def _real_now_us(self) -> int:
         """The agent's time as it passes while calls are under way."""
         now_us = self._clock.mono_us()
+        if self._real_since_us is not None:
+            return max(self._now_us, now_us - self._real_since_us)
         return max([self._now_us, *(each.virtual_us + now_us - each.real_us for each in self.flights.values())])
 
     # --- numbering ---------------------------------------------------------------------------------------------
@@ -107,6 +123,8 @@ class ForkGate(ReplayGate):
         """Give it the fork's next number, and go on in the parent's order where it was there."""
         place = self._place(tag)
         head = self._next
+        if self._real_since_us is not None:
+            self._now_us = self._real_now_us()
         if tag.lane == OWN and tag.number in self.flights:
             self._now_us = self._real_now_us()
             if self.flights[tag.number].over:
@@ -171,7 +189,9 @@ class ForkGate(ReplayGate):
     def choose(self, settled: bool = True) -> Waiter | None:
         """The waiter of the next place; of what has no place, whoever is there."""
         if not self.cut:
-            return super().choose(settled)
+            if not self.open_ended or self._next is not None:
+                return super().choose(settled)
+            self.reached_end()
         while True:
             self._pass_over()
             head = self._next
@@ -227,7 +247,7 @@ class ForkGate(ReplayGate):
                 return waiter
             if waiter.sleeper:
                 timers.append(waiter)
-        return self._due() if self.flights else self._jump(timers)
+        return self._due() if self.ticking else self._jump(timers)
 
     def _after_order(self) -> Waiter | None:
         timers = []
@@ -237,17 +257,17 @@ class ForkGate(ReplayGate):
             if waiter.deadline_us is None:
                 return waiter
             timers.append(waiter)
-        return self._due() if self._away() else self._jump(timers)
+        return self._due() if self._away() or self._real_since_us is not None else self._jump(timers)
 
     def _due(self) -> Waiter | None:
         """While the world answers, time passes at its speed: a timer whose moment has come."""
-        now_us = self._real_now_us() if self.flights else self._now_us
+        now_us = self._real_now_us() if self.ticking else self._now_us
         timers = [w for w in self.waiting.values() if w.deadline_us is not None and w.deadline_us <= now_us]
         return self._jump(timers)
 
     def stalled(self, waited_us: int) -> None:
         """Nothing runs: the end, unless the world has yet to answer."""
-        if self._away():
+        if self._away() or (self.cut and self._real_since_us is not None):
             self.pump()
         else:
             super().stalled(waited_us)

@@ -13,6 +13,7 @@ from reenact.recording.opening import status_of
 from reenact.replaying import caller, guard
 from reenact.replaying.options import Options
 from reenact.seams import lanes, wiring
+from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.opening import open_child, open_session
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.report import ForkReport, conclude
@@ -22,7 +23,7 @@ def fork_here(store: Store, parent: Run, plan: Plan, entry: Callable[..., Any]) 
     """Call ``entry`` with the recorded arguments; the hash seed and whatever was imported before are as they are."""
     session = open_session(store.open(parent), Options(), plan)
     opened = open_child(session, store)
-    session.records(opened.session, lambda recorded, event: None)
+    session.records(opened.session, Ledger(store, parent, opened.run.id), lambda recorded, event: None)
     wiring.install()
     armed = guard.arm(session.refuse)
     armed.permits = session.flying

@@ -23,7 +23,8 @@ class Found:
     Attributes:
         answer: The recorded call it is; None where there is none.
         place: The recorded call whose place in the order it takes: the answer itself, or the one that the lane made
-            at this point when it was recorded, asking something else.
+            at this point when it was recorded, asking something else. That one keeps its answer: it may be asked yet,
+            where this call was inserted before it.
         why: In words, for the report.
     """
 
@@ -44,7 +45,7 @@ class Ladder:
         self._tape = tape
         self._rules = rules
         self._last: dict[str, int] = {}
-        self._places: set[int] = set()
+        self._placed: dict[str, int] = {}
 
     def used(self, path: str, event: Event) -> None:
         """A call of lane ``path`` has taken a recorded one."""
@@ -52,17 +53,17 @@ class Ladder:
         if event.lane == path:
             self._last[path] = max(self._last.get(path, -1), event.number)
 
-    def stands_in(self, event: Event) -> None:
-        """A call that has another answer, or none, takes the place of a recorded one, whose own answer is left for
-        whoever still asks for it: an inserted call does not shift those behind it."""
-        self._places.add(event.number)
+    def placed(self, path: str, event: Event) -> None:
+        """A call of lane ``path`` that has no recorded answer stands in the place of a recorded one."""
+        self._placed[path] = max(self._placed.get(path, -1), event.number)
 
     def find(self, path: str, call: Call) -> Found:
         """The recorded call that ``call``, cleaned as the recording was, is now."""
         rest = self._tape.lane(path).rest()
         last = self._last.get(path, -1)
         ahead = [event for event in rest if event.number > last]
-        place = next((event for event in ahead if event.number not in self._places and _alike(event, call)), None)
+        reach = max(last, self._placed.get(path, -1))
+        place = next((event for event in ahead if event.number > reach and _alike(event, call)), None)
         found = self._first(ahead, call)
         if found is not None:
             return Found(found, found, "answered from the recording")

@@ -51,7 +51,8 @@ def fork_run(
         run = store.run(parent)
         recording = store.open(run)
         require_ended(run)
-        require_place(recording, plan.at)
+        if not (plan.resume and plan.at >= recording.count()):
+            require_place(recording, plan.at)
         check(recording, plan, options.entry)
         url = store.url
     announce(first_line(run.id, plan))

@@ -15,7 +15,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Effect, Kind
 from reenact.facts.ids import tail
 from reenact.timetravel.forks.plan import Plan, names
-from reenact.timetravel.forks.session import is_model
+from reenact.timetravel.forks.rewriting import is_model
 
 KINDS: Final = (
     Kind.MODEL,

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
+from reenact.facts.effects import root_of
 from reenact.facts.ids import make_run_id
 from reenact.facts.keys import Rules
 from reenact.facts.policy import Policy
@@ -73,9 +74,9 @@ def child_of(parent: Run, plan: Plan, run_id: str) -> Run:
         tags=dict(parent.tags),
         started_us=CLOCK.wall_us(),
         origin_us=CLOCK.mono_us(),
-        parent=parent.id,
-        relation="fork",
+        parent=parent.parent if parent.relation == "attempt" else parent.id,
+        relation="fork" if not plan.resume else "resume" if plan.apart else "attempt",
         fork_event=plan.at,
         retention=parent.retention,
-        environment={**environment, "clock": list(clock_of(parent)), "fork": plan.to_json()},
+        environment={**environment, "root": root_of(parent), "clock": list(clock_of(parent)), "fork": plan.to_json()},
     )

@@ -11,6 +11,7 @@ from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.timetravel.forks.moments import moment_us
 
 Opening = Literal["reads", "all", "model", "none"]
+Settling = Literal["", "done", "retry"]
 OPENINGS: tuple[Opening, ...] = ("reads", "all", "model", "none")
 
 
@@ -36,6 +37,11 @@ class Plan:
         flags: Values that feature flags evaluate to from ``at`` on.
         at_time: Moment that the agent's wall clock is moved to at ``at``, as ISO 8601 text; empty goes on.
         rev: Revision whose code runs, from the start on; empty takes the files as they are.
+        resume: Go on with the run instead of branching from it: in real time from ``at`` on, writes allowed, none
+            made twice.
+        apart: What is resumed becomes a run of its own, instead of taking the place of the one that broke off.
+        anew: Numbers of recorded calls whose outcome is not to be given again: what a failed run failed with.
+        settle: What is said of writes in doubt: ``done`` (they happened) or ``retry`` (make them again); empty: stop.
     """
 
     at: int
@@ -52,6 +58,10 @@ class Plan:
     flags: Mapping[str, Json] = field(default_factory=dict)
     at_time: str = ""
     rev: str = ""
+    resume: bool = False
+    apart: bool = False
+    anew: tuple[int, ...] = ()
+    settle: Settling = ""
 
     def __post_init__(self) -> None:
         if self.at_time:
@@ -93,7 +103,7 @@ class Plan:
         data = asdict(self)
         for name in ("results", "errors"):
             data[name] = {str(number): value for number, value in data[name].items()}
-        return {**data, "allow_writes": list(self.allow_writes), "only": list(self.only)}
+        return {**data, **{name: list(data[name]) for name in ("allow_writes", "anew", "only")}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
@@ -101,8 +111,8 @@ class Plan:
         values = dict(data)
         for name in ("results", "errors"):
             values[name] = {int(number): value for number, value in (data.get(name) or {}).items()}
-        values["allow_writes"] = tuple(data.get("allow_writes") or ())
-        values["only"] = tuple(data.get("only") or ())
+        for name in ("allow_writes", "anew", "only"):
+            values[name] = tuple(data.get(name) or ())
         return cls(**values)
 
 
@@ -125,10 +135,11 @@ def opens(plan: Plan, call: Call, *, model: bool) -> bool:
 
 def refusal(plan: Plan, call: Call, *, model: bool) -> str:
     """Why a call without a recorded answer may not be made; empty where it may."""
+    if plan.resume:
+        return ""
     if call.effect is Effect.WRITE:
-        if call.name in plan.allow_writes:
-            return ""
-        return f"{call.name} may change the world, and is not allowed to"
+        allowed = call.name in plan.allow_writes
+        return "" if allowed else f"{call.name} may change the world, and is not allowed to"
     if plan.only:
         opened = bool(names(plan.only, call, model=model))
         return "" if opened else f"{call.name} has no recorded answer, and only {', '.join(plan.only)} may go live"

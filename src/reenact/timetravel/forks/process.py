@@ -19,6 +19,7 @@ from reenact.replaying.isolation import Isolation
 from reenact.seams import lanes, stdio, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
+from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.opening import open_child, open_session
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.report import conclude
@@ -55,7 +56,8 @@ class ForkingProcess(replaying.ReplayingProcess):
         store, told = open_store(self.instructions["store"]), self.instructions
         self._opened = open_child(self.session, store, told["child"], place=told["place"], release=store.close)
         speech = ForkSpeech(self.recording, Spoken(self._opened.session, self.session))
-        self.session.records(self._opened.session, speech.answered)
+        ledger = Ledger(store, self.recording.run, told["child"])
+        self.session.records(self._opened.session, ledger, speech.answered)
         return speech
 
     def start(self) -> None:

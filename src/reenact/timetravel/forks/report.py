@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from reenact.errors import EffectInDoubt
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.replaying.verdict import from_divergence
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.session import ForkSession
+
+BEFORE, AFTER = "the prefix did not re-enact", "the fork cannot go on"
+"""Where a fork diverged: before its branching event, or behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,9 @@ class ForkReport:
         refused: Calls that were not allowed, and contacts with the world outside the seams.
         divergence: Where the prefix could not be re-enacted, as data; None where it could.
         message: Why the fork stopped before its end; empty where it ended by itself.
-        exit_code: 0 fine, 1 the prefix diverged, 5 a refused call.
+        doubt: Whether it stopped at a write that may have happened already.
+        exit_code: 0 fine, 1 the prefix diverged (or what was resumed has failed again), 3 a write in doubt, 5 a
+            refused call.
     """
 
     run: str
@@ -46,6 +52,7 @@ class ForkReport:
     refused: tuple[str, ...] = ()
     divergence: Mapping[str, Json] | None = None
     message: str = ""
+    doubt: bool = False
     exit_code: int = 0
 
     def to_json(self) -> dict[str, Any]:
@@ -61,6 +68,11 @@ class ForkReport:
 
 def first_line(parent: str, plan: Plan) -> str:
     """Mode, what is frozen, what may go live: said before the agent's code starts."""
+    if plan.resume:
+        return (
+            f"resume {tail(parent)} at event {plan.at}  frozen: everything before it, and whatever was finished"
+            "  live: the rest  writes: allowed, none made twice"
+        )
     writes = ", ".join(plan.allow_writes) or "refused"
     change = "; ".join(plan.changes) or "none"
     if plan.only:
@@ -80,7 +92,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
     diverged = from_divergence(session.divergences[0]) if session.divergences else None
     code, message = 0, ""
     if diverged is not None:
-        code, message = 1, f"the prefix did not re-enact: {diverged.text}"
+        code, message = 1, (AFTER if course.reached else BEFORE) + f": {diverged.text}"
     elif session.stopped_by is not None:
         code, message = session.stopped_by.exit_code, str(session.stopped_by)
     elif session.unheeded is not None:
@@ -90,7 +102,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
     elif session.unreplayable or session.damaged:
         error = [*session.unreplayable, *session.damaged][0]
         code, message = error.exit_code, str(error)
-    elif not course.reached:
+    elif not course.reached and not session.gate.open_ended:
         code, message = 1, f"event {plan.at} was not reached: the agent ended before it"
     elif not course.given.issuperset(plan.flags):
         left = ", ".join(sorted(set(plan.flags) - course.given))
@@ -108,6 +120,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         refused=(*course.refused, *contacts),
         divergence=diverged.data if diverged is not None else None,
         message=message,
+        doubt=isinstance(session.stopped_by, EffectInDoubt),
         exit_code=code,
     )
     return replace(report, last_line=last_line(report))

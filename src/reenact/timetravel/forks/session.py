@@ -10,19 +10,21 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
-from reenact.errors import EffectRefused, ForkError, Halt
-from reenact.facts.call import Call, Effect, Json, Kind, Value, is_transport
-from reenact.facts.dialects import is_model_request, recognise
-from reenact.facts.dialects.rewriting import NotRewritten, rewritten
+from reenact.errors import Divergence, EffectInDoubt, EffectRefused, ForkError, Halt, ReplayError, StoreError
+from reenact.facts.call import Call, Effect, Json, Kind, Outcome, Value, is_transport
+from reenact.facts.effects import acts
 from reenact.facts.event import Event
+from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.facts.record import Noted, Record
+from reenact.facts.run import Run, Totals
+from reenact.recording.calls import LiveCall
+from reenact.recording.repeats import RepeatedCall
 from reenact.recording.session import RecordingSession
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
-from reenact.seams.http.outgoing import bound
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.restating import restated
@@ -33,14 +35,13 @@ from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.input import arguments, is_read
 from reenact.timetravel.forks.ladder import Found, Ladder
+from reenact.timetravel.forks.ledger import Ledger, Standing
 from reenact.timetravel.forks.misses import recorded_calls
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal
+from reenact.timetravel.forks.rewriting import is_model, said, sent, unwritable
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
-
-_REWRITABLE = ("httpx", "httpx2", "urllib3", "aiohttp", "http.client")
-"""Transports that send what ``Live.sends`` says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +93,15 @@ class ForkSession(ReplaySession):
         self.gate: ForkGate
         self._ladder = Ladder(self.tape, rules)
         self._top = -1
+        self._ledger: Ledger = None  # type: ignore[assignment]  # given by records()
+        self._address = ""
         self.ambience: ForkAmbient = ForkAmbient(recording, self.gate.now_us)
         self._branching = -1
-        self._opened: set[int] = set()
-        """Calls under way that a replay has opened to the world, with whatever they call."""
         self._stands_at: dict[int, int] = {}
+        self._adds_on = plan.resume and plan.at >= recording.count()
+        self.gate.open_ended = self._adds_on
+        self.gate.reached_end = self._cut
+        self._performing: set[int] = set()
         self.restated: dict[str, Mapping[str, Json]] = {}
         """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
 
@@ -110,9 +115,11 @@ class ForkSession(ReplaySession):
     def _lane_seen(self, path: str) -> None:
         self.child.lane_number(path)
 
-    def records(self, child: RecordingSession, answered: Callable[[int, int], object]) -> None:
-        """Everything that happens is noted in ``child``; ``answered`` is told of each recorded answer handed over."""
+    def records(self, child: RecordingSession, ledger: Ledger, answered: Callable[[int, int], object]) -> None:
+        """Everything that happens is noted in ``child``, and ``ledger`` asked before a write; ``answered`` is told of
+        each recorded answer handed over."""
         self.child = child
+        self._ledger = ledger
         self.answered = answered
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
@@ -126,6 +133,7 @@ class ForkSession(ReplaySession):
         call = self.placed(located(call))
         self._lanes.setdefault(lane.path, lane)
         with self._lock:
+            self._address = self.child.identity(lane, call) if acts(call) else ""
             if not self.gate.cut:
                 event = self._strictly(lane, call)
                 if event is None:
@@ -144,7 +152,8 @@ class ForkSession(ReplaySession):
             cleaned = self._redactor.call(call)
             other = self._matcher.find(lane.path, cleaned)
             if isinstance(other, Miss):
-                if prefix_is_behind(self.recording, self.tape, lane.path, self.plan.at):
+                at_end = self._adds_on and not self.tape.lane(lane.path).rest()
+                if at_end or prefix_is_behind(self.recording, self.tape, lane.path, self.plan.at):
                     return None
                 raise self._diverged(self._miss(other, cleaned, lane))
             found = other
@@ -153,7 +162,10 @@ class ForkSession(ReplaySession):
 
     def _cut(self) -> None:
         self.gate.cut = self.course.reached = True
-        if self.plan.at_time:
+        if self.plan.resume:
+            self.gate.goes_real()
+            self.ambience.move_to(CLOCK.wall_us())
+        elif self.plan.at_time:
             self.ambience.move_to(moment_us(self.plan.at_time))
 
     def _at_the_cut(self, lane: Lane, call: Call, event: Event) -> Crossing:
@@ -171,20 +183,17 @@ class ForkSession(ReplaySession):
 
     def _freely(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """Any call after the cut."""
-        if call.observed:
-            place = found.answer or found.place
-            if place is not None:
-                self._ladder.used(lane.path, place)
-            return self._own_code(lane, call, place, None)
         if found.answer is not None:
             self._ladder.used(lane.path, found.answer)
         elif found.place is not None:
-            self._ladder.stands_in(found.place)
+            self._ladder.placed(lane.path, found.place)
+        if call.observed:
+            return self._own_code(lane, call, found.answer or found.place, None)
         return self._taken(lane, call, found)
 
     def _taken(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """Answer it from the recording, perform it, or refuse it."""
-        given = self._given(call)
+        given = self._changed(call)
         if given is not None:
             return self._handed(lane, call, found, given)
         if self.plan.input is not None and is_read(call):
@@ -196,49 +205,70 @@ class ForkSession(ReplaySession):
         if call.observed:
             return self._own_code(lane, call, event, None)
         model = is_model(call)
-        beneath = lane.parent in self._opened and call.effect is Effect.READ
-        anew = beneath or opens(self.plan, call, model=model) or self._is_stale(call, model=model)
+        anew = opens(self.plan, call, model=model) or self._is_beneath(lane, call) or self._is_stale(call, model=model)
+        anew = anew or (event is not None and event.number in self.plan.anew)
         if event is not None and event.outcome is not None and not anew:
             self._say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
-        refused = "" if beneath else refusal(self.plan, call, model=model)
-        refused = refused or (self._unwritable(call) if model else "")
+        return self._asked(lane, call, found, model)
+
+    def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
+        """Perform it, unless it has been made before, or may not be."""
+        standing = self._ledger.standing(self._address) if acts(call) else None
+        made = self._made_before(lane, call, found, standing)
+        if made is not None:
+            return made
+        refused = self._refusal(lane, call, model) or (unwritable(self.plan, call) if model else "")
         if refused:
             raise self._refused(lane, call, refused, found)
-        return self._performed(lane, call, found, model)
+        return self._performed(lane, call, found, standing)
+
+    def _made_before(self, lane: Lane, call: Call, found: Found, standing: Standing | None) -> Crossing | None:
+        """What came of a write that somebody of this lineage has made; None: it may be made. One in doubt stops the
+        fork, unless the plan says what became of it."""
+        if standing is None:
+            return None
+        failed = found.answer is not None and found.answer.number in self.plan.anew
+        if standing.outcome is not None and not failed:
+            self._say(self._top + 1, call, "frozen", standing.why)
+            return self._given(lane, call, found, standing.outcome, standing.body)
+        if self.plan.settle == "retry":
+            return None
+        if self.plan.settle == "done" and call.kind is not Kind.HTTP:
+            self._say(self._top + 1, call, "frozen", "said to have been done")
+            return self._given(lane, call, found, Value(b"", head={}), b"null")
+        why = f"{standing.why} with an error" if failed else standing.why
+        raise self._stopped(call, found, in_doubt(call, why, tail(self.run.id)), f"{call.name} is in doubt: {why}")
+
+    def _given(self, lane: Lane, call: Call, found: Found, outcome: Outcome, body: bytes) -> Crossing:
+        """An answer that does not stand in the parent's recording, at least not at this call."""
+        place = found.answer or found.place
+        like = place if place is not None else Event(self.run.id, 0, lane.path, 0, None, call)
+        event = replace(like, number=-2 - self._top, outcome=outcome, delivery=None, answer=None)
+        self.changed[event.number] = Changed(outcome, body)
+        return self._answered(lane, call, event)
+
+    def _is_beneath(self, lane: Lane, call: Call) -> bool:
+        """Whether a call that only reads is made by one that a replay has opened: it goes live with it."""
+        return bool(self.plan.only) and lane.parent in self._performing and call.effect is Effect.READ
+
+    def _refusal(self, lane: Lane, call: Call, model: bool) -> str:
+        """Why a call without a recorded answer may not be made. What a tool that goes live asks of the world is part of
+        it, whatever its method; a tool that it calls in turn is judged by itself."""
+        if self._is_beneath(lane, call) or (lane.parent in self._performing and call.kind is not Kind.TOOL):
+            return ""
+        return refusal(self.plan, call, model=model)
 
     def _is_stale(self, call: Call, *, model: bool) -> bool:
         """Whether what was recorded may no longer be so: a live write came before this read."""
         return self.course.wrote and call.effect is Effect.READ and not model and self.plan.live != "none"
 
-    def _unwritable(self, call: Call) -> str:
-        """Why a model request cannot be sent with what the plan changes in it; empty where it can."""
-        if not self.plan.rewrites:
-            return ""
-        if call.kind is not Kind.HTTP or call.head.get("transport") not in _REWRITABLE:
-            return f"{call.name} cannot be rewritten on its way: {call.head.get('transport') or 'a tool'} sends it"
-        tied = bound(call.head.get("headers") or ())
-        if tied:
-            return f"{call.name} cannot be rewritten on its way: its header {tied} is bound to the body it has"
-        try:
-            self._rewritten(call, call.body)
-        except NotRewritten as error:
-            return str(error)
-        return ""
-
-    def _rewritten(self, call: Call, body: bytes) -> bytes:
-        plan = self.plan
-        dialect = recognise(call.head, body) or ""
-        return rewritten(dialect, body, prompt=plan.prompt, model=plan.model, params=plan.params)
-
     def outgoing(self, call: Call, event: int, body: bytes) -> bytes:
         """What goes out for a call that is performed."""
         if not self.plan.rewrites or not is_model(call):
             return body
-        sent = self._rewritten(call, body)
-        said = {"prompt": self.plan.prompt, "model": self.plan.model, "params": dict(self.plan.params) or None}
-        self.child.put(Noted(event, "rewritten", {name: value for name, value in said.items() if value is not None}))
-        return sent
+        self.child.put(Noted(event, "rewritten", said(self.plan)))
+        return sent(self.plan, call, body)
 
     # --- the three ways ----------------------------------------------------------------------------------------
 
@@ -259,12 +289,12 @@ class ForkSession(ReplaySession):
         number = self._number(place)
         if place is not None:
             self._stands_at[number] = place.number
-        if lane.parent in self._opened:
-            self._opened.add(number)
+        if lane.parent in self._performing:
+            self._performing.add(number)
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number, compared)
 
-    def _given(self, call: Call) -> Value | None:
+    def _changed(self, call: Call) -> Value | None:
         """What the change itself answers a call with."""
         try:
             return flag_answer(call, self.plan)
@@ -286,34 +316,51 @@ class ForkSession(ReplaySession):
         lane.skip_scope(call.name)
         return GivenCall(own, value)
 
-    def _performed(self, lane: Lane, call: Call, found: Found, model: bool) -> OwnCall:
-        """By the world."""
+    def _performed(self, lane: Lane, call: Call, found: Found, standing: Standing | None) -> Crossing:
+        """By the world; a write once it is claimed."""
         place = found.answer or found.place
         number = self._number(None)
+        if acts(call) and not self._claimed(number, standing):
+            first = self.child.repeated(call, number) if "key" in call.head else None
+            if first is None:
+                why = "another process has just begun it"
+                raise self._stopped(call, found, in_doubt(call, why, tail(self.run.id)), f"{call.name}: {why}")
+            self._issued(lane, call, number, place)
+            return RepeatedCall(LiveCall(self.child, lane, call, number), first)
+        self.child.repeated(call, number)
         self.gate.sets_out(number, place.number if place is not None else None, transport=is_transport(call))
-        if self.plan.only:
-            self._opened.add(number)
+        self._performing.add(number)
         self.course.live += 1
         self.course.wrote |= call.effect is Effect.WRITE
         self._say(number, call, "live", found.why if found.answer is None else "asked anew")
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number)
 
+    def _claimed(self, number: int, standing: Standing | None) -> bool:
+        """Whether the write is this call's to make. What cannot be claimed is not made."""
+        try:
+            return self._ledger.claim(self._address, number, standing)
+        except StoreError as error:
+            raise self._unreadable(error) from error
+
     def _refused(self, lane: Lane, call: Call, why: str, found: Found) -> Halt:
         """The fork stops at a call that it may not make."""
         near = found.place.number if found.place is not None else None
-        self.course.refused.append(why)
-        self._say(self._top + 1, call, "refused", why)
         error = EffectRefused(
             f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; {found.why})"
             + (recorded_calls(self.recording, call) if found.answer is None else ""),
             cause="after the change the agent asks something that was not recorded",
             next_command=self._next(near),
         )
+        return self._stopped(call, found, error, why)
+
+    def _stopped(self, call: Call, found: Found, error: ReplayError, why: str) -> Halt:
+        self.course.refused.append(why)
+        self._say(self._top + 1, call, "refused", why)
         self.stopped_by = error
         return self._stop(Halt(error.message))
 
-    stopped_by: EffectRefused | None = None
+    stopped_by: ReplayError | None = None
 
     def _number(self, event: Event | None) -> int:
         """The number of a call in the fork: the parent's own up to the branching event, the next one after it."""
@@ -326,8 +373,10 @@ class ForkSession(ReplaySession):
         known: dict[str, Any] = {}
         if place is not None and place.number in self.gate.numbers and self.gate.numbers[place.number] == number:
             known = {"fidelity": place.fidelity, "note": place.fidelity_note}
+        if self._address:
+            self.child.effects[number] = self._address
         self.child.issued(lane, call, number, **known)
-        self.ambience.moved(lane.path, lane.position, place)
+        self.ambience.moved(lane.path, lane.position, place, again=self.gate.cut)
 
     def _say(self, event: int, call: Call, how: str, why: str) -> None:
         self.course.answers.append(Answer(event, call.name, how, why))
@@ -369,6 +418,19 @@ class ForkSession(ReplaySession):
             raise self.gate.halted
         return self.child.ambient(lane, source, self.ambience.read(lane, source))
 
+    def effect(self, lane: Lane) -> bytes:
+        """The identity of the write under way."""
+        return self.child.effect(lane)
+
+    @property
+    def own_run(self) -> Run:
+        """The run that is being written: the fork, where ``run`` is the one that it branched from."""
+        return self.child.run
+
+    def totals(self) -> Totals:
+        """What the fork has added up to so far."""
+        return self.child.totals()
+
     def note(self, lane: Lane, key: str, value: Json) -> None:
         """The agent's notes are the fork's own."""
         self.child.note(lane, key, value)
@@ -402,6 +464,32 @@ class ForkSession(ReplaySession):
         """Changes of the agent's surroundings, which the fork's own replay makes again."""
         return {"restated": self.restated, "clock_moves": self.ambience.kept_moves}
 
+    # --- what comes of the change ------------------------------------------------------------------------------
+
+    def _diverged(self, divergence: Divergence) -> Halt:
+        """What the recording cannot answer any more after the cut is no fault of the prefix."""
+        if self.gate.cut and divergence.reason != "end":
+            divergence.cause = f"what is different since the branching event reaches this; {divergence.cause}"
+            divergence.next_command = f"reenact fork {tail(self.run.id)}:{self.plan.at} --live all"
+        return super()._diverged(divergence)
+
+    def _at_the_end(self) -> None:
+        """Everything waits for what will never come: after the cut, for what the change has removed."""
+        if not self.gate.cut:
+            super()._at_the_end()
+            return
+        behind = [event for event in self.unused() if event.number > self._branching and not event.call.observed]
+        left = min(behind, key=lambda event: event.number, default=None)
+        removed = f": event {left.number} ({left.name}) was not made again" if left is not None else ""
+        error = Divergence(
+            f"the agent waits for what nothing will bring{removed}",
+            event=left.number if left is not None else None,
+            reason="end",
+            cause="the change removed what others wait for, such as whoever sets an event or fills a queue",
+            next_command=self._next(left.number if left is not None else None),
+        )
+        self._stop(self._diverged(error))
+
     # --- order -------------------------------------------------------------------------------------------------
 
     def _nobody_awaits(self, delivery: Delivery) -> None:
@@ -413,10 +501,11 @@ class ForkSession(ReplaySession):
         return bool(self.gate.flights)
 
 
-def is_model(call: Call) -> bool:
-    """Whether a call asks a model."""
-    if call.kind is Kind.MODEL:
-        return True
-    if call.kind is not Kind.HTTP:
-        return False
-    return is_model_request(str(call.head.get("method")), str(call.head.get("url")), call.body)
+def in_doubt(call: Call, why: str, run: str) -> EffectInDoubt:
+    """The error for a write that began and whose end nobody saw."""
+    return EffectInDoubt(
+        f"{call.name} may have changed the world already: {why} (at {call.source or 'an unknown place'})",
+        cause="its process was stopped, or its connection broke, while the write was under way; --settle retry makes "
+        "it again, --settle done takes it as made",
+        next_command=f"reenact resume {run} --settle retry",
+    )

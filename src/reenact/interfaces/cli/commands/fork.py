@@ -62,7 +62,7 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
     with opened(shell) as store:
         run = store.run(named.run)
         at = store.event(f"{run.id}:{named.event}").number if named.event and not named.event.isdigit() else None
-        plan = plan_of(how, at if at is not None else int(named.event or 0), _numbering(store, run.id))
+        plan = plan_of(how, at if at is not None else int(named.event or 0), numbering(store, run.id))
         url = store.url
         if dry_run:
             _tell_plan(shell, planned(store, run.id, plan, entry))
@@ -74,7 +74,9 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
     ctx.exit(report.exit_code)
 
 
-def _numbering(store: Any, run: str) -> Callable[[str], int]:
+def numbering(store: Any, run: str) -> Callable[[str], int]:
+    """Gives the number of an event of ``run`` that is named on the command line."""
+
     def number(event: str) -> int:
         return int(event) if event.isdigit() else int(store.event(f"{run}:{event}").number)
 
@@ -94,14 +96,14 @@ def plan_of(how: dict[str, Any], at: int, number: Callable[[str], int]) -> Plan:
         at=at,
         live=how["live"],
         allow_writes=tuple(how["allow_write"]),
-        results={number(name): _value(text) for name, text in _pairs(how["result"], "--result EVENT=JSON")},
-        errors={number(name): text for name, text in _pairs(how["error"], "--error EVENT=TYPE:TEXT")},
-        state={name: _value(text) for name, text in _pairs(how["state"], "--set PATH=JSON")},
+        results={number(name): value(text) for name, text in pairs(how["result"], "--result EVENT=JSON")},
+        errors={number(name): text for name, text in pairs(how["error"], "--error EVENT=TYPE:TEXT")},
+        state={name: value(text) for name, text in pairs(how["state"], "--set PATH=JSON")},
         prompt=None if prompt is None else _text(prompt),
         model=how["model"],
-        params={name: _value(text) for name, text in _pairs(how["param"], "--param K=V")},
-        input=None if how["input_"] is None else _value(how["input_"]),
-        flags={name: _value(text) for name, text in _pairs(how["flag"], "--flag K=V")},
+        params={name: value(text) for name, text in pairs(how["param"], "--param K=V")},
+        input=None if how["input_"] is None else value(how["input_"]),
+        flags={name: value(text) for name, text in pairs(how["flag"], "--flag K=V")},
         at_time=how["at_time"] or "",
         rev=_revision(how["rev"]),
     )
@@ -115,7 +117,12 @@ def _revision(rev: str | None) -> str:
     return rev or ""
 
 
-def _pairs(texts: Iterable[str], form: str) -> Iterable[tuple[str, str]]:
+def pairs(texts: Iterable[str], form: str) -> Iterable[tuple[str, str]]:
+    """Name and text of each ``name=text``.
+
+    Raises:
+        UsageError: One is not of that form.
+    """
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals):
@@ -123,7 +130,7 @@ def _pairs(texts: Iterable[str], form: str) -> Iterable[tuple[str, str]]:
         yield name, value
 
 
-def _value(text: str) -> Json:
+def value(text: str) -> Json:
     """JSON; what is none is a string. ``@FILE`` is what the file holds."""
     text = _text(text)
     try:

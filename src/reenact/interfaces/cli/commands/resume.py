@@ -1,0 +1,88 @@
+"""``reenact resume``: an interrupted or failed run goes on from where it broke off."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+import click
+
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.interfaces.cli.arguments import reference
+from reenact.interfaces.cli.commands.fork import numbering, pairs, value
+from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.replaying.options import Options
+from reenact.timetravel import preview
+from reenact.timetravel.forks import resuming
+from reenact.timetravel.forks.launch import fork_run
+from reenact.timetravel.forks.plan import Settling
+from reenact.timetravel.forks.report import ForkReport
+
+_WORDS = ("done", "retry")
+
+
+@click.command(
+    cls=Command,
+    name="resume",
+    short_help="continue an interrupted or failed run",
+    example="""
+    reenact resume @failed
+    reenact resume @failed --settle retry
+    reenact resume @:rerank#1
+    """,
+)
+@click.argument("ref", default="@")
+@click.option("--settle", type=click.Choice(_WORDS), default=None, help="Of a write in doubt: it is done, or retry it.")
+@click.option("--result", metavar="EVENT=JSON|@FILE", multiple=True, help="What a write in doubt was answered.")
+@click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
+@click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
+@click.pass_context
+def command(
+    ctx: click.Context, /, ref: str, settle: Settling | None, result: tuple[str, ...], cmd: str | None, entry: str
+) -> None:
+    """Go on with REF from its head, under its own id: its code runs again, what was finished is answered from the
+    recording, the rest goes live in real time. With a STEP (REF:rerank#1, REF:12) as a child run from there.
+
+    A finished write is never made again. One that was under way when the run broke off is in doubt: without --settle
+    you are asked, and without a terminal nothing is run.
+    """
+    shell = current(ctx)
+    named = reference(ref)
+    with opened(shell) as store:
+        run = store.run(named.run)
+        number = numbering(store, run.id)
+        results = {number(name): value(text) for name, text in pairs(result, "--result EVENT=JSON")}
+        told = resuming.resumption(store, run, named.event or "", settle or "", results)
+        if sys.stdin.isatty() and not shell.json:
+            told = resuming.settled(told, lambda event: _asked(shell, event))
+        resuming.require_settled(told)
+        url = store.url
+    words = tuple(shlex.split(cmd)) if cmd is not None else ()
+    options = Options(command=words, entry=entry, divert_output=shell.json)
+    report = fork_run(url, told.base.id, told.plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
+    with opened(shell) as store:
+        report = resuming.conclude(store, told, report)
+    _tell(shell, report)
+    ctx.exit(report.exit_code)
+
+
+def _asked(shell: Shell, event: Event) -> Settling:
+    """A person's word on a write in doubt."""
+    shell.talk(f"reenact: {event.name} (event {event.number}) was under way when the run broke off.")
+    word = click.prompt(
+        "Has it happened (done), or shall it be made again (retry)?", type=click.Choice(_WORDS), err=True
+    )
+    return "done" if word == "done" else "retry"
+
+
+def _tell(shell: Shell, report: ForkReport) -> None:
+    if shell.json:
+        shell.line(report.to_json())
+        return
+    for text in report.message.splitlines():
+        shell.talk(f"reenact: {preview.safe(text)}")
+    if not report.message:
+        shell.talk(f"reenact: next: reenact show {tail(report.run)}")
+    shell.talk(f"reenact: {report.last_line}")

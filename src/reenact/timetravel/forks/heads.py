@@ -1,0 +1,101 @@
+"""The head of a run: where it can go on, and which of its writes are in doubt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reenact.abc.store import Recording
+from reenact.errors import UsageError
+from reenact.facts.call import EndKind, Failure, Stream
+from reenact.facts.effects import acts
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.facts.run import Run, Status
+from reenact.timetravel.forks.places import inside
+
+_ERROR = 400
+"""HTTP statuses from here on say that a request failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a run goes on.
+
+    Attributes:
+        at: Number of the event that is made again; that of the next one where the recording just ends.
+        anew: Numbers of recorded calls that failed and are made again.
+        doubts: Writes among what is made again: they may have changed the world.
+    """
+
+    at: int
+    anew: tuple[int, ...] = ()
+    doubts: tuple[Event, ...] = ()
+
+
+def head_of(recording: Recording) -> Head:
+    """Where an interrupted or failed run goes on: at the first call that nobody saw the end of; else at the call it
+    failed with; else behind its last event.
+
+    Raises:
+        UsageError: It has not been interrupted and has not failed.
+    """
+    require_broken(recording.run)
+    unfinished = [event for event in _outermost(recording) if _is_open(event)]
+    if unfinished:
+        return Head(unfinished[0].number, (), tuple(event for event in unfinished if acts(event.call)))
+    failing = _failing(recording) if recording.run.status is not Status.INTERRUPTED else None
+    if failing is None:
+        return Head(recording.count())
+    return Head(failing.number, (failing.number,), (failing,) if acts(failing.call) else ())
+
+
+def require_broken(run: Run) -> None:
+    """Only what broke off can go on.
+
+    Raises:
+        UsageError: It is being recorded, or it ended well.
+    """
+    name = tail(run.id)
+    if run.status is Status.RECORDING:
+        raise UsageError(
+            f"run {name} is still being recorded",
+            cause="its process lives and goes on by itself",
+            next_command=f"reenact show {name}",
+        )
+    if run.status is Status.OK:
+        raise UsageError(
+            f"run {name} ended well: there is nothing to resume",
+            cause="resume continues interrupted and failed runs from their head; any run goes on from one of its "
+            "steps as a child run, or is forked",
+            next_command=f"reenact fork {name}:0",
+        )
+
+
+def _outermost(recording: Recording) -> list[Event]:
+    """Calls that the run's own code makes, and that are not its own code themselves."""
+    return [event for event in recording.events() if not event.call.observed and inside(recording, event) is None]
+
+
+def _is_open(event: Event) -> bool:
+    outcome = event.outcome
+    return outcome is None or (isinstance(outcome, Stream) and outcome.end is None)
+
+
+def _failing(recording: Recording) -> Event | None:
+    """The last call of the run, if it failed: what comes after it in its own lane would not be what it failed with."""
+    last: dict[str, Event] = {}
+    for event in _outermost(recording):
+        last[event.lane] = event
+    failed = [event for event in last.values() if _has_failed(event)]
+    return max(failed, key=lambda event: event.number, default=None)
+
+
+def _has_failed(event: Event) -> bool:
+    outcome = event.outcome
+    if isinstance(outcome, Failure):
+        return True
+    if not isinstance(outcome, Stream):
+        return False
+    status = outcome.head.get("status")
+    error = outcome.end is not None and outcome.end.kind is EndKind.ERROR
+    return error or (isinstance(status, int) and status >= _ERROR)

@@ -1,0 +1,106 @@
+"""The ledger of a lineage: which writes have been made, by whom, and what came of them.
+
+A write is *intended* once its claim is in the store, durably, before it is made; *done* once the event that the claim
+names has an outcome; *in doubt* while it has none and nobody is left who could give it one. What was written before
+anything was forked or resumed is claimed when the ledger is first asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from reenact.abc.store import Recording, Store
+from reenact.errors import EventNotFound, RunNotFound
+from reenact.facts.call import Outcome, Stream
+from reenact.facts.effects import Claim, Identities, acts, root_of
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a write stands.
+
+    Attributes:
+        claim: Who makes, or made it.
+        outcome: What came of it; None: in doubt.
+        body: The bytes that the outcome holds.
+        why: In words.
+    """
+
+    claim: Claim
+    outcome: Outcome | None
+    body: bytes
+    why: str
+
+
+class Ledger:
+    """The writes of the lineage that a fork belongs to.
+
+    Args:
+        store: Where its runs are, and the claims.
+        parent: The run it is forked from.
+        child: Id of the fork.
+    """
+
+    def __init__(self, store: Store, parent: Run, child: str) -> None:
+        self._store = store
+        self._parent = parent
+        self._child = child
+        self._complete = False
+
+    def standing(self, address: str) -> Standing | None:
+        """How a write stands; None: nobody has begun it."""
+        if not self._complete:
+            self._complete = True
+            for run in reversed(list(self._ancestors())):
+                self._store.note_claims(claims_of(self._store.open(run)))
+        claim = self._store.claimed(address)
+        return None if claim is None else self._stands(claim)
+
+    def claim(self, address: str, event: int, over: Standing | None) -> bool:
+        """Claim a write for the fork, durably; False: somebody else has just done so."""
+        wanted = Claim(address, self._child, event)
+        return self._store.claim(wanted, over=over.claim if over is not None else None)
+
+    def _ancestors(self) -> Iterator[Run]:
+        """The parent, and whatever it was forked or resumed from."""
+        run: Run | None = self._parent
+        while run is not None:
+            yield run
+            if not run.parent or run.relation not in ("fork", "resume", "attempt"):
+                return
+            try:
+                run = self._store.run(run.parent)
+            except RunNotFound:
+                return
+
+    def _stands(self, claim: Claim) -> Standing:
+        place = f"event {claim.event} of run {tail(claim.run)}"
+        try:
+            recording = self._store.open(claim.run)
+            event = recording.event(claim.event)
+        except (EventNotFound, RunNotFound):
+            return Standing(claim, None, b"", f"it was begun as {place}, which is not there any more")
+        outcome = event.outcome
+        if outcome is None or (isinstance(outcome, Stream) and outcome.end is None):
+            return Standing(claim, None, b"", f"it was begun as {place}, and nobody saw how it ended")
+        parts = recording.parts(event.number) if isinstance(outcome, Stream) else ()
+        body = b"".join(data for _, _, data in parts) or recording.body(event.answer)
+        return Standing(claim, outcome, body, f"it was made as {place}")
+
+
+def claims_of(recording: Recording) -> Iterator[Claim]:
+    """Claims of every write that a run has begun, in order; those inside a write are parts of it."""
+    run = recording.run
+    identities = Identities(root_of(run), run.capture.get("ignore") or {})
+    around: dict[int, str] = {}
+    for event in recording.events():
+        within = around.get(event.parent, "") if event.parent is not None else ""
+        if not acts(event.call):
+            around[event.number] = within if event.call.observed else ""
+            continue
+        call = replace(event.call, body=recording.body(event.request))
+        address = around[event.number] = identities.of(call, within)
+        yield Claim(address, run.id, event.number)

@@ -1,0 +1,165 @@
+"""Resuming: what broke off goes on from its head, and what comes of it takes the place of the run under its own id.
+
+The continuation is recorded as an attempt of its own, which holds the whole run: what was answered from the recording
+and what went live. When it has ended, it and the run exchange their recordings in one step. So a run is never half of
+one thing and half of another, and an attempt that is killed leaves what it did for the next one to go on from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reenact.abc.store import Store
+from reenact.errors import EffectInDoubt, UsageError
+from reenact.facts.call import Json, Kind
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.facts.run import Run, Status
+from reenact.timetravel.forks.heads import Head, head_of, require_broken
+from reenact.timetravel.forks.plan import Plan, Settling
+from reenact.timetravel.forks.report import ForkReport, last_line
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """A run that is about to go on.
+
+    Attributes:
+        run: The run.
+        base: What is gone on from: the run itself, or the latest attempt that came further.
+        plan: What is to be done.
+        doubts: Writes of the base that may have changed the world.
+    """
+
+    run: Run
+    base: Run
+    plan: Plan
+    doubts: tuple[Event, ...] = ()
+
+
+def resumption(store: Store, run: Run, step: str, settle: Settling, results: Mapping[int, Json]) -> Resumption:
+    """What resuming a run would do.
+
+    Args:
+        store: Where it is.
+        run: The run.
+        step: Event to go on from as a run of its own; empty: the head, under the run's own id.
+        settle: What is said of writes in doubt.
+        results: Answers to recorded calls, by number: of a write in doubt that has happened.
+
+    Raises:
+        UsageError: There is nothing to resume.
+        EventNotFound: There is no such step.
+    """
+    if step:
+        at = store.event(f"{run.id}:{step}").number
+        return Resumption(run, run, Plan(at, "all", results=results, resume=True, apart=True, settle=settle))
+    if run.relation == "attempt" and run.parent:  # whoever names an attempt means what it was an attempt at
+        run = store.run(run.parent)
+    require_broken(run)
+    base = _furthest(store, run)
+    head: Head = head_of(store.open(base))
+    doubts = tuple(event for event in head.doubts if event.number not in results)
+    return Resumption(run, base, Plan(head.at, results=results, resume=True, anew=head.anew, settle=settle), doubts)
+
+
+def require_settled(told: Resumption) -> None:
+    """A write in doubt needs a person's word.
+
+    Raises:
+        EffectInDoubt: Nobody has given it.
+        UsageError: ``done`` is not enough: what it answered has to be said too.
+    """
+    name = tail(told.run.id)
+    for event in told.doubts:
+        where = f"{event.name} (event {event.number}, at {event.call.source or 'an unknown place'})"
+        if not told.plan.settle:
+            raise EffectInDoubt(
+                f"{where} was under way when the run broke off: nobody saw whether it happened",
+                cause="its process was stopped, or its connection broke, before the answer came; --settle retry makes "
+                "it again, --settle done takes it as made",
+                next_command=f"reenact resume {name} --settle retry",
+                event=event.number,
+            )
+        if told.plan.settle == "done" and event.call.kind is Kind.HTTP:
+            raise UsageError(
+                f"{where} has happened, but what was it answered?",
+                cause="the code goes on with the response, which nobody saw",
+                next_command=f"reenact resume {name} --settle done --result {event.number}='{{}}'",
+            )
+
+
+def _furthest(store: Store, run: Run) -> Run:
+    """The latest attempt that was killed behind the place it went on from; else the run itself."""
+    kept: Any = run.environment.get("resumed") or [{}]
+    since_us = int(kept[-1].get("started_us", 0))
+    for attempt in store.runs(parent=run.id):
+        plan: Any = attempt.environment.get("fork") or {}
+        if attempt.relation != "attempt" or attempt.started_us <= since_us or not plan.get("resume"):
+            continue
+        if attempt.status is Status.INTERRUPTED and store.open(attempt).count() > plan["at"]:
+            return attempt
+    return run
+
+
+def conclude(store: Store, told: Resumption, report: ForkReport) -> ForkReport:
+    """Let what came of an attempt take the place of the run; one that was stopped stays an attempt."""
+    if report.exit_code or told.plan.apart:
+        return report
+    before, attempt = store.run(told.run.id), store.run(report.run)
+    store.exchange(_continued(before, attempt, told.plan), _left(before, attempt))
+    done = replace(report, run=before.id, parent=before.id, exit_code=int(attempt.status is not Status.OK))
+    return replace(done, last_line=last_line(done))
+
+
+_OWN = ("agent", "version", "entry", "user", "tenant", "session", "tags", "flag", "flagged", "started_us", "parent",
+        "relation", "fork_event", "retention")  # fmt: skip
+"""What a run keeps, whatever its recording is."""
+
+
+def _continued(before: Run, attempt: Run, plan: Plan) -> Run:
+    """The run, with the attempt's recording."""
+    resumed: Any = before.environment.get("resumed") or []
+    environment = {name: value for name, value in attempt.environment.items() if name != "fork"}
+    kept = before.environment.get("fork")
+    return replace(
+        attempt,
+        id=before.id,
+        environment={
+            **environment,
+            **({"fork": kept} if kept is not None else {}),
+            "resumed": [*resumed, {"at": plan.at, "started_us": attempt.started_us}],
+        },
+        capture={**attempt.capture, "seal": before.capture.get("seal")},
+        **{name: getattr(before, name) for name in _OWN},
+    )
+
+
+def _left(before: Run, attempt: Run) -> Run:
+    """What the run was, as an attempt at it."""
+    broken = before.status is Status.INTERRUPTED
+    return replace(
+        before,
+        id=attempt.id,
+        parent=before.id,
+        relation="attempt",
+        fork_event=None,
+        flag=None,
+        flagged=False,
+        status=Status.RECORDING if broken else before.status,
+        interrupted_at=None,
+        capture={**before.capture, "seal": attempt.capture.get("seal")},
+    )
+
+
+Asking = Callable[[Event], Settling]
+"""Asks a person what became of a write in doubt."""
+
+
+def settled(told: Resumption, ask: Asking) -> Resumption:
+    """The same, with a person's word on its doubts."""
+    if not told.doubts or told.plan.settle:
+        return told
+    return replace(told, plan=replace(told.plan, settle=ask(told.doubts[0])))

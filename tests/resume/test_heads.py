@@ -1,0 +1,121 @@
+"""A run goes on from where it broke off: what was finished is never done again, what is in doubt waits for a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import reenact
+from reenact.errors import EffectInDoubt, UsageError
+from tests.resume.conftest import Scene
+
+WHOLE = [f"order {n} receipt {n}" for n in range(1, 6)] + ["paid 140"]
+
+
+def test_a_write_in_doubt_stops_it_and_is_made_again_under_its_own_key(scene: Scene) -> None:
+    scene.mark("die 3")
+    scene.record()
+    scene.mark("die 3", False)
+    before = scene.runs()[0]
+    refused = scene.reenact("resume", code=3)
+    assert b"pay (event" in refused.err and b"nobody saw whether it happened" in refused.err and refused.out == b""
+    assert scene.runs() == [before]
+    done = scene.reenact("resume", "--settle", "retry")
+    assert done.out.decode().splitlines() == WHOLE
+    asked = scene.counts()["asked"]
+    assert [key.split()[0] for key in asked] == ["1", "2", "3", "4", "5"]
+    assert list(asked.values()) == [1, 1, 2, 1, 1], "the third is asked for again under the key that it had"
+    runs = scene.runs()
+    assert [(run["run"] == before["run"], run["relation"], run["status"]) for run in runs] == [
+        (True, "", "ok"),
+        (False, "attempt", "interrupted"),
+    ]
+    assert runs[0]["started_us"] == before["started_us"]
+    scene.replays_exactly("@")
+    assert b"ended well" in scene.reenact("resume", code=2).err
+
+
+def test_what_is_said_to_be_done_is_not_made_again(scene: Scene) -> None:
+    scene.mark("die 2")
+    scene.record()
+    scene.mark("die 2", False)
+    number = next(
+        line.split()[0]
+        for line in scene.reenact("show", "--all").out.decode().splitlines()
+        if "(order=2" in line and "pay" in line
+    )
+    done = scene.reenact("resume", "--settle", "done", "--result", f"{number}=2")
+    assert done.out.decode().splitlines() == WHOLE
+    assert set(scene.counts()["asked"].values()) == {1}
+    scene.replays_exactly("@")
+
+
+def test_a_failed_run_makes_the_call_again_that_it_failed_with(scene: Scene) -> None:
+    scene.mark("down")
+    assert scene.record().code == 1
+    assert scene.reenact("resume", code=1).out.decode().splitlines() == WHOLE[:-1]
+    scene.mark("down", False)
+    assert scene.reenact("resume").out.decode().splitlines() == WHOLE
+    assert set(scene.counts()["asked"].values()) == {1}
+    run = scene.runs()[0]
+    assert run["status"] == "ok"
+    scene.replays_exactly(run["run"])
+
+
+def test_from_a_step_it_is_a_run_of_its_own_and_repeats_no_write(scene: Scene) -> None:
+    scene.record()
+    before = scene.runs()[0]
+    done = scene.reenact("resume", "@:paying#3")
+    assert done.out.decode().splitlines() == WHOLE
+    child, parent = scene.runs()
+    assert parent == before
+    assert (child["relation"], child["parent"]) == ("resume", before["run"])
+    assert set(scene.counts()["asked"].values()) == {1}
+    scene.replays_exactly(child["run"])
+
+
+def test_in_this_process_and_with_words_for_what_cannot_be(tmp_path: Path) -> None:
+    sent, broken = tmp_path / "sent", tmp_path / "broken"
+    broken.touch()
+
+    @reenact.tool
+    def send(text: str) -> int:
+        with sent.open("a") as file:
+            file.write(text)
+        return len(text)
+
+    @reenact.tool(effect="read")
+    def ask() -> str:
+        if broken.exists():
+            raise ConnectionError("no")
+        return "yes"
+
+    @reenact.record(store="memory:resumed")
+    def agent(name: str) -> str:
+        return f"{name} {send('a')} {ask()} {send('b')}"
+
+    with pytest.raises(ConnectionError):
+        agent("Ann")
+    with reenact.open_store("memory:resumed") as store:
+        run = store.run("@")
+        broken.unlink()
+        again = reenact.resume(run, entry=agent, store=store)
+        assert (again.id, again.status, sent.read_text()) == (run.id, "ok", "ab")
+        with pytest.raises(UsageError, match="ended well"):
+            reenact.resume(run.id, entry=agent, store=store)
+
+
+def test_a_write_that_failed_is_in_doubt() -> None:
+    @reenact.tool
+    def send(text: str) -> int:
+        raise TimeoutError("no answer")
+
+    @reenact.record(store="memory:doubted")
+    def agent() -> int:
+        return send("a")
+
+    with pytest.raises(TimeoutError):
+        agent()
+    with reenact.open_store("memory:doubted") as store, pytest.raises(EffectInDoubt):
+        reenact.resume("@", entry=agent, store=store)
