@@ -16,6 +16,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.store import open_store
 from reenact.timetravel.forking import concluded
+from reenact.timetravel.forks.code import require_code_here
 from reenact.timetravel.forks.here import fork_here
 from reenact.timetravel.forks.launch import fork_run, require_ended
 from reenact.timetravel.forks.opened import opened
@@ -72,6 +73,7 @@ def replay(
         require_ended(found)
         plan = opened(target.open(found), names)
         if callable(entry):
+            require_code_here(found, plan)
             report = fork_here(target, found, plan, entry)
         else:
             report = fork_run(target.url, found.id, plan, Options(entry=entry or ""))
