@@ -44,6 +44,26 @@ def test_single_answers_with_metadata_errors_and_deadlines(agent: Agent) -> None
     assert "AioRpcError True StatusCode.NOT_FOUND no such thing" in said and "DEADLINE_EXCEEDED" in said
 
 
+def test_calls_are_written_out_as_the_library_writes_them(agent: Agent) -> None:
+    said = agent.same(
+        inside("""
+        call = unary(b"one")
+        print(call)
+        await call
+        print(repr(call))
+        stream = down(b"two")
+        print([message async for message in stream], await stream.code())
+        print(stream)
+        failing = unary(b"fail")
+        try:
+            await failing
+        except grpc.RpcError as error:
+            print(error, failing)
+        """)
+    )
+    assert "status = no such thing" in said
+
+
 def test_streams_are_read_written_iterated_and_fail(agent: Agent) -> None:
     said = agent.same(
         inside("""

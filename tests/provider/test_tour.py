@@ -40,6 +40,15 @@ def test_the_graph_tells_its_own_story(tmp_path: Path) -> None:
     assert done.stdout.count("step    gather") == 2 and done.stdout.count("tool    look_up") == 2
 
 
+def test_the_runner_goes_back_in_both_ways(tmp_path: Path) -> None:
+    done = run("time_travel_runner/runner.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("the railway is asked") == 1, "neither way asks again what was asked before its step"
+    assert done.stdout.count("the hotel is asked: early") == 2
+    assert "checkpoint: early train, arriving at 8, no room" in done.stdout
+    assert done.stdout.endswith("at: choose\nevents: [7, 7, 3]\n")
+
+
 def test_the_store_is_written_read_and_emptied_by_hand(tmp_path: Path) -> None:
     done = run("store_direct/direct.py", f"sqlite:///{tmp_path}/hand.db", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

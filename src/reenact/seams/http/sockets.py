@@ -138,7 +138,15 @@ class PlayedSocket:
         return io.BufferedReader(_Play(self._lane, self._player))
 
     def sendall(self, data: Any, flags: int = 0) -> None:
-        """Nothing: what is sent has been compared already."""
+        """Nothing: what is sent has been compared already.
+
+        Raises:
+            TypeError: It is nothing that a socket sends; ``http.client`` tries something else then.
+        """
+        try:
+            memoryview(data).release()
+        except TypeError:
+            raise TypeError(f"a bytes-like object is required, not {type(data).__name__!r}") from None
 
     def send(self, data: Any, flags: int = 0) -> int:
         """Everything is sent at once, nowhere."""

@@ -1,23 +1,25 @@
 """The standard library's ``http.client``, and with it ``urllib.request``.
 
 The seam is one request on one connection, from ``HTTPConnection.request`` to the response that ``getresponse`` gives.
-Segments are the bytes of the connection (framing ``wire``); on replay the real response class parses them. Requests
-that a program assembles by hand (``putrequest`` … ``endheaders``) are not seen, nor are those of urllib3, which has a
-seam of its own above this one.
+Segments are the bytes of the connection (framing ``wire``); on replay the real response class parses them. A request
+that a program assembles by hand begins when it is complete (``stdlib_by_hand``). Those of urllib3 have a seam of their
+own above this one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call
 from reenact.seams import patching
-from reenact.seams.http import exchange
+from reenact.seams.http import exchange, stdlib_by_hand
 from reenact.seams.http.exchange import CANCELLED, CLOSED
 from reenact.seams.http.outgoing import following, pairs_of
 from reenact.seams.http.sockets import PlayedSocket, buffered, tapped
+from reenact.seams.http.stdlib_by_hand import Held
 from reenact.seams.http.wire import Player, Recorder
 from reenact.seams.lanes import Lane, listening
 
@@ -31,40 +33,74 @@ def patch(module: ModuleType) -> None:
     """Intercept the connections of ``http.client``."""
     patching.replace(module.HTTPConnection, "_send_request", _requesting)
     patching.replace(module.HTTPConnection, "getresponse", _receiving)
+    transmit = module.HTTPConnection.send
+    ending_headers = stdlib_by_hand.ending_headers(_seen_above, _by_hand, transmit)
+    patching.replace(module.HTTPConnection, "endheaders", ending_headers)
+    patching.replace(module.HTTPConnection, "send", stdlib_by_hand.sending(_by_hand))
+    patching.replace(module.HTTPConnection, "close", _closing)
 
 
-def describe(conn: Any, method: str, url: str, headers: Any, body: bytes) -> Call:
+BY_HAND = "http.client, by hand"
+"""Transport of requests that are sent as they were assembled, and so cannot be sent with another body."""
+
+
+def describe(
+    conn: Any, method: str, url: str, headers: list[list[str]], body: bytes, transport: str = "http.client"
+) -> Call:
     """One request as a call. Behind a tunnel the URL is the one at its far end."""
     if "://" not in url:
         scheme = "https" if conn.default_port == _TLS_PORT else "http"
         host, port = (conn._tunnel_host, conn._tunnel_port) if conn._tunnel_host else (conn.host, conn.port)
         host = f"[{host}]" if ":" in host else host
         url = f"{scheme}://{host}{'' if port == conn.default_port else f':{port}'}{url}"
-    return exchange.describe(method, url, pairs_of(headers), body, "http.client")
+    return exchange.describe(method, url, headers, body, transport)
 
 
 def _requesting(original: Any) -> Any:
     def _send_request(self: Any, method: str, url: str, body: Any, headers: Any, *args: Any) -> None:
         conn = self
-        conn.__dict__.pop(_UNDER_WAY, None)
         lane = listening()
         if lane is None or _seen_above(conn):
+            conn.__dict__.pop(_UNDER_WAY, None)
             original(conn, method, url, body, headers, *args)
             return
         content, body = buffered(body)
-        crossing = exchange.begin(lane, lambda: describe(conn, method, url, headers, content))
-        if crossing is None:
-            original(conn, method, url, body, headers, *args)
-        elif crossing.mode == "live":
-            sent = crossing.sends(content)
-            if sent is not content:
-                body, headers = sent, following(headers, sent)
-            _send(conn, method, lane, crossing, lambda: original(conn, method, url, body, headers, *args))
-        else:
-            _pretend(conn, method, lane, crossing)
-            original(conn, method, url, body, headers, *args)
+
+        def send(sent: bytes) -> None:
+            given = (body, headers) if sent is content else (sent, following(headers, sent))
+            original(conn, method, url, *given, *args)
+
+        _exchange(conn, method, lane, lambda: describe(conn, method, url, pairs_of(headers), content), content, send)
 
     return _send_request
+
+
+def _by_hand(conn: Any, held: Held) -> None:
+    """The exchange of a request that was assembled by hand."""
+    lane = listening()
+    if lane is None:
+        held.send(conn)
+        return
+    method = conn._method
+    _exchange(
+        conn, method, lane, lambda: describe(conn, method, *held.asked(), BY_HAND), b"", lambda _: held.send(conn)
+    )
+
+
+def _exchange(
+    conn: Any, method: str, lane: Lane, asked: Callable[[], Call], body: bytes, send: Callable[[bytes], None]
+) -> None:
+    """Begin an exchange and send its request: to the server, or nowhere where the answer is recorded."""
+    conn.__dict__.pop(_UNDER_WAY, None)
+    crossing = exchange.begin(lane, asked)
+    if crossing is None:
+        send(body)
+    elif crossing.mode == "live":
+        sent = crossing.sends(body)
+        _send(conn, method, lane, crossing, lambda: send(sent))
+    else:
+        _pretend(conn, method, lane, crossing)
+        send(body)
 
 
 def _seen_above(conn: Any) -> bool:
@@ -72,7 +108,7 @@ def _seen_above(conn: Any) -> bool:
     return "getresponse" in conn.__dict__ or isinstance(conn.sock, PlayedSocket)
 
 
-def _send(conn: Any, method: str, lane: Lane, crossing: Live, send: Any) -> None:
+def _send(conn: Any, method: str, lane: Lane, crossing: Live, send: Callable[[], None]) -> None:
     crossing.ready().wait()
     try:
         with crossing.enter():
@@ -98,7 +134,7 @@ def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
     try:
         if crossing.form == "stream":
             crossing.head().wait()
-        else:
+        elif crossing.form != "open":  # an answer that never came is missed where it is read
             outcome = crossing.outcome().wait()
             failed = exchange.revive(lane, outcome, {"conn": conn})
             if outcome.head.get("phase") == "request":
@@ -115,6 +151,7 @@ def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
 def _receiving(original: Any) -> Any:
     def getresponse(self: Any) -> Any:
         conn = self
+        stdlib_by_hand.let_go(conn, _by_hand)
         lane, under_way = conn.__dict__.pop(_UNDER_WAY, (None, None))
         if isinstance(under_way, Recorder):
             return _receive(conn, lambda: original(conn), lane, under_way)
@@ -129,6 +166,17 @@ def _receiving(original: Any) -> Any:
             conn.sock = None  # so that no later live request ever meets it
 
     return getresponse
+
+
+def _closing(original: Any) -> Any:
+    def close(self: Any) -> None:
+        stdlib_by_hand.let_go(self, _by_hand)
+        _, under_way = self.__dict__.pop(_UNDER_WAY, (None, None))
+        if isinstance(under_way, Recorder):  # the answer that was never asked for
+            under_way.dropped(CLOSED)
+        original(self)
+
+    return close
 
 
 def _receive(conn: Any, receive: Any, lane: Lane, recorder: Recorder) -> Any:

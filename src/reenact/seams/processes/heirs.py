@@ -97,9 +97,9 @@ def _unplayable(method: str) -> UnreplayableRun:
     """Why a replay stops where a child of ``multiprocessing`` is started."""
     return UnreplayableRun(
         f"the program starts a child process through multiprocessing ({method}), which a replay does not start",
-        cause="what such a child sends back goes through pipes and shared memory that are not recorded; a frozen "
-        "tool around it is answered without it, and a spawned child is a run of its own",
-        next_command="reenact ls",
+        cause="what such a child sends back goes through pipes and shared memory that are not recorded. Put "
+        "@reenact.tool on the function that starts it and record again: it is then answered without its child",
+        next_command="reenact replay @ --events",
         missing="child process",
     )
 

@@ -65,8 +65,11 @@ class CallCore:
         if self._status is None:
             return "<_AioCall object>"
         status = self._status
+        named = f"StatusCode.{self._cygrpc.StatusCode(status.code()).name.upper()}"
+        # the library's own words, in which code and details have changed places
         return (
-            f'<_AioCall of RPC that terminated with:\n\tstatus = {status.code()}\n\tdetails = "{status.details()}"\n>'
+            f"<_AioCall of RPC that terminated with:\n\tstatus = {status.details()}\n"
+            f'\tdetails = "{named}"\n\tdebug_error_string = "{status.debug_error_string()}"\n>'
         )
 
     # --- what the agent's side knows and decides ---------------------------------------------------------------

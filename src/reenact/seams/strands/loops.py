@@ -284,6 +284,11 @@ class GateTimer(asyncio.TimerHandle):
             self.gate.withdraw(self.tag)
         super().cancel()
 
+    def fire(self) -> None:
+        """Run what is due, unless it was cancelled after it had been handed to the loop."""
+        if not self.cancelled():
+            self._run()
+
 
 def _timing(original: Callable[..., Any]) -> Callable[..., Any]:
     """``call_at`` (and so ``call_later``, ``sleep``, ``wait_for``, ``timeout``): firing is a delivery."""
@@ -305,7 +310,7 @@ def _timing(original: Callable[..., Any]) -> Callable[..., Any]:
         delay_us = math.ceil((when - self.time()) * 1e6)
         gate.offer(
             tag,
-            gate.into(self, timer._run),
+            gate.into(self, timer.fire),
             alive=lambda: not timer.cancelled(),
             deadline_us=gate.now_us() + max(0, delay_us),
             sleeper=callback is _set_result,

@@ -1,0 +1,168 @@
+"""Requests assembled by hand on ``http.client``: ``putrequest``, ``putheader``, ``endheaders``, ``send``.
+
+``xmlrpc.client`` works this way, and so do programs that announce a body and send it piece by piece. What such a
+request asks is known only with its last piece, so its pieces are held back until the announced body is there (at the
+latest until the response is asked for, or the connection closed) and then sent as they were given, as one exchange. A
+request without a body is sent where ``endheaders`` would have sent it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from reenact.seams.http.sockets import buffered
+from reenact.seams.lanes import listening
+
+_HELD = "_reenact_held"
+_LAST = b"\r\n\r\n"
+_LONGEST = 18
+"""Digits of a length that is believed."""
+
+
+class Held:
+    """The pieces of one request so far, as they go over the wire; the first is its head."""
+
+    __slots__ = ("_body", "_chunked", "_length", "_pieces", "_tail", "_transmit")
+
+    def __init__(self, transmit: Callable[[Any, Any], None], head: Iterable[bytes]) -> None:
+        """Nothing is held yet.
+
+        Args:
+            transmit: The real ``send``.
+            head: The lines of the head, which announce what follows it.
+        """
+        announced = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in head)}
+        length = announced.get(b"content-length", b"")
+        self._chunked = b"chunked" in announced.get(b"transfer-encoding", b"").lower()
+        self._length = int(length) if length.isdigit() and len(length) <= _LONGEST and not self._chunked else 0
+        self._body = 0
+        self._tail = b""
+        self._transmit = transmit
+        self._pieces: list[bytes] = []
+
+    def take(self, data: Any) -> bool:
+        """Keep a piece; False when it is nothing that ``send`` would accept."""
+        if isinstance(data, str):
+            return False
+        try:
+            piece = _read(data)
+        except (TypeError, ValueError):
+            return False
+        if self._pieces:
+            self._body += len(piece)
+            self._tail = (self._tail + piece)[-len(_LAST) :]
+        self._pieces.append(piece)
+        return True
+
+    @property
+    def begun(self) -> bool:
+        """Whether more than the head is here."""
+        return len(self._pieces) > 1
+
+    @property
+    def complete(self) -> bool:
+        """Whether the announced body is here."""
+        if self._chunked:
+            return self._tail == _LAST and unframed(b"".join(self._pieces[1:]))[1]
+        return self._body >= self._length
+
+    def asked(self) -> tuple[str, list[list[str]], bytes]:
+        """URL, headers and body, the body without the framing of chunks."""
+        first, *lines = self._pieces[0].decode("latin-1").replace("\r\n\t", "\t").split("\r\n")
+        url = first.partition(" ")[2].rpartition(" ")[0]
+        headers = [[name, value.strip()] for name, colon, value in (line.partition(":") for line in lines) if colon]
+        body = b"".join(self._pieces[1:])
+        return url, headers, unframed(body)[0] if self._chunked else body
+
+    def send(self, conn: Any) -> None:
+        """Put the pieces on the wire as they were given."""
+        for piece in self._pieces:
+            self._transmit(conn, piece)
+
+
+def _read(data: Any) -> bytes:
+    """The bytes of what was given to ``send``; the text of a file in the encoding that ``http.client`` gives it."""
+    if hasattr(data, "read"):
+        content = data.read()
+        return content.encode("iso-8859-1") if isinstance(content, str) else bytes(content)
+    return buffered(data)[0]
+
+
+def unframed(sent: bytes) -> tuple[bytes, bool]:
+    """A body without the framing of chunks, and whether its last chunk is there; as it is when it is framed wrongly."""
+    chunks: list[bytes] = []
+    at = 0
+    try:
+        while (end := sent.find(b"\r\n", at)) >= 0:
+            size = int(sent[at:end].partition(b";")[0], 16)
+            if size == 0:
+                return b"".join(chunks), sent.endswith(_LAST)
+            chunks.append(sent[end + 2 : end + 2 + size])
+            at = end + 4 + size
+    except ValueError:
+        return sent, False
+    return b"".join(chunks), False
+
+
+Perform = Callable[[Any, Held], None]
+"""Begins the exchange of a connection and sends what was held back."""
+
+
+def holding(conn: Any) -> bool:
+    """Whether the request of a connection is being assembled."""
+    return _HELD in conn.__dict__
+
+
+def let_go(conn: Any, perform: Perform) -> None:
+    """Begin the exchange of what a connection holds back, if it holds anything."""
+    held = conn.__dict__.pop(_HELD, None)
+    if held is not None:
+        perform(conn, held)
+
+
+def ending_headers(aside: Callable[[Any], bool], perform: Perform, transmit: Callable[[Any, Any], None]) -> Any:
+    """A maker of ``endheaders`` that holds the request back until it is complete.
+
+    Args:
+        aside: Whether the request of a connection is seen elsewhere.
+        perform: Begins the exchange.
+        transmit: The real ``send``.
+    """
+
+    def make(original: Any) -> Any:
+        def endheaders(self: Any, message_body: Any = None, *, encode_chunked: bool = False) -> None:
+            if listening() is None or aside(self) or holding(self):
+                original(self, message_body, encode_chunked=encode_chunked)
+                return
+            held = self.__dict__[_HELD] = Held(transmit, self._buffer)
+            try:
+                original(self, message_body, encode_chunked=encode_chunked)
+            except BaseException:
+                self.__dict__.pop(_HELD, None)
+                raise
+            if message_body is not None or held.complete:
+                let_go(self, perform)
+
+        return endheaders
+
+    return make
+
+
+def sending(perform: Perform) -> Any:
+    """A maker of ``send`` that adds to what is held back."""
+
+    def make(original: Any) -> Any:
+        def send(self: Any, data: Any) -> None:
+            held = self.__dict__.get(_HELD)
+            if held is None:
+                original(self, data)
+            elif not held.take(data):
+                let_go(self, perform)
+                original(self, data)
+            elif held.begun and held.complete:
+                let_go(self, perform)
+
+        return send
+
+    return make
