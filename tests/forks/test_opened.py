@@ -102,5 +102,8 @@ def test_in_code(shop: Forks, capfd: pytest.CaptureFixture[str]) -> None:
     (shop.desk.folder / "prices").write_text("12")
     with reenact.open_store(str(shop.desk.folder / ".reenact")) as store:
         replayed = reenact.replay(shop.parent, live=["price"], store=store)
-    assert (replayed.verdict, replayed.live_calls, replayed.divergence) == ("fork", 2, None)
-    assert "price 102" in capfd.readouterr().out
+        assert (replayed.verdict, replayed.live_calls, replayed.divergence) == ("fork", 2, None)
+        assert "price 102" in capfd.readouterr().out
+        (shop.desk.folder / "prices").write_text("1" * 100)
+        with pytest.raises(reenact.ReenactError, match=r"only price may go live(?s:.*)event \d+  stock\(item=\"cups\""):
+            reenact.replay(shop.parent, live=["price"], store=store)

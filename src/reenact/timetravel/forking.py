@@ -147,7 +147,7 @@ def concluded(run: Run, report: ForkReport) -> Run:
             cause=data["cause"],
             next_command=data["next"],
         )
-    why = report.message.partition("\n")[0]
+    why = report.message.partition("\n  likely cause: ")[0]
     if report.doubt:
         raise EffectInDoubt(
             why, cause="it was begun, and nobody saw how it ended", next_command=f"reenact show {run.id}"
