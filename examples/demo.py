@@ -1,8 +1,8 @@
 """The guided tour: two agents fail, the network goes away, both failures are re-enacted by the agents' own code, and
-one is forked with its fix.
+one is forked with two candidate fixes: a changed state, and the code of another revision.
 
-Everything happens in a temporary directory. Each command is printed as it could be typed. Each claim is checked, and
-one that does not hold ends the tour with exit status 1.
+Everything happens in a temporary directory, in a git repository of its own. Each command is printed as it could be
+typed. Each claim is checked, and one that does not hold ends the tour with exit status 1.
 """
 
 from __future__ import annotations
@@ -22,8 +22,14 @@ from reenact.testing import ProviderProcess
 HERE = Path(__file__).resolve().parent
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 REFUND = 'python refund_loop/agent.py "What is your refund policy?"'
-LOOP = "@~1"
-"""The first incident, while the second one is the last run."""
+FIXED = "I don't have any documents about refund policy. Please check with support."
+GIT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{who}_NAME": "demo" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_EMAIL": "demo@localhost" for who in ("AUTHOR", "COMMITTER")},
+}
+"""A repository that nobody's own settings reach."""
 ORDER = 'python order_lookup/agent.py "Where is my order?"'
 
 
@@ -53,7 +59,20 @@ class Stage:
             shutil.copytree(HERE / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
         bare = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "ANTHROPIC_"))}
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-        self.environ = {**bare, "PATH": path, "REENACT_STORE": str(directory / ".reenact"), "NO_COLOR": "1"}
+        self.environ = {**bare, "PATH": path, "REENACT_STORE": str(directory / ".reenact"), "NO_COLOR": "1", **GIT}
+        (directory / ".gitignore").write_text(".reenact\n__pycache__\n", encoding="utf-8")
+        self.git("git init -q -b main", "git add -A", "git commit -q -m v1")
+
+    def git(self, *commands: str) -> None:
+        """Run commands of git, without a word.
+
+        Raises:
+            NotAsTold: One fails.
+        """
+        for command in commands:
+            done = subprocess.run(shlex.split(command), cwd=self.directory, env=self.environ, capture_output=True)
+            if done.returncode:
+                raise NotAsTold(f"{command}: {os.fsdecode(done.stderr)}")
 
     def run(self, command: str, *, show: int = 4) -> Done:
         """Print a command, run it, show the end of what it printed."""
@@ -164,17 +183,47 @@ def changed_agent(stage: Stage) -> None:
     check(now.status == 1 and "u_7710" in now.err, "it stops at the call that is different, and says where and how")
 
 
-def forked(stage: Stage) -> None:
-    """Fork the first incident at its first step with the fix, and lay both runs beside each other."""
-    say("6. Would the fix have helped? Fork the first incident at its first step, as the version with an empty check:")
-    fork = f"""reenact fork {LOOP}:decide#1 --set 'agent_version="v2_with_empty_check"' --live none"""
-    now = stage.run(fork)
-    answer = "I don't have any documents about refund policy. Please check with support."
-    check(now.status == 0 and now.out.rstrip().endswith(answer), "it says that it has no documents, after one search")
-    check("live calls made: 0 " in now.err.rstrip().rpartition("\n")[2], "live calls made: 0")
-    beside = stage.run("reenact diff @~2 @ --stat", show=12)
-    check(beside.status == 1, "the two runs differ, and diff says in what")
-    stage.run("reenact ls")
+def located(stage: Stage) -> str:
+    """Find the first incident among the runs by what it did; gives a reference to it."""
+    say("6. Somebody asks why the refund question timed out. Which run was it? Search for what it said and did:")
+    found = stage.run("reenact ls --failed -k 'refund policy' --where 'calls(search_docs) > 5'")
+    check("refund_loop" in found.out, "it is found by its words and by its many searches")
+    return found.out.splitlines()[1].split()[0]
+
+
+def forked(stage: Stage, loop: str) -> None:
+    """Fork the first incident with two candidate fixes, and lay the runs beside each other."""
+    say("7. Would a fix have helped? Fork it at its first step, as the version with an empty check:")
+    state = stage.run(f"""reenact fork {loop}:decide#1 --set 'agent_version="v2_with_empty_check"' --live none""")
+    answered(state, "it says that it has no documents, after one search")
+    say("The other candidate is code: a revision in which the empty check is on.")
+    agent = stage.directory / "refund_loop" / "agent.py"
+    stage.git("git stash -q", "git checkout -q -b empty_check")
+    text = agent.read_text(encoding="utf-8")
+    print('\n$ git checkout -b empty_check; sed -i \'s/, "v1")/, "v2_with_empty_check")/\' refund_loop/agent.py')
+    agent.write_text(text.replace(', "v1")', ', "v2_with_empty_check")'), encoding="utf-8")
+    stage.git("git commit -q -a -m v2", "git checkout -q main", "git stash pop -q")
+    code = stage.run(f"reenact fork {loop}:0 --rev empty_check --live none")
+    answered(code, "its code says the same, and the folder still holds the old one")
+    compared(stage, loop)
+
+
+def answered(done: Done, claim: str) -> None:
+    """Check that a fork came to the answer of the fix, offline."""
+    check(done.status == 0 and done.out.rstrip().endswith(FIXED), claim)
+    check("live calls made: 0 " in done.err.rstrip().rpartition("\n")[2], "live calls made: 0")
+
+
+def compared(stage: Stage, loop: str) -> None:
+    """Lay both forks beside the incident, and verify that what is kept of the second one is what it does."""
+    say("8. Compare, and verify:")
+    beside = stage.run(f"reenact diff {loop} @~1 @ --stat", show=12)
+    check(beside.status == 1, "the runs differ, and diff says in what")
+    again = stage.run("reenact replay @")
+    check(again.status == 0 and again.out.rstrip().endswith(FIXED), "the fork replays under its revision")
+    shown = stage.run("reenact show @", show=12)
+    check(shown.out.count(" step ") == 2, "it took two steps")
+    stage.run("reenact ls --tree", show=8)
 
 
 def tour(directory: Path) -> None:
@@ -194,7 +243,7 @@ def tour(directory: Path) -> None:
     replay(stage, "@", order)
     day_two(stage, order)
     changed_agent(stage)
-    forked(stage)
+    forked(stage, located(stage))
 
 
 def main() -> int:

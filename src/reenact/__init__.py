@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from reenact.facts.policy import Policy
     from reenact.facts.run import Run
     from reenact.recording.api import current_run, record
-    from reenact.replaying.api import replay
     from reenact.seams.models import model, retriever
     from reenact.seams.steps import note, step
     from reenact.seams.tools import tool
     from reenact.store import open_store
     from reenact.timetravel.comparing import Comparison, compare
     from reenact.timetravel.forking import Change, fork, resume
+    from reenact.timetravel.replays import replay
 
 __all__ = [
     "Change",
@@ -70,7 +70,7 @@ _HOMES = {
     "note": "seams.steps",
     "open_store": "store",
     "record": "recording.api",
-    "replay": "replaying.api",
+    "replay": "timetravel.replays",
     "resume": "timetravel.forking",
     "retriever": "seams.models",
     "step": "seams.steps",

@@ -114,7 +114,7 @@ def test_a_divergence_that_says_what_to_do_next_says_it_once(
 
 def test_replay_hands_its_options_over(replayed: list[Any], filled: Any, reenact: Cli) -> None:
     answer = reenact(
-        *("replay", "@", "--events", "--through", "a", "--through", "b", "--live", "http", "--order", "shuffle:7"),
+        *("replay", "@", "--events", "--through", "a", "--through", "b", "--order", "shuffle:7"),
         *("--on-divergence", "observe", "--cmd", "python 'my agent.py' -x", "--save", "--json"),
     )
     ((url, run, options),) = replayed
@@ -122,7 +122,6 @@ def test_replay_hands_its_options_over(replayed: list[Any], filled: Any, reenact
     assert options == Options(
         mode="events",
         through=("a", "b"),
-        live=("http",),
         order="shuffle:7",
         on_divergence="observe",
         command=("python", "my agent.py", "-x"),
@@ -143,6 +142,7 @@ def test_replay_hands_its_options_over(replayed: list[Any], filled: Any, reenact
         ("--cmd", "'open"),
         ("--cmd", "a", "--entry", "b:c"),
         ("--on-divergence", "guess"),
+        ("--live", "tool", "--order", "shuffle"),
     ],
 )
 def test_replay_refuses_what_it_cannot_do(words: tuple[str, ...], replayed: list[Any], reenact: Cli) -> None:

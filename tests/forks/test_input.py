@@ -40,16 +40,17 @@ PROGRAM = """
 def recorded(forks: Forks, program: str, given: str) -> str:
     """Record a program that is given a standard input."""
     (forks.desk.folder / "agent.py").write_text("\n".join(line[4:] for line in program.splitlines()))
-    ran = subprocess.run(
-        [sys.executable, "-m", "reenact", "record", "--", sys.executable, "agent.py"],
-        cwd=forks.desk.folder,
-        input=given,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    printed = typed(forks, given, "record", "--", sys.executable, "agent.py")
     forks.parent = forks.runs()[0]["run"]
+    return printed
+
+
+def typed(forks: Forks, given: str, *words: str) -> str:
+    """Type ``reenact WORDS``, with a standard input; gives what was printed."""
+    command = [sys.executable, "-m", "reenact", *words]
+    ran = subprocess.run(
+        command, cwd=forks.desk.folder, input=given, capture_output=True, text=True, check=True, timeout=60
+    )
     return ran.stdout
 
 
@@ -89,6 +90,12 @@ def test_another_standard_input(forks: Forks) -> None:
     assert (report["live"], report["refused"]) == (0, [])
     forks.replays_exactly(report["run"])
     assert "is text, and 3 is none" in forks.fork(0, "--input", "3", status=2)["said"]
+
+
+def test_a_person_is_asked_anew_by_a_replay_that_opens_it(forks: Forks) -> None:
+    recorded(forks, PROGRAM, "ann\nred\nabcdef g\n")
+    assert typed(forks, "bob\nred\n\n", "replay", "@", "--live", "input").startswith("name? asked bob\nRED\n")
+    forks.replays_exactly()
 
 
 def test_a_run_that_has_no_input(forks: Forks) -> None:

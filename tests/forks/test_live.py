@@ -36,6 +36,20 @@ def test_the_loop_is_fixed_by_a_fork_at_its_first_step(refund: Forks) -> None:
     refund.replays_exactly(report["run"])
 
 
+def test_the_loop_is_fixed_by_the_code_of_another_revision(refund: Forks) -> None:
+    agent = refund.desk.folder / LOOP
+    (refund.desk.folder / ".gitignore").write_text(".reenact\n__pycache__\n")
+    old = agent.read_text()
+    agent.write_text(old.replace(', "v1")', ', "v2_with_empty_check")'))
+    refund.desk.commit()
+    agent.write_text(old)
+    report = refund.fork(0, "--rev", "HEAD", "--live", "none")
+    assert report["printed"].endswith("I don't have any documents about refund policy. Please check with support.\n")
+    assert [event.name for event in refund.events(report["run"]) if event.kind == "step"] == ["decide", "search"]
+    assert (report["live"], agent.read_text()) == (0, old)
+    refund.replays_exactly(report["run"])
+
+
 def test_another_result_is_answered_by_the_live_model(refund: Forks) -> None:
     found = {"docs": [{"title": "refunds", "text": "All refunds within 30 days."}], "count": 1}
     report = refund.fork("search_docs#2", "--result", f"search_docs#2={json.dumps(found)}")

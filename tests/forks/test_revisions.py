@@ -55,7 +55,11 @@ def test_the_rest_runs_the_other_code_and_so_does_its_replay(repository: Forks) 
     report = repository.fork("plan#1", "--rev", "v2", "--live", "none")
     assert re.fullmatch(r"tried 1 \S*reenact-rev-\S*agent.py\n", report["printed"])
     assert "change: code of v2" in report["first_line"]
-    assert [event.name for event in repository.events(report["run"])] == ["plan", "look"]
+    events = repository.events(report["run"])
+    assert [event.name for event in events] == ["plan", "look"]
+    assert {event.call.source.rpartition(":")[0] for event in events} == {
+        f"{repository.desk.folder.resolve()}/agent.py"
+    }
     repository.replays_exactly(report["run"])
     kept = repository.runs()[0]
     assert (kept["run"], kept["parent"]) == (report["run"], repository.parent)

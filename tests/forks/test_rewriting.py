@@ -100,10 +100,16 @@ CLIENTS = f"""
     request = urllib.request.Request(URL, ASKS, HEADERS)
     print("urllib", urllib.request.urlopen(request).status)
 
+    async def twice(request, handler):
+        (await handler(request)).release()
+        return await handler(request)
+
     async def main():
         async with aiohttp.ClientSession() as session:
             async with session.post(URL, data=ASKS, headers=HEADERS) as reply:
                 print("aiohttp", len(await reply.read()))
+            async with session.post(URL, data=ASKS, headers=HEADERS, middlewares=[twice]) as reply:
+                print("twice", len(await reply.read()))
         client = openai.AsyncOpenAI(base_url=WORLD + "/v1", http_client=DefaultAioHttpClient())
         reply = await client.chat.completions.create(model="gpt-5.4", messages=[{{"role": "user", "content": "hi"}}])
         print("openai over aiohttp", reply.choices[0].message.content)
@@ -116,10 +122,10 @@ CLIENTS = f"""
 def test_every_client_sends_what_is_asked_for(world: Forks) -> None:
     printed = world.record(CLIENTS)
     first, Provider.asked = Provider.asked, []
-    assert len(first) == 6
+    assert len(first) == 8
     report = world.fork(0, "--live", "model", "--model", "gpt-5.4-nano", "--prompt", "be brief", "--param", "seed=4")
-    assert (report["printed"], report["live"]) == (printed, 6)
-    assert len(Provider.asked) == 6
+    assert (report["printed"], report["live"]) == (printed, 8)
+    assert len(Provider.asked) == 8
     for (path, before, asked), (there, headers, sent) in zip(first, Provider.asked, strict=True):
         assert (path, headers.get("content-type")) == (there, before.get("content-type"))
         assert headers.get("content-length", str(len(sent))) == str(len(sent))
@@ -127,7 +133,7 @@ def test_every_client_sends_what_is_asked_for(world: Forks) -> None:
         assert (told["model"], told["seed"]) == ("gpt-5.4-nano", 4)
         assert told["messages"][0] == {"role": "system", "content": "be brief"}
         assert (TOOLS in asked) == (TOOLS in sent)
-    assert sum(TOOLS in sent for *_, sent in Provider.asked) == 5
+    assert sum(TOOLS in sent for *_, sent in Provider.asked) == 7
     kept = [event.number for event in world.events(report["run"]) if event.kind == "http"]
     assert world.desk.run("cat", f"{report['run']}:{kept[0]}.request.body").stdout.encode() == ASKS
     world.replays_exactly(report["run"])

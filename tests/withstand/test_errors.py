@@ -132,7 +132,6 @@ def test_a_run_without_an_entry_point(tmp_path: Path) -> None:
         ("gc",),
         ("replay", "@golden/x"),
         ("show", "x.reenact"),
-        ("replay", "@", "--live", "http"),
     ],
 )
 def test_what_is_not_available_yet(recorded: Recording, words: tuple[str, ...]) -> None:

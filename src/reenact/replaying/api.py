@@ -1,4 +1,4 @@
-"""Replay in code: ``replay`` and what it returns."""
+"""Replay in code, with nothing live: ``replay`` and what it returns."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Replay:
     Attributes:
         run: The recorded run.
         output: What the entry point returned.
-        verdict: ``exact``, ``same`` or ``different``.
+        verdict: ``exact``, ``same`` or ``different``; ``fork`` where something was live.
         divergence: The first divergence, or None.
-        live_calls: Contacts with the world that came about: 0.
+        live_calls: Contacts with the world that came about: 0, unless something was live.
         matched, reordered, moved, unused: Counts of calls.
         fidelity: The weakest fidelity that was served.
         enforcement: What kept the replay from the world.
@@ -67,7 +67,6 @@ def replay(
     store: str | Store | None = None,
     policy: Policy | None = None,
     through: Iterable[str] = (),
-    live: Iterable[str] = (),
     order: str = "exact",
 ) -> Replay:
     """Re-execute a recorded run with every answer taken from the recording.
@@ -81,7 +80,6 @@ def replay(
         store: Where the run is; the default store if None.
         policy: Reserved for ignore rules; the run's own are used.
         through: Names of tools whose own code runs, with what they call frozen.
-        live: Not available yet.
         order: ``exact``, ``shuffle`` or ``shuffle:SEED``.
 
     Returns:
@@ -92,8 +90,6 @@ def replay(
         EffectRefused: The agent tried to touch the world.
         UnreplayableRun: The run cannot be started again here.
     """
-    if tuple(live):
-        raise UsageError("replay(live=…) is not available yet", cause="it comes with fork")
     if mode not in ("code", "events"):
         raise UsageError(f"there is no mode {mode!r}", cause="it is code or events")
     options = Options(mode=mode, through=tuple(through), order=order, entry=entry if isinstance(entry, str) else "")

@@ -53,9 +53,9 @@ def replay_run(
     """
     if options.live:
         raise UsageError(
-            "replay --live is not available yet",
-            cause="it comes with fork",
-            next_command=f"reenact replay {tail(run_id)}",
+            "a replay answers everything from the recording",
+            cause="with something live it is a fork",
+            next_command=f"reenact replay {tail(run_id)} --live {options.live[0]}",
         )
     with open_store(store_url) as store:
         run, url = store.run(run_id), store.url

@@ -144,7 +144,7 @@ def remarks(run: Run, known: Mapping[str, Json], rev: str, commit: str) -> tuple
     """
     recorded = str(known.get("commit") or "")
     own = "the commit it was recorded at" if recorded == commit else f"recorded at {recorded[:12] or 'no known commit'}"
-    words = [f"code of {rev} ({commit[:12]}), {own}"]
+    words = [f"code of {commit[:12]}, {own}" if rev == commit else f"code of {rev} ({commit[:12]}), {own}"]
     for name, about in (("changed", "uncommitted changes to"), ("untracked", "files that git did not know:")):
         files = known.get(name)
         if isinstance(files, (list, tuple)) and files:

@@ -98,7 +98,7 @@ def fork(
             report = fork_here(target, parent, plan, entry)
         else:
             report = fork_run(target.url, parent.id, plan, Options(entry=entry or ""))
-        return _concluded(target.run(report.run), report)
+        return concluded(target.run(report.run), report)
     finally:
         if owned:
             target.close()
@@ -128,7 +128,12 @@ def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, w
     )
 
 
-def _concluded(run: Run, report: ForkReport) -> Run:
+def concluded(run: Run, report: ForkReport) -> Run:
+    """The fork, if it came to its end; otherwise what stopped it.
+
+    Raises:
+        ForkError, EffectRefused, Divergence: What stopped it.
+    """
     if report.divergence is not None:
         data = report.divergence
         raise Divergence(
@@ -142,7 +147,7 @@ def _concluded(run: Run, report: ForkReport) -> Run:
             cause=data["cause"],
             next_command=data["next"],
         )
-    why = report.message.partition("\n")[0]
+    why = report.message.partition("\n  likely cause: ")[0]
     if report.doubt:
         raise EffectInDoubt(
             why, cause="it was begun, and nobody saw how it ended", next_command=f"reenact show {run.id}"
@@ -186,7 +191,7 @@ def resume(run: Run | str, *, entry: Callable[..., Any] | str | None = None, sto
         else:
             report = fork_run(target.url, told.base.id, told.plan, Options(entry=entry or ""))
         report = resuming.conclude(target, told, report)
-        return _concluded(target.run(report.run), report)
+        return concluded(target.run(report.run), report)
     finally:
         if owned:
             target.close()

@@ -12,7 +12,7 @@ from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.places import inside, require_place
 from reenact.timetravel.forks.plan import Plan, opens
 from reenact.timetravel.forks.report import first_line
-from reenact.timetravel.forks.session import is_model
+from reenact.timetravel.forks.rewriting import is_model
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,11 @@ def is_read(call: Call) -> bool:
     return (call.kind, call.name) in _READS
 
 
+def asks_people(plan: Plan) -> bool:
+    """Whether standard input is opened to the world, and so must be that of whoever asks for the fork."""
+    return not {"human", "input", "stdin"}.isdisjoint(plan.only)
+
+
 def arguments(given: Json) -> bytes:
     """Arguments of an entry point, encoded as a recording keeps them.
 

@@ -20,6 +20,7 @@ from reenact.seams.boot.parent import Boot, find_program, run_program
 from reenact.store import open_store
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import Code, code_of
+from reenact.timetravel.forks.input import asks_people
 from reenact.timetravel.forks.places import require_place
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.report import ForkReport, first_line
@@ -86,7 +87,9 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
             given.write(plan.input.encode() if isinstance(plan.input, str) else b"")
             given.seek(0)
             streams = {"stdout": 2} if options.divert_output else {}
-            status = run_program(program, boot.environment, stdin=given, cwd=start.cwd, **streams)
+            status = run_program(
+                program, boot.environment, stdin=None if asks_people(plan) else given, cwd=start.cwd, **streams
+            )
         text, failure = boot.result, boot.failure
     if text is None:
         raise ReplayError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -31,6 +31,8 @@ class Plan:
         prompt: New system prompt of the model requests that go live.
         model: Another model of the same protocol for them.
         params: Parameters to set in them.
+        only: Kinds or names that alone go live, as far as they change nothing, and whatever they call in turn; for a
+            replay with something opened. Empty for a fork.
         input: Another input of the run; None keeps the recorded one.
         flags: Values that feature flags evaluate to from ``at`` on.
         at_time: Moment that the agent's wall clock is moved to at ``at``, as ISO 8601 text; empty goes on.
@@ -51,6 +53,7 @@ class Plan:
     prompt: str | None = None
     model: str | None = None
     params: Mapping[str, Json] = field(default_factory=dict)
+    only: tuple[str, ...] = ()
     input: Json = None
     flags: Mapping[str, Json] = field(default_factory=dict)
     at_time: str = ""
@@ -100,7 +103,7 @@ class Plan:
         data = asdict(self)
         for name in ("results", "errors"):
             data[name] = {str(number): value for number, value in data[name].items()}
-        return {**data, "allow_writes": list(self.allow_writes), "anew": list(self.anew)}
+        return {**data, **{name: list(data[name]) for name in ("allow_writes", "anew", "only")}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
@@ -108,13 +111,21 @@ class Plan:
         values = dict(data)
         for name in ("results", "errors"):
             values[name] = {int(number): value for number, value in (data.get(name) or {}).items()}
-        for name in ("allow_writes", "anew"):
+        for name in ("allow_writes", "anew", "only"):
             values[name] = tuple(data.get(name) or ())
         return cls(**values)
 
 
+def names(listed: Iterable[str], call: Call, *, model: bool) -> list[str]:
+    """Those of the listed kinds and names that mean a call."""
+    kind = Kind.MODEL if model else call.kind
+    return [each for each in listed if each in (kind, call.name)]
+
+
 def opens(plan: Plan, call: Call, *, model: bool) -> bool:
     """Whether a call is to go live even where a recorded answer would fit."""
+    if plan.only:
+        return call.effect is Effect.READ and bool(names(plan.only, call, model=model))
     if plan.live == "none" or call.effect is not Effect.READ:
         return False
     if model:
@@ -127,9 +138,11 @@ def refusal(plan: Plan, call: Call, *, model: bool) -> str:
     if plan.resume:
         return ""
     if call.effect is Effect.WRITE:
-        if call.name in plan.allow_writes:
-            return ""
-        return f"{call.name} may change the world, and is not allowed to"
+        allowed = call.name in plan.allow_writes
+        return "" if allowed else f"{call.name} may change the world, and is not allowed to"
+    if plan.only:
+        opened = bool(names(plan.only, call, model=model))
+        return "" if opened else f"{call.name} has no recorded answer, and only {', '.join(plan.only)} may go live"
     if plan.live == "none":
         return f"{call.name} has no recorded answer, and nothing may go live"
     if plan.live == "model" and not model:

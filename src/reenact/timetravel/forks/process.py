@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from reenact.abc.sources import CLOCK
@@ -45,7 +46,11 @@ class ForkingProcess(replaying.ReplayingProcess):
         return Isolation()
 
     def _open(self) -> ForkSession:
-        return open_session(self.recording, self.options, self.plan)
+        session = open_session(self.recording, self.options, self.plan)
+        tree = self._tree
+        if tree is not None:
+            session.placed = lambda call: replace(call, source=(call.source or "").replace(tree.path, tree.root))
+        return session
 
     def _speech(self) -> ForkSpeech:
         store, told = open_store(self.instructions["store"]), self.instructions

@@ -75,6 +75,11 @@ def first_line(parent: str, plan: Plan) -> str:
         )
     writes = ", ".join(plan.allow_writes) or "refused"
     change = "; ".join(plan.changes) or "none"
+    if plan.only:
+        return (
+            f"replay {tail(parent)}  a fork without writes  frozen: what was asked before, by what it asks"
+            f"  live calls allowed: {', '.join(plan.only)}  writes: {writes}  change: {change}"
+        )
     return (
         f"fork {tail(parent)}:{plan.at}  frozen: everything before event {plan.at}, what was asked before after it"
         f"  live calls allowed: {plan.live}  writes: {writes}  change: {change}"

@@ -12,8 +12,6 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, EffectInDoubt, EffectRefused, ForkError, Halt, ReplayError, StoreError
 from reenact.facts.call import Call, Effect, Json, Kind, Outcome, Value, is_transport
-from reenact.facts.dialects import is_model_request, recognise
-from reenact.facts.dialects.rewriting import NotRewritten, rewritten
 from reenact.facts.effects import acts
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
@@ -27,7 +25,6 @@ from reenact.recording.session import RecordingSession
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
-from reenact.seams.http.outgoing import bound
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.restating import restated
@@ -39,13 +36,12 @@ from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.input import arguments, is_read
 from reenact.timetravel.forks.ladder import Found, Ladder
 from reenact.timetravel.forks.ledger import Ledger, Standing
+from reenact.timetravel.forks.misses import recorded_calls
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal
+from reenact.timetravel.forks.rewriting import is_model, said, sent, unwritable
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
-
-_REWRITABLE = ("httpx", "httpx2", "urllib3", "aiohttp", "http.client")
-"""Transports that send what ``Live.sends`` says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +79,8 @@ class ForkSession(ReplaySession):
     """
 
     mode = "fork"
+    placed: Callable[[Call], Call] = staticmethod(lambda call: call)
+    """Gives a call the place in the code that its parent would have, where its code lies in a scratch folder."""
 
     def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options, plan: Plan) -> None:
         self.plan = plan
@@ -132,7 +130,7 @@ class ForkSession(ReplaySession):
             raise self.gate.halted
         if self.closed:
             return None
-        call = located(call)
+        call = self.placed(located(call))
         self._lanes.setdefault(lane.path, lane)
         with self._lock:
             self._address = self.child.identity(lane, call) if acts(call) else ""
@@ -207,7 +205,7 @@ class ForkSession(ReplaySession):
         if call.observed:
             return self._own_code(lane, call, event, None)
         model = is_model(call)
-        anew = opens(self.plan, call, model=model) or self._is_stale(call, model=model)
+        anew = opens(self.plan, call, model=model) or self._is_beneath(lane, call) or self._is_stale(call, model=model)
         anew = anew or (event is not None and event.number in self.plan.anew)
         if event is not None and event.outcome is not None and not anew:
             self._say(event.number, call, "frozen", found.why)
@@ -220,7 +218,7 @@ class ForkSession(ReplaySession):
         made = self._made_before(lane, call, found, standing)
         if made is not None:
             return made
-        refused = self._refusal(lane, call, model) or (self._unwritable(call) if model else "")
+        refused = self._refusal(lane, call, model) or (unwritable(self.plan, call) if model else "")
         if refused:
             raise self._refused(lane, call, refused, found)
         return self._performed(lane, call, found, standing)
@@ -250,10 +248,14 @@ class ForkSession(ReplaySession):
         self.changed[event.number] = Changed(outcome, body)
         return self._answered(lane, call, event)
 
+    def _is_beneath(self, lane: Lane, call: Call) -> bool:
+        """Whether a call that only reads is made by one that a replay has opened: it goes live with it."""
+        return bool(self.plan.only) and lane.parent in self._performing and call.effect is Effect.READ
+
     def _refusal(self, lane: Lane, call: Call, model: bool) -> str:
         """Why a call without a recorded answer may not be made. What a tool that goes live asks of the world is part of
         it, whatever its method; a tool that it calls in turn is judged by itself."""
-        if lane.parent in self._performing and call.kind is not Kind.TOOL:
+        if self._is_beneath(lane, call) or (lane.parent in self._performing and call.kind is not Kind.TOOL):
             return ""
         return refusal(self.plan, call, model=model)
 
@@ -261,34 +263,12 @@ class ForkSession(ReplaySession):
         """Whether what was recorded may no longer be so: a live write came before this read."""
         return self.course.wrote and call.effect is Effect.READ and not model and self.plan.live != "none"
 
-    def _unwritable(self, call: Call) -> str:
-        """Why a model request cannot be sent with what the plan changes in it; empty where it can."""
-        if not self.plan.rewrites:
-            return ""
-        if call.kind is not Kind.HTTP or call.head.get("transport") not in _REWRITABLE:
-            return f"{call.name} cannot be rewritten on its way: {call.head.get('transport') or 'a tool'} sends it"
-        tied = bound(call.head.get("headers") or ())
-        if tied:
-            return f"{call.name} cannot be rewritten on its way: its header {tied} is bound to the body it has"
-        try:
-            self._rewritten(call, call.body)
-        except NotRewritten as error:
-            return str(error)
-        return ""
-
-    def _rewritten(self, call: Call, body: bytes) -> bytes:
-        plan = self.plan
-        dialect = recognise(call.head, body) or ""
-        return rewritten(dialect, body, prompt=plan.prompt, model=plan.model, params=plan.params)
-
     def outgoing(self, call: Call, event: int, body: bytes) -> bytes:
         """What goes out for a call that is performed."""
         if not self.plan.rewrites or not is_model(call):
             return body
-        sent = self._rewritten(call, body)
-        said = {"prompt": self.plan.prompt, "model": self.plan.model, "params": dict(self.plan.params) or None}
-        self.child.put(Noted(event, "rewritten", {name: value for name, value in said.items() if value is not None}))
-        return sent
+        self.child.put(Noted(event, "rewritten", said(self.plan)))
+        return sent(self.plan, call, body)
 
     # --- the three ways ----------------------------------------------------------------------------------------
 
@@ -367,7 +347,8 @@ class ForkSession(ReplaySession):
         """The fork stops at a call that it may not make."""
         near = found.place.number if found.place is not None else None
         error = EffectRefused(
-            f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; {found.why})",
+            f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; {found.why})"
+            + (recorded_calls(self.recording, call) if found.answer is None else ""),
             cause="after the change the agent asks something that was not recorded",
             next_command=self._next(near),
         )
@@ -528,12 +509,3 @@ def in_doubt(call: Call, why: str, run: str) -> EffectInDoubt:
         "it again, --settle done takes it as made",
         next_command=f"reenact resume {run} --settle retry",
     )
-
-
-def is_model(call: Call) -> bool:
-    """Whether a call asks a model."""
-    if call.kind is Kind.MODEL:
-        return True
-    if call.kind is not Kind.HTTP:
-        return False
-    return is_model_request(str(call.head.get("method")), str(call.head.get("url")), call.body)

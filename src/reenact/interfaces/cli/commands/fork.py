@@ -71,7 +71,7 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
     words = tuple(shlex.split(cmd)) if cmd is not None else ()
     options = Options(command=words, entry=entry, divert_output=shell.json)
     report = fork_run(url, run.id, plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
-    _tell(shell, report)
+    tell_fork(shell, report)
     ctx.exit(report.exit_code)
 
 
@@ -160,7 +160,8 @@ def _tell_plan(shell: Shell, plan: DryRun) -> None:
         shell.data(preview.safe(text))
 
 
-def _tell(shell: Shell, report: ForkReport) -> None:
+def tell_fork(shell: Shell, report: ForkReport) -> None:
+    """How each live call came about, and how the fork ended."""
     if shell.json:
         shell.line(report.to_json())
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -11,12 +12,15 @@ import click
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import whole_run
+from reenact.interfaces.cli.commands.fork import tell_fork
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.timetravel import preview
+from reenact.timetravel.forks.launch import fork_run
+from reenact.timetravel.forks.opened import opened as opened_plan
 
 _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
 
@@ -34,7 +38,7 @@ _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
 @click.argument("ref", default="@")
 @click.option("--events", is_flag=True, help="Walk the recorded events and states, without the agent's code.")
 @click.option("--through", metavar="TOOL", multiple=True, help="Run this tool's own code, freeze what it calls.")
-@click.option("--live", metavar="KIND|NAME", multiple=True, help="Open just that to the world.")
+@click.option("--live", metavar="KIND|NAME", multiple=True, help="Open just that to the world: a fork without writes.")
 @click.option("--order", default="exact", metavar="exact|shuffle[:SEED]", help="Order of the answers. Default: exact.")
 @click.option(
     "--on-divergence",
@@ -52,6 +56,7 @@ def command(ctx: click.Context, /, ref: str, events: bool, rev: str | None, cmd:
 
     The first line says what is frozen, the last one whether the replay was the same. The agent's own output goes
     where it went; with --json its standard output goes to standard error and the report is one line on ours.
+    With --live it is a fork without writes: what is named goes live, the rest is answered by what it asks.
     """
     if rev is not None and (events or not rev):
         raise UsageError(
@@ -64,6 +69,12 @@ def command(ctx: click.Context, /, ref: str, events: bool, rev: str | None, cmd:
     with opened(shell) as store:
         run = store.run(whole_run(ref))
         url = store.url
+        plan = opened_plan(store.open(run), options.live, options.rev) if options.live else None
+    if plan is not None:
+        options = replace(options, live=(), rev="")
+        fork = fork_run(url, run.id, plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
+        tell_fork(shell, fork)
+        ctx.exit(fork.exit_code)
     report = replay_run(url, run.id, options, announce=lambda line: shell.talk(f"reenact: {line}"))
     _tell(shell, report, tail(run.id))
     ctx.exit(report.exit_code)
@@ -80,6 +91,15 @@ def _options(shell: Shell, events: bool, cmd: str | None, how: dict[str, Any]) -
         raise UsageError(
             "--cmd and --entry exclude each other",
             cause="one of them starts the agent",
+            next_command="reenact replay --help",
+        )
+    other = next((name for name in ("through", "save") if how[name]), "events" if events else "")
+    if how["order"] != "exact" or how["on_divergence"] != "stop":
+        other = "order" if how["order"] != "exact" else "on-divergence"
+    if how["live"] and other:
+        raise UsageError(
+            f"--live and --{other} exclude each other",
+            cause="with something live it is a fork, which is kept, goes on where it differs and has its own order",
             next_command="reenact replay --help",
         )
     try:

@@ -1,0 +1,64 @@
+"""A replay with something opened to the world: a fork at its first event that makes no writes.
+
+Only what is named goes live, and whatever it calls in turn; everything else is answered by what it asks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from reenact.abc.store import Recording
+from reenact.errors import UsageError
+from reenact.facts.call import Effect, Kind
+from reenact.facts.ids import tail
+from reenact.timetravel.forks.plan import Plan, names
+from reenact.timetravel.forks.rewriting import is_model
+
+KINDS: Final = (
+    Kind.MODEL,
+    Kind.TOOL,
+    Kind.RETRIEVAL,
+    Kind.HTTP,
+    Kind.MCP,
+    Kind.WEBSOCKET,
+    Kind.PROCESS,
+    Kind.DB,
+    Kind.FLAG,
+    Kind.HUMAN,
+)
+"""Kinds that can be opened; ``model`` is every model, marked or asked over HTTP."""
+
+
+def opened(recording: Recording, live: Sequence[str], rev: str = "") -> Plan:
+    """The plan of a replay that opens ``live``, kinds or names.
+
+    Raises:
+        UsageError: The run makes no such call, or none that only reads.
+    """
+    effects: dict[str, Counter[Effect]] = {name: Counter() for name in live}
+    called: Counter[str] = Counter()
+    for event in recording.events():
+        if event.call.observed:
+            continue
+        call = replace(event.call, body=recording.body(event.request))
+        called[event.name] += 1
+        for name in names(live, call, model=is_model(call)):
+            effects[name][call.effect] += 1
+    run = tail(recording.run.id)
+    for name, found in effects.items():
+        if not found:
+            raise UsageError(
+                f"run {run} makes no call of {name}",
+                cause=f"kinds are {', '.join(KINDS)}; it calls {', '.join(list(called)[:12]) or 'nothing'}",
+                next_command=f"reenact show {run}",
+            )
+        if not found[Effect.READ]:
+            raise UsageError(
+                f"{name} may change the world, and a replay makes no writes",
+                cause='a tool that does not say effect="read" counts as a write, and HTTP counts by its method',
+                next_command=f"reenact fork {run}:0 --live all --allow-write {name}",
+            )
+    return Plan(at=0, live="none", only=tuple(live), rev=rev)

@@ -1,0 +1,55 @@
+"""Model requests that a fork sends in place of the agent's: whether they can be, and what goes out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reenact.facts.call import Call, Json, Kind
+from reenact.facts.dialects import is_model_request, recognise
+from reenact.facts.dialects.rewriting import NotRewritten, rewritten
+from reenact.seams.http.outgoing import bound
+from reenact.timetravel.forks.plan import Plan
+
+_TRANSPORTS: Final = ("httpx", "httpx2", "urllib3", "aiohttp", "http.client")
+"""Transports that send what ``Live.sends`` says."""
+
+
+def is_model(call: Call) -> bool:
+    """Whether a call asks a model."""
+    if call.kind is Kind.MODEL:
+        return True
+    if call.kind is not Kind.HTTP:
+        return False
+    return is_model_request(str(call.head.get("method")), str(call.head.get("url")), call.body)
+
+
+def unwritable(plan: Plan, call: Call) -> str:
+    """Why a model request cannot be sent with what the plan changes in it; empty where it can."""
+    if not plan.rewrites:
+        return ""
+    if call.kind is not Kind.HTTP or call.head.get("transport") not in _TRANSPORTS:
+        return f"{call.name} cannot be rewritten on its way: {call.head.get('transport') or 'a tool'} sends it"
+    tied = bound(call.head.get("headers") or ())
+    if tied:
+        return f"{call.name} cannot be rewritten on its way: its header {tied} is bound to the body it has"
+    try:
+        sent(plan, call, call.body)
+    except NotRewritten as error:
+        return str(error)
+    return ""
+
+
+def sent(plan: Plan, call: Call, body: bytes) -> bytes:
+    """What goes out in place of ``body``.
+
+    Raises:
+        NotRewritten: The protocol, or this request, has no place for what the plan changes.
+    """
+    dialect = recognise(call.head, body) or ""
+    return rewritten(dialect, body, prompt=plan.prompt, model=plan.model, params=plan.params)
+
+
+def said(plan: Plan) -> dict[str, Json]:
+    """What the plan changes in model requests, as a note on each of them."""
+    changes = {"prompt": plan.prompt, "model": plan.model, "params": dict(plan.params) or None}
+    return {name: value for name, value in changes.items() if value is not None}

@@ -1,0 +1,100 @@
+"""``replay`` as callers know it: everything from the recording, or a fork without writes where something is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from reenact.abc.store import Store
+from reenact.errors import UsageError
+from reenact.facts.policy import Policy
+from reenact.facts.run import Run
+from reenact.facts.values import decode
+from reenact.replaying import api
+from reenact.replaying.api import Replay
+from reenact.replaying.options import Options
+from reenact.replaying.report import Report
+from reenact.store import open_store
+from reenact.timetravel.forking import concluded
+from reenact.timetravel.forks.code import require_code_here
+from reenact.timetravel.forks.here import fork_here
+from reenact.timetravel.forks.launch import fork_run, require_ended
+from reenact.timetravel.forks.opened import opened
+from reenact.timetravel.forks.report import ForkReport
+
+
+def replay(
+    run: Run | str,
+    *,
+    mode: str = "code",
+    entry: str | Callable[..., Any] | None = None,
+    store: str | Store | None = None,
+    policy: Policy | None = None,
+    through: Iterable[str] = (),
+    live: Iterable[str] = (),
+    order: str = "exact",
+) -> Replay:
+    """Re-execute a recorded run with every answer taken from the recording.
+
+    Args:
+        run: The run, or a reference to it.
+        mode: ``code`` re-executes the agent's code; ``events`` walks the log without it.
+        entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments. A
+            function without parameters, for a run whose arguments could not be stored, builds them itself. By
+            default the recorded entry point, in a fresh interpreter.
+        store: Where the run is; the default store if None.
+        policy: Reserved for ignore rules; the run's own are used.
+        through: Names of tools whose own code runs, with what they call frozen.
+        live: Kinds or names that go live, with whatever they call, as far as they change nothing: the replay is then a
+            fork without writes, whose verdict is ``fork``, and everything else is answered by what it asks.
+        order: ``exact``, ``shuffle`` or ``shuffle:SEED``.
+
+    Returns:
+        What it proved. A replay that differs returns too, unless it diverged.
+
+    Raises:
+        Divergence: A crossing did not match the recording.
+        EffectRefused: The agent tried to touch the world; with ``live``, it asked what has no recorded answer.
+        UnreplayableRun: The run cannot be started again here.
+    """
+    names, tools = tuple(live), tuple(through)
+    if not names:
+        return api.replay(run, mode=mode, entry=entry, store=store, policy=policy, through=tools, order=order)
+    if mode != "code" or tools or order != "exact":
+        raise UsageError(
+            "live excludes mode, through and order",
+            cause="with something live it is a fork: it runs the code, and has an order of its own",
+            next_command="reenact replay --help",
+        )
+    owned = store is None or isinstance(store, str)
+    target: Any = open_store(store) if owned else store  # type: ignore[arg-type]
+    try:
+        found = run if isinstance(run, Run) else target.run(run)
+        require_ended(found)
+        plan = opened(target.open(found), names)
+        if callable(entry):
+            require_code_here(found, plan)
+            report = fork_here(target, found, plan, entry)
+        else:
+            report = fork_run(target.url, found.id, plan, Options(entry=entry or ""))
+        return _replay_of(target, found, concluded(target.run(report.run), report), report)
+    finally:
+        if owned:
+            target.close()
+
+
+def _replay_of(store: Any, recorded: Run, fork: Run, report: ForkReport) -> Replay:
+    """A fork as a replay tells it."""
+    returned = next((e for e in store.events(fork) if (e.kind, e.name) == ("output", "return")), None)
+    output = decode(store.open(fork).body(returned.answer)) if returned is not None and returned.answer else None
+    told = Report(
+        "fork",
+        report.first_line,
+        report.last_line,
+        run=recorded.id,
+        live_calls=report.live,
+        events=report.events,
+        matched=report.frozen,
+        saved=report.run,
+    )
+    return Replay(recorded, output, "fork", None, report.live, report.frozen, 0, 0, 0, told.fidelity, (), told)

@@ -1,0 +1,109 @@
+"""Proves that ``replay --live`` opens just what it names, writes nothing, and says that it is a fork."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import reenact
+from tests.forks.conftest import Forks
+
+AGENT = """
+    import reenact
+
+    def mark(text):
+        with open("marks", "a") as marks:
+            marks.write(text + " ")
+
+    @reenact.tool(effect="read")
+    def price(item):
+        mark(f"price-{item}")
+        return rate(item) + len(open("prices").read())
+
+    @reenact.tool(effect="read")
+    def rate(item):
+        mark(f"rate-{item}")
+        return 100
+
+    @reenact.tool(effect="read")
+    def stock(item, amount):
+        mark(f"stock-{item}")
+        return amount
+
+    @reenact.tool
+    def order(item, amount):
+        mark(f"order-{item}")
+        return f"{amount} {item} ordered"
+
+    found = price("tea")
+    print("price", found, "stock", stock("tea", found // 100))
+    print(order("tea", stock("cups", 2)))
+"""
+
+
+@pytest.fixture
+def shop(forks: Forks) -> Forks:
+    (forks.desk.folder / "prices").write_text("1")
+    assert forks.record(AGENT) == "price 101 stock 1\n2 tea ordered\n"
+    (forks.desk.folder / "marks").unlink()
+    return forks
+
+
+def live(shop: Forks, *options: str, status: int = 0) -> dict[str, Any]:
+    done = shop.desk.run("replay", shop.parent, *options, "--json", status=status)
+    report: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
+    return {**report, "said": done.stderr}
+
+
+def marks(shop: Forks) -> str:
+    path = shop.desk.folder / "marks"
+    return path.read_text() if path.exists() else ""
+
+
+def test_what_is_named_goes_live_with_what_it_calls(shop: Forks) -> None:
+    (shop.desk.folder / "prices").write_text("12")
+    report = live(shop, "--live", "price")
+    assert marks(shop) == "price-tea rate-tea "
+    assert "price 102 stock 1\n2 tea ordered" in report["said"]
+    assert "a fork without writes" in report["first_line"] and "live calls allowed: price" in report["first_line"]
+    assert (report["live"], report["status"], report["exit_code"]) == (2, "ok", 0)
+    assert shop.runs()[0]["relation"] == "fork"
+    shop.replays_exactly(report["run"])
+
+
+def test_a_miss_stops_and_lists_the_recorded_calls(shop: Forks) -> None:
+    (shop.desk.folder / "prices").write_text("1" * 100)
+    report = live(shop, "--live", "price", status=5)
+    assert "stock has no recorded answer, and only price may go live" in report["message"]
+    assert 'stock(item="tea", amount=1)\n' in report["message"] and 'stock(item="cups", amount=2)' in report["message"]
+    assert "order" not in marks(shop)
+
+
+def test_a_kind(shop: Forks) -> None:
+    report = live(shop, "--live", "tool")
+    assert (report["live"], report["refused"]) == (4, [])
+    assert marks(shop) == "price-tea rate-tea stock-tea stock-cups "
+
+
+def test_what_cannot_be_opened(shop: Forks) -> None:
+    for words, says in (
+        (("--live", "order"), "a replay makes no writes"),
+        (("--live", "http"), "makes no call of http"),
+        (("--live", "price", "--events"), "--live and --events exclude each other"),
+        (("--live", "price", "--order", "shuffle"), "--live and --order exclude each other"),
+    ):
+        assert says in live(shop, *words, status=2)["said"]
+    assert (len(shop.runs()), marks(shop)) == (1, "")
+
+
+def test_in_code(shop: Forks, capfd: pytest.CaptureFixture[str]) -> None:
+    (shop.desk.folder / "prices").write_text("12")
+    with reenact.open_store(str(shop.desk.folder / ".reenact")) as store:
+        replayed = reenact.replay(shop.parent, live=["price"], store=store)
+        assert (replayed.verdict, replayed.live_calls, replayed.divergence) == ("fork", 2, None)
+        assert "price 102" in capfd.readouterr().out
+        (shop.desk.folder / "prices").write_text("1" * 100)
+        with pytest.raises(reenact.ReenactError, match=r"only price may go live(?s:.*)event \d+  stock\(item=\"cups\""):
+            reenact.replay(shop.parent, live=["price"], store=store)
