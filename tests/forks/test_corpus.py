@@ -34,9 +34,8 @@ PROGRAMS = {
     "order_lookup": ["agent.py", "agent_fixed.py"],
     "price_at_three": ["agent.py"],
     "due_today": ["agent.py"],
-    "agent_graph": ["graph.py"],
 }
-"""Examples that are programs of one run."""
+"""Examples that are agents; the others look into the store that they are recorded in, and find a fork there."""
 
 
 @pytest.fixture
@@ -141,11 +140,8 @@ def test_examples(tmp_path: Path, example: str, program: str, sweep: bool) -> No
         pytest.skip("long: REENACT_SWEEP=1 runs it")
     desk = Desk(tmp_path)
     shutil.copytree(EXAMPLES / example, desk.folder, dirs_exist_ok=True)
-    if (EXAMPLES / example / "world.py").is_file():
-        with ProviderProcess(EXAMPLES / example / "world.py") as world:
-            desk.environment |= {name: text for name, text in world.environment().items() if name not in os.environ}
-            desk.environment |= {f"{name}_URL": world.url for name in ("DOCS", "ORDERS", "PRICES", "TASKS")}
-            recorded = desk.record(["python", program])
-    else:
+    with ProviderProcess(EXAMPLES / example / "world.py") as world:
+        desk.environment |= {name: text for name, text in world.environment().items() if name not in os.environ}
+        desk.environment |= {f"{name}_URL": world.url for name in ("DOCS", "ORDERS", "PRICES", "TASKS")}
         recorded = desk.record(["python", program])
     fork_as_process(desk, recorded, program, everything=sweep)
