@@ -87,6 +87,7 @@ class ForkSession(ReplaySession):
         self._branching = -1
         self._stands_at: dict[int, int] = {}
         self._performing: set[int] = set()
+        """Numbers of the fork's calls that went live, and of the agent's own code inside them."""
         self.restated: dict[str, Mapping[str, Json]] = {}
         """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
 
