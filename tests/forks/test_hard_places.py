@@ -18,6 +18,7 @@ import pytest
 import reenact
 from reenact import Change, Divergence, Event
 from reenact.errors import ForkError
+from reenact.facts.keys import Rules
 from reenact.timetravel.forks.places import inside
 from tests.forks.conftest import Forks
 from tests.forks.walking import Walk
@@ -275,6 +276,32 @@ def test_a_recorded_change_that_no_longer_fits_is_said_and_asked_anew_where_allo
     assert raised.value.next_command.endswith("--live all")
     walk.fork("look#1", change=change, live="all")
     assert walk.again[-1] == [3, "a", "changed", "b"]
+
+
+def test_what_a_changed_call_costs_does_not_grow_with_the_run(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four times as many calls that all ask something else now are four times the comparisons, not sixteen."""
+    compared = itertools.count()
+    canonical = Rules.canonical
+
+    def counted(self: Rules, *parts: Any) -> bytes:
+        next(compared)
+        return canonical(self, *parts)
+
+    monkeypatch.setattr(Rules, "canonical", counted)
+
+    def comparisons(calls: int) -> int:
+        def program() -> list[Any]:
+            with reenact.step("plan", {"goal": "a"}) as state:
+                goal = state["goal"]
+            return [look(f"{goal} {number}") for number in range(calls)]
+
+        walk = Walk.recorded(store, program)
+        before = next(compared)
+        walk.fork("plan#1", change=Change(state={"goal": "b"}))
+        assert walk.again[-1][-1]["query"] == f"b {calls - 1}"
+        return next(compared) - before
+
+    assert comparisons(160) < 6 * comparisons(40)
 
 
 # --- two at once, and a parent under way ------------------------------------------------------------------------------

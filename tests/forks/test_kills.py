@@ -98,17 +98,16 @@ def end(process: subprocess.Popen[str]) -> None:
     """Kill the fork and the process that started it."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    process.communicate()
 
 
-def ended(store: reenact.Store, run: reenact.Run) -> reenact.Run:
-    """The run once its process is gone: a killed one takes a moment."""
-    for _ in range(2000):
-        if run.status.value != "recording":
-            return run
-        time.sleep(0.005)
-        run = store.run(run.id)
-    raise AssertionError("its process lives on")
+def children_of(forks: Forks, store: Any) -> list[reenact.Run]:
+    """The forks of the parent, once the system has buried all who wrote them."""
+    until_s = time.monotonic() + 30
+    while True:
+        found = [run for run in store.runs(parent=forks.parent) if run.relation == "fork"]
+        if all(run.status.value != "recording" for run in found) or time.monotonic() > until_s:
+            return found
 
 
 def until(world: Counting, process: subprocess.Popen[str], words: str, number: int) -> None:
@@ -141,7 +140,7 @@ def test_killed_at_any_moment(forks: Forks, world: Counting, sweep: bool) -> Non
     assert {number for words, number in writes if words == "whole"} == set(range(2, 12))
     with reenact.open_store(url) as store:
         assert everything(store.open(forks.parent)) == before
-        children = [ended(store, run) for run in store.runs(parent=forks.parent) if run.relation == "fork"]
+        children = children_of(forks, store)
         assert {run.status.value for run in children} == {"ok", "interrupted"}
         for run in children:
             assert everything(store.open(run))
@@ -156,8 +155,8 @@ def test_a_write_in_doubt_is_seen_in_the_killed_fork(forks: Forks, world: Counti
         end(process)
     reached = {write["number"] for write in world.seen() if write["words"] == words}
     with reenact.open_store(str(forks.desk.folder / ".reenact")) as store:
-        [child] = store.runs(parent=forks.parent)
-        assert ended(store, child).status.value == "interrupted"
+        [child] = children_of(forks, store)
+        assert child.status.value == "interrupted"
         recording = store.open(child)
         pays = [event for event in recording.events() if event.name == "pay"]
         noted = {json.loads(recording.body(event.request))["number"]: event.outcome for event in pays}

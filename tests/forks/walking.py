@@ -14,7 +14,7 @@ from reenact.timetravel.forks.places import inside
 
 PATIENT = reenact.Policy(hold_ms=2000)
 """A bound on holds that a busy machine does not reach: what is proved here is not speed."""
-_TOKEN = re.compile(r"~rx[a-z2-7]+~")
+_TOKEN = re.compile(r"~rx[a-z0-9]+~|~+")
 
 
 def scenes(recording: Recording) -> list[dict[str, Any]]:

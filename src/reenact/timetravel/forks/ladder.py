@@ -7,8 +7,11 @@ behind in that lane; the only one left in another lane. Whatever asks something 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 from reenact.facts.call import Call
 from reenact.facts.event import Event
@@ -36,6 +39,9 @@ class Found:
 class Ladder:
     """Finds recorded answers without insisting on the order they were asked for in.
 
+    A call that asks what its lane asked next costs one comparison. The first that does not makes an index of all that
+    is left, by key; from then on each costs a look-up.
+
     Args:
         tape: The recorded calls, and which of them have been used.
         rules: How two calls are compared.
@@ -46,10 +52,14 @@ class Ladder:
         self._rules = rules
         self._last: dict[str, int] = {}
         self._placed: dict[str, int] = {}
+        self._left: dict[str, list[Event]] = {}
+        self._taken: set[int] = set()
+        self._index: defaultdict[tuple[str, ...], dict[int, Event]] | None = None
 
     def used(self, path: str, event: Event) -> None:
         """A call of lane ``path`` has taken a recorded one."""
         self._tape.use(event)
+        self._taken.add(event.number)
         if event.lane == path:
             self._last[path] = max(self._last.get(path, -1), event.number)
 
@@ -59,35 +69,58 @@ class Ladder:
 
     def find(self, path: str, call: Call) -> Found:
         """The recorded call that ``call``, cleaned as the recording was, is now."""
-        rest = self._tape.lane(path).rest()
         last = self._last.get(path, -1)
-        ahead = [event for event in rest if event.number > last]
+        following = next(self._ahead(path, last), None)
+        if following is not None and _alike(following, call) and self._asks(following, call):
+            return Found(following, following, "answered from the recording")
         reach = max(last, self._placed.get(path, -1))
-        place = next((event for event in ahead if event.number > reach and _alike(event, call)), None)
-        found = self._first(ahead, call)
+        place = next((event for event in self._ahead(path, reach) if _alike(event, call)), None)
+        fitting = self._fitting(call)
+        mine = [event for event in fitting if event.lane == path]
+        found = next((event for event in mine if event.number > last), None)
         if found is not None:
             return Found(found, found, "answered from the recording")
-        found = self._first((event for event in rest if event.number <= last), call)
-        if found is not None:
-            return Found(found, place, "answered from the recording, out of its place")
-        others = [
-            event
-            for event in self._tape.unused()
-            if event.lane != path and _alike(event, call) and self._asks(event, call)
-        ]
-        if len(others) == 1:
-            return Found(others[0], place, f"answered from the recording of {others[0].lane}")
-        if others:
+        if mine:
+            return Found(mine[0], place, "answered from the recording, out of its place")
+        if len(fitting) == 1:
+            return Found(fitting[0], place, f"answered from the recording of {fitting[0].lane}")
+        if fitting:
             return Found(None, place, "several recorded answers would fit")
         return Found(
             None, place, "asks what was never asked" if place is None else f"asks other than event {place.number}"
         )
 
-    def _first(self, events: Iterable[Event], call: Call) -> Event | None:
-        return next((event for event in events if _alike(event, call) and self._asks(event, call)), None)
+    def _ahead(self, path: str, last: int) -> Iterator[Event]:
+        """What is left of a lane behind an event."""
+        left = self._left.get(path)
+        if left is None:
+            left = self._left[path] = self._tape.lane(path).rest()
+        for at in range(bisect_right(left, last, key=_number), len(left)):
+            if left[at].number not in self._taken:
+                yield left[at]
+
+    def _fitting(self, call: Call) -> list[Event]:
+        """Every recorded call left that asks the same, in order of lanes."""
+        index = self._index
+        if index is None:
+            index = self._index = defaultdict(dict)
+            for event in self._tape.unused():
+                index[self._key(event.call, self._tape.body(event))][event.number] = event
+        found = index.get(self._key(call, call.body))
+        if not found:
+            return []
+        for number in self._taken.intersection(found):
+            del found[number]
+        return list(found.values())
+
+    def _key(self, call: Call, body: bytes) -> tuple[str, ...]:
+        return call.kind, call.rule, call.name, self._rules.key(call.rule, call.head, body)
 
     def _asks(self, event: Event, call: Call) -> bool:
         return self._rules.same(call.rule, event.call.head, self._tape.body(event), call.head, call.body)
+
+
+_number = attrgetter("number")
 
 
 def _alike(event: Event, call: Call) -> bool:

@@ -102,6 +102,7 @@ class ForkSession(ReplaySession):
         self.gate.open_ended = self._adds_on
         self.gate.reached_end = self._cut
         self._performing: set[int] = set()
+        """Numbers of the fork's calls that went live, and of the agent's own code inside them."""
         self.restated: dict[str, Mapping[str, Json]] = {}
         """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
 
