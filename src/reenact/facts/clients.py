@@ -75,7 +75,7 @@ CLIENTS: Mapping[str, Client] = {
     **_over(("grpc", *_HTTPX), "weaviate"),
     # processes, people, sockets
     **_alone("subprocess", "pexpect", "sh", "plumbum", "fabric", "invoke"),
-    **_alone("multiprocessing", fix=("record the worker's own command line", TOOL)),
+    **_alone("multiprocessing", fix=(TOOL, "record the worker's own command line")),
     **_alone("socket", "socketserver", "paramiko", "asyncssh", "telnetlib", "ftplib", "smtplib", "imaplib", "poplib"),
     **_native("playwright", "pyppeteer", "docker", "ray", "celery"),
     # databases and queues

@@ -22,7 +22,7 @@ _CAPTURE: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
         ("child process",),
         (
             "@reenact.tool on the function that starts it: a replay then answers it without the child",
-            "threads in its place: reenact.tool inside them is recorded",
+            "threads in the place of processes: what they ask is recorded",
         ),
     ),
     (
