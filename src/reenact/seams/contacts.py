@@ -87,9 +87,7 @@ def ours(event: str, args: tuple[Any, ...]) -> bool:
         return True
     if event == "socket.connect" and sys._getframe(2).f_code.co_name in _PAIRS:
         return True
-    if event in _STARTING and _starts_a_child(sys._getframe(2)):
-        return True
-    return probes(3)
+    return (event in _STARTING and _starts_a_child(sys._getframe(2))) or probes(3)
 
 
 def target_of(event: str, args: tuple[Any, ...]) -> str:
