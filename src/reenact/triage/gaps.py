@@ -26,6 +26,13 @@ _CAPTURE: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
         ),
     ),
     (
+        ("inherited",),
+        (
+            "give it a pipe: capture_output=True, or stdout= and stderr=subprocess.PIPE",
+            "@reenact.tool on the function that starts it",
+        ),
+    ),
+    (
         ("process",),
         ("@reenact.tool on the function that starts it", "reenact record -- on the child's own command line"),
     ),
