@@ -44,6 +44,25 @@ def test_what_a_program_writes_in_a_replay_goes_to_scratch(agent: Agent) -> None
     assert "a line" in recorded.stdout and agent.picture() == before
 
 
+def test_temporary_files_that_the_recorded_run_left_behind_give_way_in_a_replay_alone(agent: Agent) -> None:
+    agent.write("""
+        import os, subprocess, sys, tempfile
+        with tempfile.NamedTemporaryFile("w", suffix=".py", dir=".", delete=False) as script:
+            script.write("print(6 * 7)")
+        folder = tempfile.mkdtemp(dir=".")
+        open(os.path.join(folder, "inside"), "w").close()
+        print(script.name, folder, os.listdir(folder))
+        print(subprocess.run([sys.executable, script.name], capture_output=True, text=True).stdout)
+    """)
+    recorded = agent.record()
+    before = agent.picture()
+    assert "42" in recorded.stdout and any(name.endswith(".py") and "tmp" in name for name in before), before
+    report = agent.report()
+    in_force(report, "scratch overlay")
+    assert report["verdict"] == "exact", report
+    assert agent.picture() == before
+
+
 def test_the_last_line_and_the_report_name_what_is_in_force(agent: Agent) -> None:
     agent.write("print('hello')")
     agent.record()

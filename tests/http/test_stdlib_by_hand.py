@@ -111,6 +111,26 @@ def test_another_body_is_not_answered(server: Server) -> None:
         agent()
 
 
+@pytest.mark.parametrize("connected", [False, True])
+def test_a_program_may_reach_for_the_socket_itself(server: Server, connected: bool) -> None:
+    server.routes["*"] = echo
+
+    def agent() -> Any:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+        if connected:
+            connection.request("GET", "/before")
+            connection.getresponse().read()
+        connection.putrequest("POST", "/x")
+        connection.putheader("Content-Length", "4")
+        connection.endheaders()
+        connection.sock.settimeout(20)
+        connection.sock.sendall(b"past")
+        return connection.getresponse().read()
+
+    live, _ = proven(agent, server, exchanges=1 + connected)
+    assert live.endswith(b",past")
+
+
 def test_a_body_that_falls_short_is_sent_when_the_response_is_asked_for(server: Server) -> None:
     server.routes["*"] = lambda r: [RESET]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reenact.facts.call import Effect, Kind, Value
+from reenact.facts.call import Effect, ErrorFact, Failure, Kind, Value
 from reenact.facts.kit import Bucket, Item, Kit, Standing, Stops, Verdict, verdict
 from reenact.facts.record import CallSettled
 from reenact.facts.run import Entry, Run, Status
@@ -319,6 +319,28 @@ def test_a_gap_is_an_item_and_contact_with_the_world_stops_the_code(store: Any, 
     found = kit(store, scene)
     assert item(found, f"gap: {what} at agent.py:3").standing is Standing.MISSING
     assert item(found, f"gap: {what} at agent.py:3").capture and found.verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("what", "first"),
+    [
+        ("upgraded connection", "the client of websockets or of aiohttp"),
+        ("websocket", "the client of websockets or of aiohttp"),
+        ("child process", "@reenact.tool"),
+        ("inherited stderr", "give it a pipe"),
+    ],
+)
+def test_a_gap_is_mended_by_what_mends_it_cheapest(store: Any, what: str, first: str) -> None:
+    scene = story(store)
+    scene.gap(what, "agent.py:3")
+    assert item(kit(store, scene), f"gap: {what} at agent.py:3").capture[0].startswith(first)
+
+
+def test_calls_that_were_answered_by_an_exception_are_said_to_be(store: Any) -> None:
+    scene = story(store)
+    number = scene.issue(Kind.TOOL, "look_up", b"{}")
+    scene._put(CallSettled(number, number * 1000 + 1, Failure(ErrorFact("builtins.ValueError", "no"))))
+    assert "1, asked, 1 of them answered by an exception: look_up" in item(kit(store, scene), "tool_calls").about
 
 
 @pytest.mark.parametrize(

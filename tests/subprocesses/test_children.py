@@ -127,12 +127,36 @@ def test_processes_and_pools_of_every_start_method_give_what_they_gave(
     children = [run for run in runs.values() if run.parent]
     assert children and {(run.relation, run.parent) for run in children} == {("child", root.id)}
     with open_store(str(agent.folder / "store.sqlite")) as store:
-        gaps = {place for what, place, _ in store.open(root).gaps() if what == "child process"}
-    assert gaps == {f"multiprocessing ({method})" for method in ("fork", "spawn", "forkserver")}
+        gaps = {f"{what}: {place}" for what, place, _ in store.open(root).gaps()}
+    methods = ("fork", "spawn", "forkserver")
+    assert gaps == {f"child process: multiprocessing ({method})" for method in methods}, "each once, by its own name"
     replayed = agent.replay()
     assert replayed.returncode == 3, replayed.stderr
-    assert "multiprocessing (fork)" in replayed.stderr
+    assert "multiprocessing (fork)" in replayed.stderr and "@reenact.tool" in replayed.stderr
     assert agent.started() == marks
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_tool_around_children_of_multiprocessing_is_answered_without_them(agent: Agent, method: str) -> None:
+    agent.write(
+        f"""
+        import multiprocessing
+        import reenact
+        def work(n):
+            open("marks", "a").write("x\\n")
+            return n * 2
+        @reenact.tool
+        def doubled(numbers):
+            with multiprocessing.get_context({method!r}).Pool(1) as pool:
+                return pool.map(work, numbers)
+        if __name__ == "__main__":
+            print(doubled([1, 2]))
+        """
+    )
+    assert agent.record().stdout == "[2, 4]\n" and agent.started() == 2
+    replayed = agent.replay()
+    assert (replayed.returncode, replayed.stdout) == (0, "[2, 4]\n"), replayed.stderr
+    assert agent.started() == 2
 
 
 FORKED_AMONG_THREADS = """

@@ -71,7 +71,7 @@ WAYS = {
         print(process.wait())
         pid = os.posix_spawn("/bin/sh", ["sh", "-c", "exit 5"], dict(os.environ))
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-        print(os.waitstatus_to_exitcode(os.system("exit 6")))
+        print(os.waitstatus_to_exitcode(os.system("sh helper.sh; exit 6")))
     """,
     "every way to read": """
         import subprocess

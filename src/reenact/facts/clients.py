@@ -32,6 +32,7 @@ TOOL = "@reenact.tool on the functions that use it"
 """The usual advice: what stands behind a tool need not be seen."""
 _RETRIEVER = "@reenact.retriever on the functions that search with it"
 _MODEL = "@reenact.model on the function that asks it"
+_WEBSOCKETS = "the client of websockets or of aiohttp, which are recorded message by message"
 _HTTPX = ("httpx", "httpx2")
 _URLLIB3 = ("urllib3",)
 _STDLIB = ("http.client",)
@@ -68,13 +69,13 @@ CLIENTS: Mapping[str, Client] = {
     **_over(_HTTPX, "qdrant_client", "chromadb", "supabase", "notion_client", "telegram", "firecrawl"),
     # protocols
     **_alone("mcp", "fastmcp", fix=("@reenact.tool on the functions that call the server's tools",)),
-    **_alone("websockets", "websocket", "socketio"),
+    **_alone("websockets", "websocket", "httpx_ws", "socketio", "wsproto", fix=(_WEBSOCKETS, TOOL)),
     **_over(("grpc",), "grpc", "google.generativeai", "pymilvus", "tritonclient", "xai_sdk"),
     **_over(("grpc", *_URLLIB3), "google.cloud", "vertexai"),
     **_over(("grpc", *_HTTPX), "weaviate"),
     # processes, people, sockets
     **_alone("subprocess", "pexpect", "sh", "plumbum", "fabric", "invoke"),
-    **_alone("multiprocessing", fix=("record the worker's own command line", TOOL)),
+    **_alone("multiprocessing", fix=(TOOL, "record the worker's own command line")),
     **_alone("socket", "socketserver", "paramiko", "asyncssh", "telnetlib", "ftplib", "smtplib", "imaplib", "poplib"),
     **_native("playwright", "pyppeteer", "docker", "ray", "celery"),
     # databases and queues

@@ -66,7 +66,7 @@ def folders_of(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
         environment: Its environment.
     """
     found = [cwd]
-    if _within(cwd, root):
+    if within(cwd, root):
         found.append(root)
     found += [environment.get("HOME", ""), environment.get("TMPDIR", "/tmp"), "/var/tmp"]
     return outermost(os.path.realpath(folder) for folder in found if folder.startswith("/") and os.path.isdir(folder))
@@ -75,10 +75,11 @@ def folders_of(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
 def outermost(folders: Iterable[str]) -> tuple[str, ...]:
     """Folders without those that lie in another; the root of all is none."""
     every = sorted(set(folders) - {"/"})
-    return tuple(each for each in every if not any(_within(each, other) for other in every if other != each))
+    return tuple(each for each in every if not any(within(each, other) for other in every if other != each))
 
 
-def _within(path: str, folder: str) -> bool:
+def within(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -192,9 +193,9 @@ class _Overlays:
 
     def lay(self, folders: Sequence[str]) -> tuple[tuple[str, ...], str]:
         """The folders covered, and why others are not."""
-        wanted = [each for each in folders if not any(_within(each, kept) for kept in self._keep)]
+        wanted = [each for each in folders if not any(within(each, kept) for kept in self._keep)]
         here = os.getcwd()
-        open_ = next((kept for kept in self._keep if _within(os.path.realpath(here), kept)), "")
+        open_ = next((kept for kept in self._keep if within(os.path.realpath(here), kept)), "")
         why = f"{open_}: the store lies among them" if open_ else ""
         if not wanted:
             return (), why or "there is no folder to cover"
@@ -218,7 +219,7 @@ class _Overlays:
                 if not reasons[0]:
                     covered.append(folder)
             for folder, held in kept:
-                if any(_within(folder, each) for each in covered):
+                if any(within(folder, each) for each in covered):
                     self._must(self._mount(held.encode(), folder, None, _MS_BIND, None), f"{folder} cannot be kept")
         except OSError as error:  # what we write ourselves must arrive: rather no scratch than a lost report
             for each in reversed(covered):
@@ -228,7 +229,7 @@ class _Overlays:
 
     def _parts(self, folder: str) -> list[str]:
         """A folder and what is mounted below it, but for our own scratch."""
-        return [each for each in _mounts_below(folder) if not _within(each, self._scratch)]
+        return [each for each in _mounts_below(folder) if not within(each, self._scratch)]
 
     def _bound(self, folder: str) -> str:
         """Another way to what is in a folder now."""
@@ -273,6 +274,6 @@ def _mounts_below(folder: str) -> list[str]:
                 fields[4].encode("utf-8", "surrogateescape").decode("unicode_escape") if "\\" in line else fields[4]
             )
             kind = fields[fields.index("-") + 1]
-            if kind not in _NO_FILES and target != folder and _within(target, folder) and os.path.isdir(target):
+            if kind not in _NO_FILES and target != folder and within(target, folder) and os.path.isdir(target):
                 found.add(target)
     return sorted(found)

@@ -18,7 +18,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
 from reenact.facts.ids import tail
-from reenact.replaying import guard
+from reenact.replaying import guard, temporaries
 from reenact.replaying.ambient import clock_of
 from reenact.replaying.isolation import Isolation, folders_of, isolate
 from reenact.replaying.opening import known_values, open_preamble, open_session
@@ -236,7 +236,10 @@ def _isolated(instructions: dict[str, Any]) -> Isolation:
     scratch = Path(instructions["place"]) / "scratch"
     scratch.mkdir(mode=0o700)
     folders = folders_of(os.getcwd(), instructions.get("root") or "", os.environ)
-    return isolate(folders, [*instructions.get("keep", ()), instructions["place"]], str(scratch))
+    keep = [*instructions.get("keep", ()), instructions["place"]]
+    isolation = isolate(folders, keep, str(scratch))
+    temporaries.give_way(isolation.folders, keep)
+    return isolation
 
 
 def _quiet_halts() -> None:

@@ -49,6 +49,10 @@ CONTACTS: Final[Mapping[str, str]] = {
 _LOOK_UPS: Final = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
 _WITHOUT_A_COMMAND: Final = frozenset({"os.fork", "os.forkpty"})
 _LOOPBACK: Final = ("127.", "::1", "localhost")
+_STARTERS: Final = frozenset({"multiprocessing.popen_fork", "multiprocessing.forkserver"})
+_STARTING: Final = frozenset({"os.fork", "socket.connect"})
+_WRAPPED: Final = 5
+"""Frames of ours that may lie between a function and who calls it."""
 _PAIRS: Final = frozenset({"socketpair", "_fallback_socketpair"})
 
 
@@ -83,7 +87,7 @@ def ours(event: str, args: tuple[Any, ...]) -> bool:
         return True
     if event == "socket.connect" and sys._getframe(2).f_code.co_name in _PAIRS:
         return True
-    return probes(3)
+    return (event in _STARTING and _starts_a_child(sys._getframe(2))) or probes(3)
 
 
 def target_of(event: str, args: tuple[Any, ...]) -> str:
@@ -114,6 +118,17 @@ def _folder() -> str:
         return os.getcwd()
     except OSError:
         return ""
+
+
+def _starts_a_child(frame: Any) -> bool:
+    """Whether ``multiprocessing`` starts a child here: its seam has named that, or refused it."""
+    for _ in range(_WRAPPED):
+        if frame is None:
+            return False
+        if module_of(frame) in _STARTERS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _is_address(host: Any) -> bool:

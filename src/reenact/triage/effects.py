@@ -102,7 +102,10 @@ def _calls(name: str, events: list[Event]) -> Item:
     if never:
         about = f"{len(never)} of {len(events)} were never answered: {never[0].name} at #{never[0].number}"
         return _item(name, Standing.PARTIAL, about, never)
-    return _item(name, Standing.CAPTURED, f"{len(events)}, asked and answered: {names}", events)
+    failed = sum(isinstance(event.outcome, Failure) for event in events)
+    answered = "answered" if not failed else f"{failed} of them answered by an exception"
+    between = " and " if not failed else ", "
+    return _item(name, Standing.CAPTURED, f"{len(events)}, asked{between}{answered}: {names}", events)
 
 
 def _without_input(event: Event) -> bool:

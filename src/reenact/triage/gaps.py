@@ -12,6 +12,27 @@ _HARMLESS = ("standard stream", "task", "thread", "upgraded")
 
 _CAPTURE: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (
+        ("upgraded", "websocket"),
+        (
+            "the client of websockets or of aiohttp, which are recorded message by message",
+            "@reenact.tool on the function that holds the conversation",
+        ),
+    ),
+    (
+        ("child process",),
+        (
+            "@reenact.tool on the function that starts it: a replay then answers it without the child",
+            "threads in the place of processes: what they ask is recorded",
+        ),
+    ),
+    (
+        ("inherited",),
+        (
+            "give it a pipe: capture_output=True, or stdout= and stderr=subprocess.PIPE",
+            "@reenact.tool on the function that starts it",
+        ),
+    ),
+    (
         ("process",),
         ("@reenact.tool on the function that starts it", "reenact record -- on the child's own command line"),
     ),

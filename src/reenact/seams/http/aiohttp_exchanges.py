@@ -196,7 +196,7 @@ class LiveExchange:
 
     def _let_go(self) -> None:
         """The connection became something else: from now on it is not followed."""
-        self._lane.session.gap("upgraded connection", "an HTTP connection that became something else")
+        self._lane.session.gap("upgraded connection", "another protocol over aiohttp")
         self._protocol._reenact_exchange = None
         self._drop(CLOSED)
         self._hand_over()
@@ -265,7 +265,7 @@ class FrozenExchange:
             if stream.head["status"] == _UPGRADED:
                 fault = UnreplayableRun(
                     "an HTTP connection that became something else cannot be replayed",
-                    cause="a websocket or another upgrade, which is recorded up to its handshake only",
+                    cause="the server switched to another protocol, which is recorded up to its handshake only",
                     next_command="reenact replay @ --events",
                     missing="upgraded connection",
                 )

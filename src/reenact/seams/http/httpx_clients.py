@@ -180,7 +180,7 @@ class _Crossing:
             return None
         head, at_hand = noted
         if head["status"] == 101:
-            lane.session.gap("upgraded connection", "an HTTP connection that became something else")
+            lane.session.gap("upgraded connection", "a websocket or another protocol over httpx")
         if at_hand is None:
             return head, None
         head["read"] = at_hand[0]

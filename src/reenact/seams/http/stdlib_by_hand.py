@@ -2,8 +2,8 @@
 
 ``xmlrpc.client`` works this way, and so do programs that announce a body and send it piece by piece. What such a
 request asks is known only with its last piece, so its pieces are held back until the announced body is there (at the
-latest until the response is asked for, or the connection closed) and then sent as they were given, as one exchange. A
-request without a body is sent where ``endheaders`` would have sent it.
+latest until the response or the socket is asked for, or the connection closed) and then sent as they were given, as one
+exchange. A request without a body is sent where ``endheaders`` would have sent it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST = 18
 class Held:
     """The pieces of one request so far, as they go over the wire; the first is its head."""
 
-    __slots__ = ("_body", "_chunked", "_length", "_pieces", "_tail", "_transmit")
+    __slots__ = ("_body", "_chunked", "_length", "_pieces", "_tail", "_transmit", "sock")
 
     def __init__(self, transmit: Callable[[Any, Any], None], head: Iterable[bytes]) -> None:
         """Nothing is held yet.
@@ -39,6 +39,7 @@ class Held:
         self._body = 0
         self._tail = b""
         self._transmit = transmit
+        self.sock: Any = None
         self._pieces: list[bytes] = []
 
     def take(self, data: Any) -> bool:
@@ -118,7 +119,29 @@ def let_go(conn: Any, perform: Perform) -> None:
     """Begin the exchange of what a connection holds back, if it holds anything."""
     held = conn.__dict__.pop(_HELD, None)
     if held is not None:
+        if isinstance(conn.sock, Doorway):
+            conn.sock = held.sock
         perform(conn, held)
+
+
+class Doorway:
+    """Stands where the socket of a connection is while a request is held back: a program that reaches for the socket
+    itself (to send a file through it, to read an interim response) finds what it has given so far sent.
+
+    Args:
+        conn: The connection.
+        perform: Begins the exchange.
+    """
+
+    __slots__ = ("_conn", "_perform")
+
+    def __init__(self, conn: Any, perform: Perform) -> None:
+        self._conn = conn
+        self._perform = perform
+
+    def __getattr__(self, name: str) -> Any:
+        let_go(self._conn, self._perform)
+        return getattr(self._conn.sock, name)
 
 
 def ending_headers(aside: Callable[[Any], bool], perform: Perform, transmit: Callable[[Any, Any], None]) -> Any:
@@ -143,6 +166,8 @@ def ending_headers(aside: Callable[[Any], bool], perform: Perform, transmit: Cal
                 raise
             if message_body is not None or held.complete:
                 let_go(self, perform)
+            else:
+                held.sock, self.sock = self.sock, Doorway(self, perform)
 
         return endheaders
 

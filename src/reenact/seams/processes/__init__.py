@@ -20,5 +20,5 @@ def install() -> None:
     descriptors.install()
     when_imported("subprocess", popen.patch)
     when_imported("asyncio.subprocess", coroutines.patch)
-    when_imported("multiprocessing.process", heirs.patch_processes)
-    when_imported("multiprocessing.util", heirs.patch_spawning)
+    when_imported("multiprocessing.process", heirs.patch_processes, answers=False)
+    when_imported("multiprocessing.util", heirs.patch_spawning, answers=False)

@@ -69,13 +69,13 @@ def _is_ours(program: str) -> bool:
 
 def patch_processes(module: ModuleType) -> None:
     """Hook ``multiprocessing.process``: a child that is forked is named, since it takes no recorder along."""
-    replace(module.BaseProcess, "start", _starting)
+    replace(module.BaseProcess, "start", _starting, answers=False)
 
 
 def patch_spawning(module: ModuleType) -> None:
     """Hook ``multiprocessing.util``: a child that is started afresh becomes a child run."""
     if hasattr(module, "spawnv_passfds"):
-        replace(module, "spawnv_passfds", _spawning)
+        replace(module, "spawnv_passfds", _spawning, answers=False)
 
 
 def _starting(original: Any) -> Any:

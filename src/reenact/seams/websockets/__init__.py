@@ -1,4 +1,4 @@
-"""Websocket connections of the ``websockets`` library, at the level of messages: its asyncio and its threading client.
+"""Websocket connections at the level of messages: both clients of the ``websockets`` library, and that of ``aiohttp``.
 
 Opening one is a call (kind ``websocket``), and so is each message in either direction, closing, and each look at
 whether the connection is still open. Keepalive pings and their answers are nobody's business. In a replay the
@@ -8,10 +8,11 @@ connection is the library's own object without a network: what it raises when it
 from __future__ import annotations
 
 from reenact.seams.patching import when_imported
-from reenact.seams.websockets import coroutines, threads
+from reenact.seams.websockets import aiohttp_client, coroutines, threads
 
 
 def install() -> None:
-    """Hook both clients as soon as the program imports them; imports neither. Idempotent."""
+    """Hook each client as soon as the program imports it; imports none. Idempotent."""
     when_imported("websockets.asyncio.client", coroutines.patch)
     when_imported("websockets.sync.client", threads.patch)
+    when_imported("aiohttp.client", aiohttp_client.patch)
