@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
@@ -31,12 +32,12 @@ def no_idle_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             thread.join(10)
 
 
-def assert_named(recorded: Recorded, program: Program) -> None:
+def assert_named(recorded: Recorded, program: Program, what: str = "nothing inside trio.run()") -> None:
     """What was not recorded is said, and not replayed."""
     assert recorded.run.degraded
     replayed = replay(recorded, program)
     assert (replayed.replay.verdict, replayed.performed) == ("different", 0)
-    assert any("nothing inside trio.run()" in difference.text for difference in replayed.replay.report.differences)
+    assert any(what in difference.text for difference in replayed.replay.report.differences)
 
 
 def on_trio(main: Main, **options: Any) -> Program:
@@ -309,6 +310,17 @@ def test_a_guest_of_asyncio_is_left_alone_and_named() -> None:
     recorded = record(program)
     assert recorded.output >= 1000
     assert_named(recorded, program)
+
+
+def test_a_process_that_trio_starts_is_left_alone_and_named() -> None:
+    async def main(world: World) -> bytes:
+        ended = await trio.run_process([sys.executable, "-c", "print(1)"], capture_stdout=True)
+        return bytes(ended.stdout).strip()
+
+    program = on_trio(main)
+    recorded = record(program)
+    assert recorded.output == b"1"
+    assert_named(recorded, program, "processes that trio starts are not recorded")
 
 
 def test_a_clock_of_its_own_is_left_alone_and_named() -> None:

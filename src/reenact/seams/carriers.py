@@ -11,10 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
+from reenact.errors import UnreplayableRun
 from reenact.facts.order import Tag
 
 if TYPE_CHECKING:
     from reenact.seams.gate import Gate
+    from reenact.seams.lanes import Lane
 
 
 class Carrier(ABC):
@@ -47,6 +49,24 @@ class Carrier(ABC):
     @abstractmethod
     def unwatch(self, gate: Gate) -> None:
         """The session of ``gate`` has ended."""
+
+
+def refuse(lane: Lane | None, what: str, cause: str) -> None:
+    """Say that something of another library is not followed, if somebody would have listened to it.
+
+    Args:
+        lane: The lane that comes upon it.
+        what: What is not recorded, in words.
+        cause: Why not.
+
+    Raises:
+        UnreplayableRun: In a replay.
+    """
+    if lane is None or lane.below:
+        return
+    refusal = UnreplayableRun(what, cause=cause, next_command="reenact show @", missing="trio")
+    if lane.session.fault(refusal):
+        raise refusal
 
 
 _cancelled: tuple[type[BaseException], ...] = (asyncio.CancelledError,)

@@ -57,6 +57,15 @@ async def in_thread(client: httpx.Client, number: int) -> None:
     print("thread", number, await trio.to_thread.run_sync(compute, client, number))
 
 
+async def listen(number: int) -> None:
+    async with httpx.AsyncClient() as client:
+        with trio.move_on_after(0.01 * number) as scope:
+            async with client.stream("GET", f"{WORLD}/tools/maybe") as reply:
+                async for part in reply.aiter_bytes():
+                    print(number, "hears", part)
+        print(number, "gave up" if scope.cancelled_caught else "heard all")
+
+
 async def race(name: str, nursery: trio.Nursery) -> None:
     try:
         print(name, "wins with", await peek(0))
@@ -77,6 +86,7 @@ async def main() -> None:
     async with trio.open_nursery() as nursery:
         for number in range(5):
             nursery.start_soon(hurry, number)
+            nursery.start_soon(listen, number)
     with httpx.Client() as client:
         async with trio.open_nursery() as nursery:
             for number in range(4):

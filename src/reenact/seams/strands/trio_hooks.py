@@ -15,10 +15,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from reenact.errors import UnreplayableRun
 from reenact.seams import lanes
-from reenact.seams.carriers import cancels_by
-from reenact.seams.lanes import Cell, Lane
+from reenact.seams.carriers import cancels_by, refuse
+from reenact.seams.lanes import Cell
 from reenact.seams.patching import replace
 from reenact.seams.strands import trio_threads, trio_timers
 from reenact.seams.strands.identity import identity
@@ -27,6 +26,9 @@ from reenact.seams.strands.trio_runs import Run, entries, here
 
 FOLLOWED = 1 << 40
 """Added to the identity of a followed task where trio keeps a serial number, so that the two are told apart."""
+
+
+_INSIDE = "nothing inside trio.run() is recorded"
 
 
 def patch(module: Any) -> None:
@@ -48,6 +50,8 @@ def patch(module: Any) -> None:
     core._run._r = _InOrder(core._run._r)
     trio_timers.patch(core._run.Deadlines, module._timeouts.sleep_until)
     trio_threads.patch(module)
+    replace(module._subprocess, "_open_process", _starting_processes)
+    module._subprocess.open_process = module.lowlevel.open_process = module._subprocess._open_process
     replace(core._run, "setup_runner", lambda original: _beginning(original, module))
 
 
@@ -67,6 +71,7 @@ def _fits(module: Any) -> bool:
             (runner, ("setup_runner", "GLOBAL_RUN_CONTEXT")),
             (module._timeouts, ("sleep_until",)),
             (module._threads, ("_send_message_to_trio", "Run", "RunSync")),
+            (module._subprocess, ("_open_process",)),
             (core._thread_cache.ThreadCache, ("start_thread_soon",)),
         )
     except AttributeError:
@@ -85,7 +90,7 @@ def _beginning(original: Callable[..., Any], module: Any) -> Callable[..., Any]:
             return original(clock, instruments, *rest)
         lane = lanes.current()
         if clock is not None or asyncio._get_running_loop() is not None or here.run is not None:
-            _refuse(lane, "it has a clock of its own, or runs inside another loop")
+            refuse(lane, _INSIDE, "it has a clock of its own, or runs inside another loop")
             run = Run(module, None)
         else:
             run = Run(module, lane)
@@ -103,7 +108,7 @@ def _beginning(original: Callable[..., Any], module: Any) -> Callable[..., Any]:
 
 def _being_guest(original: Callable[..., Any]) -> Callable[..., Any]:
     def start_guest_run(*args: Any, **options: Any) -> Any:
-        _refuse(lanes.current(), "trio runs as a guest of another loop")
+        refuse(lanes.current(), _INSIDE, "trio runs as a guest of another loop")
         here.guest = True
         try:
             with lanes.inside(None):
@@ -116,26 +121,11 @@ def _being_guest(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _unlike(original: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> Any:
-        _refuse(lanes.current(), "this version of trio is built otherwise than those that are known")
+        refuse(lanes.current(), _INSIDE, "this version of trio is built otherwise than those that are known")
         with lanes.inside(None):
             return original(*args, **options)
 
     return run
-
-
-def _refuse(lane: Lane | None, cause: str) -> None:
-    """Say that a run of trio is not followed, if somebody would have listened to it.
-
-    Raises:
-        UnreplayableRun: In a replay.
-    """
-    if lane is None or lane.below:
-        return
-    refusal = UnreplayableRun(
-        "nothing inside trio.run() is recorded", cause=cause, next_command="reenact show @", missing="trio"
-    )
-    if lane.session.fault(refusal):
-        raise refusal
 
 
 def _selecting(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -146,6 +136,21 @@ def _selecting(original: Callable[..., Any]) -> Callable[..., Any]:
         return run.select(lambda seconds: original(self, seconds), timeout)
 
     return get_events
+
+
+def _starting_processes(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``trio.run_process`` and ``trio.lowlevel.open_process``: named, not followed."""
+
+    async def open_process(*args: Any, **options: Any) -> Any:
+        refuse(
+            lanes.current(),
+            "processes that trio starts are not recorded",
+            "trio reads their pipes itself; subprocess.run in trio.to_thread.run_sync is recorded",
+        )
+        with lanes.inside(None):
+            return await original(*args, **options)
+
+    return open_process
 
 
 class _InOrder:
