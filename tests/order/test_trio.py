@@ -224,6 +224,48 @@ def test_a_foreign_thread_with_a_token() -> None:
     record_and_replay(on_trio(main))
 
 
+def test_callbacks_of_a_thread_that_goes_on() -> None:
+    """The thread and what it posts could run at once: which is seen first is the gate's doing."""
+
+    async def main(world: World) -> None:
+        token = trio.lowlevel.current_trio_token()
+
+        def work() -> None:
+            for n in range(4):
+                token.run_sync_soon(world.did, "callback", n)
+                sum(range(int(world.chance.random() * 300_000)))
+                world.did("thread", n)
+            world.ask("done?")
+
+        await trio.to_thread.run_sync(work)
+
+    record_and_replay(on_trio(main))
+
+
+def test_a_result_is_not_lost_to_a_cancellation_that_comes_while_it_waits_for_its_turn() -> None:
+    """Unrecorded, there is no wait at which the scope could cancel: recorded, there must be none either."""
+
+    async def main(world: World) -> Any:
+        async def busy() -> None:
+            for _ in range(5):
+                await trio.lowlevel.checkpoint()
+
+        with trio.CancelScope() as scope:
+
+            @reenact.tool
+            async def act() -> int:
+                scope.cancel()
+                return 7
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(busy)
+                world.did(await act())
+        return scope.cancel_called
+
+    recorded = record(on_trio(main))
+    assert (recorded.said, recorded.output) == ([(7,)], True)
+
+
 def test_anyio_on_trio() -> None:
     async def one(world: World, n: int) -> None:
         with anyio.move_on_after(world.pause(0.003)):
