@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
@@ -306,6 +307,44 @@ def test_a_recorded_block_inside_a_run() -> None:
     assert trio.run(main) == [0, 1, 2]
     (run,) = store.runs()
     assert (run.status.name, run.totals.unproven) == ("OK", 0)
+
+
+def test_a_run_that_was_under_way_before_anything_was_hooked() -> None:
+    """In a process of its own: the hooks are put in place by the task that first records, and find its run."""
+    ended = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.stdout, ended.stderr) == ("['a', 'b', 'c'] [('root/child#1', 0), ('root/child#2', 0)] 0\n", "")
+
+
+LATE = """
+import trio
+said = []
+async def child(name):
+    await trio.sleep(0.001)
+    await look(name)
+    said.append(name)
+async def bystander():
+    await trio.sleep(0.0005)
+    await trio.sleep(0.05)
+    await trio.to_thread.run_sync(said.append, "c")
+async def main():
+    import reenact
+    global look
+    @reenact.tool(effect="read")
+    async def look(name):
+        await trio.sleep(0.001)
+        return name
+    store = reenact.open_store("memory:late")
+    async with trio.open_nursery() as outer:
+        outer.start_soon(bystander)
+        async with reenact.record(store=store):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(child, "a")
+                nursery.start_soon(child, "b")
+    (run,) = store.runs()
+    events = list(store.open(run.id).events())
+    print(said, [(event.lane, event.position) for event in events if event.call.name == "look"], run.totals.unproven)
+trio.run(main)
+"""
 
 
 def test_a_program_that_asks_something_else_diverges_and_ends() -> None:

@@ -53,6 +53,9 @@ def patch(module: Any) -> None:
     replace(module._subprocess, "_open_process", _starting_processes)
     module._subprocess.open_process = module.lowlevel.open_process = module._subprocess._open_process
     replace(core._run, "setup_runner", lambda original: _beginning(original, module))
+    under_way = getattr(core._run.GLOBAL_RUN_CONTEXT, "runner", None)
+    if under_way is not None and not under_way.is_guest and asyncio._get_running_loop() is None:
+        Run(module, None).attach(under_way)
 
 
 def _fits(module: Any) -> bool:
@@ -63,7 +66,7 @@ def _fits(module: Any) -> bool:
         needed = (
             (core._entry_queue.EntryQueue, ("run_sync_soon", "queue", "idempotent_queue")),
             (runner.Runner, ("spawn_impl", "deadlines", "tasks", "main_task", "entry_queue")),
-            (runner.Task, ("_counter", "_abort_func", "_attempt_abort")),
+            (runner.Task, ("_counter", "_abort_func", "_attempt_abort", "_next_send_fn")),
             (runner.CancelStatus, ("_children", "__attrs_post_init__")),
             (runner.Deadlines, ("add", "remove", "expire", "_heap", "_active")),
             (runner.TheIOManager, ("get_events",)),

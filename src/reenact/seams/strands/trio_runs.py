@@ -55,7 +55,7 @@ class Run(Carrier):
         self._trio = trio
         self._enter: Callable[..., Any] = trio._core._entry_queue.EntryQueue.run_sync_soon.__wrapped__
         self._between: Cell | None = None
-        self._outside = lanes.inside(None)
+        self._outside: lanes.Inside | None = None
         self._before: Run | None = None
         self._thread = threading.get_ident()
         self.lane = lane
@@ -73,9 +73,23 @@ class Run(Carrier):
         here.run = self
         if self.lane is not None and not self.lane.below and self.lane.owned:
             self.watch(self.lane.gate)
+        self._outside = lanes.inside(None)
         self._outside.__enter__()
         self._between = lanes.adopt_thread(None)
         lanes.restore_thread(self._between)
+
+    def attach(self, runner: Any) -> None:
+        """The hooks were put in place by a task of a run that is under way, which is this. Nobody listens to it yet."""
+        self.runner = runner
+        here.run = self
+        entries[id(runner.entry_queue)] = self
+        for task in runner.tasks:
+            self.cells[task] = Cell(None, self)
+            if task._next_send_fn is not None:
+                self.task_scheduled(task)
+        runner.instruments.add_instrument(self)
+        self._between = lanes.adopt_thread(None)
+        lanes.restore_thread(self.cells[self._trio.lowlevel.current_task()])
 
     # --- as an instrument of trio ------------------------------------------------------------------------------
 
@@ -109,7 +123,8 @@ class Run(Carrier):
         if self.runner is not None:
             entries.pop(id(self.runner.entry_queue), None)
         lanes.restore_thread(self._between)
-        self._outside.__exit__()
+        if self._outside is not None:
+            self._outside.__exit__()
         here.run = self._before
         for gate in self.gates:
             gate.leave_loop(self)

@@ -123,7 +123,7 @@ def patch(deadlines: Any, sleep_until: Any) -> None:
             run.timers[id(cancel_scope)] = timer
             if not gate.virtual:
                 return original(self, deadline, cancel_scope)
-            delay = deadline - lane.session.virtual("mono", _mono_ns()) / 1e9
+            delay = deadline - run.runner.clock.current_time()
             timer.queue(gate.now_us() + math.ceil(max(0.0, min(delay, MOST_S)) * 1e6), _sleeps(sleep_until))
             return None
 
