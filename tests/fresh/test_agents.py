@@ -15,7 +15,7 @@ import pytest
 from .desk import Desk, unlike
 
 HERE = Path(__file__).parent
-AGENTS = sorted(path.stem for path in (HERE / "agents").iterdir() if not path.name.startswith(("_", "on_trio")))
+AGENTS = sorted(path.stem for path in (HERE / "agents").iterdir() if not path.name.startswith("_"))
 COMMANDS = {
     "chat_cli": (
         ["python", "chat_cli.py", "--name", "Zoë", "--persona", "terse"],
@@ -58,12 +58,12 @@ def test_it_replays_exactly_with_its_world_gone(tmp_path: Path, name: str, sweep
 
 
 def test_what_is_not_followed_is_said(tmp_path: Path) -> None:
-    """Tasks of trio are not told apart: the program is left alone, its run says so, and is not replayed wrongly."""
+    """A trio with a clock of the program's own is left alone: its run says so, and is not replayed wrongly."""
     desk = Desk(tmp_path)
     shutil.copytree(HERE / "agents", desk.folder, dirs_exist_ok=True)
     with world() as url:
         desk.environment |= {"WORLD_URL": url}
-        recorded = desk.record(["python", "on_trio.py"], b"")
+        recorded = desk.record(["python", "_trio_out_of_time.py"], b"")
     assert (recorded.code, len(recorded.out.splitlines())) == (0, 5)
     assert b"ok (degraded)" in recorded.err
     replayed = desk.replay()

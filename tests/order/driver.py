@@ -11,7 +11,7 @@ import itertools
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,12 +37,14 @@ class World:
         chance: Decides how long each answer takes.
         performed: How many questions reached the world.
         said: What the program did, in the order of doing, whoever did it.
+        sleep: How a task waits, in the library that carries it.
     """
 
     pace: float | None
     chance: random.Random
     performed: int = 0
     said: list[Any] = field(default_factory=list)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def did(self, *what: Any) -> None:
         """The program's effect log."""
@@ -64,7 +66,7 @@ class World:
         """Ask from a task."""
 
         async def perform() -> int:
-            await asyncio.sleep(self._arrives(delay))
+            await self.sleep(self._arrives(delay))
             return self._answer(question, fail)
 
         lane = switchboard.listening()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import asyncio
 import inspect
 import os
 import sys
@@ -26,6 +25,7 @@ from reenact.recording.active import active, current
 from reenact.recording.opening import Opened, Who, interpreter, new_run, status_of
 from reenact.recording.writer import Receipt
 from reenact.seams import lanes, stdout, wiring
+from reenact.seams.carriers import cancelled
 from reenact.seams.files import file_digests
 from reenact.store import borrow_store, give_back
 
@@ -90,12 +90,12 @@ class Block:
     async def left(self, error: BaseException | None, result: Any) -> None:
         """The same for coroutines: the loop goes on while the end is written. A cancellation is not held up.
 
-        A coroutine that is being closed may not wait, and one that no asyncio loop drives cannot."""
+        A coroutine that is being closed may not wait, and one that nothing known to us drives cannot."""
         rest = self._left(error, result)
-        closed = not (error is None or isinstance(error, (Exception, asyncio.CancelledError)))
+        closed = not (error is None or isinstance(error, (Exception, *cancelled())))
         if rest is None:
             return
-        if closed or asyncio._get_running_loop() is None:
+        if closed or not lanes.is_carried():
             _warn(rest())
             return
         written = Receipt(durable=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from reenact.seams.gate import Gate
 
 F = TypeVar("F", bound=Callable[..., Any])
-_get_running_loop = asyncio._get_running_loop
 _PATIENT = frozenset({Kind.HUMAN, Kind.INPUT})
 """Kinds that wait for the world and are no transports."""
 _settled = maker(CallSettled)
@@ -183,7 +181,7 @@ class LiveCall:
             if inner is None:  # the body of a generator is entered at each step, always in one scope
                 inner = self._scope = self._inner_lane()
             waits = self._below or self._call.kind in _PATIENT
-            waits = waits and self.owned and not self._ended and _get_running_loop() is None
+            waits = waits and self.owned and not self._ended and not lanes.is_carried()
             return Entered(self.session, inner, waits)
         except Exception as error:
             if self.session.fault(error):

@@ -79,6 +79,10 @@ class Receipt:
             door.acquire(timeout=timeout_s)
 
     def __await__(self) -> Any:
+        carrier = lanes.carrier()
+        if carrier is not None:
+            yield from carrier.rest(self._listen)
+            return
         loop = asyncio.get_running_loop()
         future = loop.create_future()
 

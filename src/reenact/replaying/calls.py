@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
@@ -13,6 +12,7 @@ from reenact.facts.event import Event
 from reenact.facts.making import maker
 from reenact.facts.order import event_tag
 from reenact.seams import lanes
+from reenact.seams.carriers import cancelled
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, GateTurn, rejoin_cancelled
 
@@ -67,7 +67,7 @@ class Never:
     def __await__(self) -> Any:
         try:
             yield from self.gate.never(is_async=True)
-        except asyncio.CancelledError as error:
+        except cancelled() as error:
             yield from rejoin_cancelled(error).__await__()
             raise
         raise AssertionError("a turn that never comes came")

@@ -7,17 +7,14 @@ for its number, until it is closed.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import selectors
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Protocol
 
-from reenact.seams.lanes import Lane, listening
+from reenact.seams.lanes import Lane, is_carried, listening
 from reenact.seams.patching import replace, when_imported
-
-_get_running_loop = asyncio._get_running_loop
 
 
 class Channel(Protocol):
@@ -67,7 +64,7 @@ def channel_of(fd: Any) -> Channel | None:
 
 
 def _asking(fd: Any) -> tuple[Lane, Channel] | None:
-    if not _known or fd not in _known or _get_running_loop() is not None:
+    if not _known or fd not in _known or is_carried():
         return None
     lane = listening()
     channel = channel_of(fd) if lane is not None else None
@@ -108,7 +105,7 @@ def _number(item: Any) -> int:
 def _selecting(original: Any) -> Any:
     def select(rlist: Any, wlist: Any, xlist: Any, timeout: Any = None, /) -> Any:
         lane = listening()
-        if lane is None or _get_running_loop() is not None:
+        if lane is None or is_carried():
             return original(rlist, wlist, xlist, timeout)
         asked = [list(items) for items in (rlist, wlist, xlist)]
         channels = (channel_of(_number(item)) for items in asked for item in items)
@@ -138,7 +135,7 @@ def _patch_selectors(module: ModuleType) -> None:
 
 def _choosing(original: Any) -> Any:
     def select(self: Any, timeout: Any = None) -> Any:
-        lane = listening() if _known and _get_running_loop() is None else None
+        lane = listening() if _known and not is_carried() else None
         if lane is None:
             return original(self, timeout)
         keys: list[selectors.SelectorKey] = list(self.get_map().values())

@@ -16,6 +16,7 @@ import _thread
 import asyncio
 import asyncio.base_events
 import functools
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sized
 from contextvars import ContextVar
@@ -23,12 +24,16 @@ from typing import Any
 
 from reenact.errors import Halt
 from reenact.facts.order import Tag
+from reenact.seams import lanes
+from reenact.seams.carriers import Carrier
 
 _get_running_loop = asyncio._get_running_loop
 
 
 near: ContextVar[Gate | None] = ContextVar("reenact_gate", default=None)
 """The gate of the run that a context stems from, set where several runs share a loop."""
+
+_nevers = itertools.count()
 
 SPARED_US = 10_000_000
 """The most that one delivery waits without its being counted: a machine that is too busy gives nobody the processor."""
@@ -315,7 +320,8 @@ class Gate(ABC):
         """``take`` for a coroutine: ``yield from`` it inside ``__await__``."""
         loop = _get_running_loop()
         if loop is None or asyncio.current_task(loop) is None:
-            return self.take(tag)
+            carrier = lanes.carrier() if loop is None else None
+            return self.take(tag) if carrier is None else (yield from carrier.take(self, tag))
         ready = getattr(loop, "_ready", None)
         with self.lock:
             rests = ready is not None and not self.has_ready(ready)
@@ -342,7 +348,7 @@ class Gate(ABC):
 
     def never(self, *, is_async: bool) -> Any:
         """Wait for something that was never handed over: until cancelled, or until the replay ends."""
-        tag = Tag("w", "~never", id(object()), self.passes)
+        tag = Tag("w", "~never", next(_nevers), 0)
         return self.take_async(tag) if is_async else self.take(tag)
 
     def offer(
@@ -466,7 +472,8 @@ class Gate(ABC):
                 self.running += 1
                 wake()
             for loop in list(self.loops):
-                post(loop, functools.partial(stop_tasks, loop, self), here=False)
+                stop = loop.stop if isinstance(loop, Carrier) else functools.partial(stop_tasks, loop)
+                post(loop, functools.partial(stop, self), here=False)
 
     def close(self) -> None:
         """The run has ended: let everything go, number nothing more."""
@@ -508,7 +515,9 @@ _base_call_soon_threadsafe = asyncio.base_events.BaseEventLoop.call_soon_threads
 def post(loop: Any, callback: Callable[[], Any], *, here: bool) -> None:
     """The loop's own ``call_soon`` (``here``: from its thread) or ``call_soon_threadsafe``, below every hook."""
     try:
-        if isinstance(loop, asyncio.base_events.BaseEventLoop):
+        if isinstance(loop, Carrier):
+            loop.post(callback)
+        elif isinstance(loop, asyncio.base_events.BaseEventLoop):
             (_base_call_soon if here else _base_call_soon_threadsafe)(loop, callback)
         else:  # a loop written in C: its hooked subclass keeps the originals in its base
             foreign: Any = type(loop).__mro__[1]

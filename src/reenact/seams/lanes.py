@@ -20,6 +20,7 @@ from reenact.facts.order import Tag
 
 if TYPE_CHECKING:
     from reenact.abc.session import Session
+    from reenact.seams.carriers import Carrier
 
 UNOWNED = "~unowned"
 _get_running_loop = asyncio._get_running_loop
@@ -152,12 +153,13 @@ def _plain(name: str) -> str:
 
 
 class Cell:
-    """Where an executing unit keeps its current lane."""
+    """Where an executing unit keeps its current lane, and what carries the unit if that is no loop of asyncio."""
 
-    __slots__ = ("lane",)
+    __slots__ = ("carrier", "lane")
 
-    def __init__(self, lane: Lane | None) -> None:
+    def __init__(self, lane: Lane | None, carrier: Carrier | None = None) -> None:
         self.lane = lane
+        self.carrier = carrier
 
 
 class _Thread(threading.local):
@@ -249,8 +251,19 @@ def adopt_thread(lane: Lane | None) -> Cell | None:
 
 
 def restore_thread(before: Cell | None) -> None:
-    """Undo ``adopt_thread``."""
+    """Undo ``adopt_thread``; or go on as the unit whose cell this is."""
     _thread.cell = before
+
+
+def carrier() -> Carrier | None:
+    """What carries the unit that is executing; None for threads and for tasks of asyncio."""
+    cell = _thread.cell
+    return None if cell is None else cell.carrier
+
+
+def is_carried() -> bool:
+    """Whether the unit that is executing is a coroutine, or is called by one: others go on where it waits."""
+    return _get_running_loop() is not None or carrier() is not None
 
 
 class Inside:

@@ -6,13 +6,13 @@ in its two colours. A fault of a seam costs a recording, never the agent's call.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from reenact.abc.session import Crossing
 from reenact.errors import ReplayError
 from reenact.facts.call import Call, End, EndKind, Failure, Value
+from reenact.seams.carriers import cancelled
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.turns import rejoin_cancelled
 
@@ -122,12 +122,12 @@ async def answered(
     try:
         with crossing.enter():
             result = await perform()
-    except (asyncio.CancelledError, GeneratorExit) as end:
-        if crossing.mode == "live":
-            crossing.dropped(End(EndKind.CANCELLED))
-            await rejoin_cancelled(end)
-        raise
     except BaseException as error:
+        if isinstance(error, (GeneratorExit, *cancelled())):
+            if crossing.mode == "live":
+                crossing.dropped(End(EndKind.CANCELLED))
+                await rejoin_cancelled(error)
+            raise
         sealed = _sealed(lane, seal, None, error)
         if sealed is not None:
             await crossing.settle(sealed)

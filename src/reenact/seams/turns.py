@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Generator
@@ -11,9 +10,8 @@ from typing import Any
 
 from reenact.facts.order import Tag
 from reenact.seams import lanes
+from reenact.seams.carriers import cancelled
 from reenact.seams.gate import Gate
-
-_get_running_loop = asyncio._get_running_loop
 
 
 class Now:
@@ -65,7 +63,7 @@ class GateTurn(ABC):
     def __await__(self) -> Generator[Any, Any, Any]:
         try:
             number = yield from self.gate.take_async(self.tag)
-        except asyncio.CancelledError as error:
+        except cancelled() as error:
             yield from rejoin_cancelled(error).__await__()
             raise
         return self.then(number)
@@ -77,7 +75,7 @@ async def rejoin() -> None:
     How many turns of the loop a live transport takes for that is nobody's business, and a recorded one takes none: the
     agent's code goes on at a place in the order that both can have."""
     lane = lanes.counted()
-    if lane is None or _get_running_loop() is None:
+    if lane is None or not lanes.is_carried():
         return
     with _shielded():
         await _Taking(lane.gate, lane.tag("j"))
@@ -87,11 +85,11 @@ async def rejoin_cancelled(error: BaseException) -> None:
     """``rejoin`` for a coroutine that was cancelled, whether it waited for the world or for its turn.
 
     Whoever cancels it again meanwhile has been heard already. Does nothing for any other ``error``."""
-    if not isinstance(error, asyncio.CancelledError):
+    if not isinstance(error, cancelled()):
         return
     try:
         await rejoin()
-    except asyncio.CancelledError:
+    except cancelled():
         pass
 
 
@@ -109,8 +107,9 @@ class _Taking:
 
 
 def _shielded() -> Any:
-    """A cancelled scope of anyio cancels whatever is awaited in it, again and again."""
-    anyio = sys.modules.get("anyio")
+    """A cancelled scope of anyio cancels whatever is awaited in it, again and again. Turns of other carriers are
+    shielded by themselves."""
+    anyio = sys.modules.get("anyio") if lanes.carrier() is None else None
     return anyio.CancelScope(shield=True) if anyio is not None else nullcontext()
 
 

@@ -8,7 +8,6 @@ authentication, decoding and elapsed time stay the client's own work.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -17,6 +16,7 @@ from typing import Any
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, EndKind, Json, Stream
 from reenact.seams import patching
+from reenact.seams.carriers import cancelled
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
 from reenact.seams.lanes import Lane, inside, listening
@@ -60,7 +60,7 @@ def _closing_async(original: Any) -> Any:
         try:
             with inside(lane.beneath()):
                 result = await original(self, *failure)
-        except asyncio.CancelledError as error:
+        except cancelled() as error:
             await rejoin_cancelled(error)
             raise
         await rejoin()
@@ -399,7 +399,7 @@ class _RecordedAsync:
                         part = await source.__anext__()
                 except StopAsyncIteration:
                     break
-                except asyncio.CancelledError as error:
+                except cancelled() as error:
                     crossing.dropped(CANCELLED)
                     await self._leave(source)
                     await rejoin_cancelled(error)

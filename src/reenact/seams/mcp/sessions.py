@@ -15,7 +15,7 @@ from typing import Any
 from reenact.abc.session import Session
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Failure, Value
-from reenact.seams.lanes import Lane, listening
+from reenact.seams.lanes import Lane, carrier, listening
 from reenact.seams.mcp import lines, messages
 from reenact.seams.mcp.inbox import Inbox, Item, Progress, Starting, item_revealed, item_sealed
 from reenact.seams.patching import replace
@@ -37,6 +37,8 @@ def patch(module: ModuleType) -> None:
     def dispatcher(self: Any) -> Dispatching:
         held = self.__dict__
         known = held.get("_reenact_dispatcher")
+        if known is None and carrier() is not None:  # the line was refused: what is said on it is not recorded
+            known = held["_reenact_dispatcher"] = held["_dispatcher"]
         if known is None:
             known = held["_reenact_dispatcher"] = Dispatching(self, held["_dispatcher"], names)
         return known  # type: ignore[no-any-return]

@@ -1,39 +1,290 @@
-"""trio: named, not followed. Its tasks are strands that no hook tells apart yet.
+"""trio: lanes for its tasks, its order made one that can be had again, its runs joined to gates.
 
-Calls of several trio tasks would all be put down to the thread they share. So nothing inside ``trio.run`` is recorded,
-the run says so, and its replay refuses to begin there instead of answering one task with another's call.
+Within a run trio shuffles what is ready, so that nobody relies on an order; in a followed run it goes first in, first
+out, which is one of the orders that it could have taken. Tasks of a followed run hash by their lane, because trio walks
+sets of tasks where it wakes or cancels several.
+
+A run that cannot be followed (in guest mode, with a clock of the program's own, of a version of trio that is built
+otherwise) is left alone: nothing inside it is recorded, the run says so, and its replay refuses to begin there instead
+of answering one task with another's call.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
-from reenact.errors import UnreplayableRun
 from reenact.seams import lanes
+from reenact.seams.carriers import cancels_by, refuse
+from reenact.seams.lanes import Cell
 from reenact.seams.patching import replace
+from reenact.seams.strands import trio_threads, trio_timers
+from reenact.seams.strands.identity import identity
+from reenact.seams.strands.loops import name_of
+from reenact.seams.strands.trio_runs import Run, entries, here
+
+FOLLOWED = 1 << 40
+"""Added to the identity of a followed task where trio keeps a serial number, so that the two are told apart."""
 
 
-def patch(module: ModuleType) -> None:
-    """Hook ``trio.run`` under both its names; anyio calls the one it finds in ``trio``."""
-    replace(module, "run", _running)
+_INSIDE = "nothing inside trio.run() is recorded"
 
 
-def _running(original: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*args: Any, **options: Any) -> Any:
-        lane = lanes.listening()
-        if lane is None:
-            return original(*args, **options)
-        refusal = UnreplayableRun(
-            "nothing inside trio.run() is recorded",
-            cause="this version follows tasks of asyncio, uvloop and threads, not tasks of trio",
-            next_command="reenact show @",
-            missing="trio",
+def patch(module: Any) -> None:
+    """Hook one trio, below the names that a program may have imported from it already."""
+    lowlevel: Any = getattr(module, "lowlevel", None)
+    if hasattr(lowlevel, "start_guest_run"):
+        replace(lowlevel, "start_guest_run", _being_guest)
+    if not _fits(module):
+        replace(module, "run", _unlike)
+        return
+    core: Any = module._core
+    cancels_by(module.Cancelled)
+    replace(core._entry_queue.EntryQueue, "run_sync_soon", _posting)
+    replace(core._run.Runner, "spawn_impl", _spawning)
+    replace(core._run.Task, "__init__", _making)
+    replace(core._run.Task, "__hash__", _hashing)
+    replace(core._run.CancelStatus, "__attrs_post_init__", _nesting)
+    replace(core._run.TheIOManager, "get_events", _selecting)
+    core._run._r = _InOrder(core._run._r)
+    trio_timers.patch(core._run.Deadlines, module._timeouts.sleep_until)
+    trio_threads.patch(module)
+    replace(module._subprocess, "_open_process", _starting_processes)
+    module._subprocess.open_process = module.lowlevel.open_process = module._subprocess._open_process
+    replace(core._run, "setup_runner", lambda original: _beginning(original, module))
+    under_way = getattr(core._run.GLOBAL_RUN_CONTEXT, "runner", None)
+    if under_way is not None and not under_way.is_guest and asyncio._get_running_loop() is None:
+        Run(module, None).attach(under_way)
+
+
+def _fits(module: Any) -> bool:
+    """Whether all that is hooked, and all that the hooks use, is where it is expected."""
+    try:
+        core = module._core
+        runner = core._run
+        needed = (
+            (core._entry_queue.EntryQueue, ("run_sync_soon", "queue", "idempotent_queue")),
+            (runner.Runner, ("spawn_impl", "deadlines", "tasks", "main_task", "entry_queue")),
+            (runner.Task, ("_counter", "_abort_func", "_attempt_abort", "_next_send_fn")),
+            (runner.CancelStatus, ("_children", "__attrs_post_init__")),
+            (runner.Deadlines, ("add", "remove", "expire", "_heap", "_active")),
+            (runner.TheIOManager, ("get_events",)),
+            (runner._r, ("random", "shuffle")),
+            (runner, ("setup_runner", "GLOBAL_RUN_CONTEXT")),
+            (module._timeouts, ("sleep_until",)),
+            (module._threads, ("_send_message_to_trio", "Run", "RunSync")),
+            (module._subprocess, ("_open_process",)),
+            (core._thread_cache.ThreadCache, ("start_thread_soon",)),
         )
-        if lane.session.fault(refusal):
-            raise refusal
+    except AttributeError:
+        return False
+    return all(hasattr(owner, name) for owner, names in needed for name in names)
+
+
+# --- runs ----------------------------------------------------------------------------------------------------------
+
+
+def _beginning(original: Callable[..., Any], module: Any) -> Callable[..., Any]:
+    """What ``trio.run`` asks for its runner; by then everything that could be wrong with the call has been found."""
+
+    def setup_runner(clock: Any, instruments: Any, *rest: Any) -> Any:
+        if here.guest:
+            return original(clock, instruments, *rest)
+        lane = lanes.current()
+        if clock is not None or asyncio._get_running_loop() is not None or here.run is not None:
+            refuse(lane, _INSIDE, "it has a clock of its own, or runs inside another loop")
+            run = Run(module, None)
+        else:
+            run = Run(module, lane)
+            clock = trio_timers.Clock(run)
+        run.begin()
+        try:
+            run.runner = original(clock, (run, *instruments), *rest)
+        except BaseException:
+            run.after_run()
+            raise
+        return run.runner
+
+    return setup_runner
+
+
+def _being_guest(original: Callable[..., Any]) -> Callable[..., Any]:
+    def start_guest_run(*args: Any, **options: Any) -> Any:
+        refuse(lanes.current(), _INSIDE, "trio runs as a guest of another loop")
+        here.guest = True
+        try:
+            with lanes.inside(None):
+                return original(*args, **options)
+        finally:
+            here.guest = False
+
+    return start_guest_run
+
+
+def _unlike(original: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **options: Any) -> Any:
+        refuse(lanes.current(), _INSIDE, "this version of trio is built otherwise than those that are known")
         with lanes.inside(None):
             return original(*args, **options)
 
     return run
+
+
+def _selecting(original: Callable[..., Any]) -> Callable[..., Any]:
+    def get_events(self: Any, timeout: float) -> Any:
+        run = here.run
+        if run is None or not run.gates or run.runner.io_manager is not self:
+            return original(self, timeout)
+        return run.select(lambda seconds: original(self, seconds), timeout)
+
+    return get_events
+
+
+def _starting_processes(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``trio.run_process`` and ``trio.lowlevel.open_process``: named, not followed."""
+
+    async def open_process(*args: Any, **options: Any) -> Any:
+        refuse(
+            lanes.current(),
+            "processes that trio starts are not recorded",
+            "trio reads their pipes itself; subprocess.run in trio.to_thread.run_sync is recorded",
+        )
+        with lanes.inside(None):
+            return await original(*args, **options)
+
+    return open_process
+
+
+class _InOrder:
+    """trio's source of chance: none in a followed run."""
+
+    def __init__(self, chance: Any) -> None:
+        self._chance = chance
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._chance, name)
+
+    def random(self) -> float:
+        """Below a half trio runs a batch first in, first out."""
+        run = here.run
+        return 0.0 if run is not None and run.gates else float(self._chance.random())
+
+    def shuffle(self, batch: list[Any]) -> None:
+        """Where the plug-in of Hypothesis is loaded, trio sorts and shuffles a batch, and takes from its end."""
+        run = here.run
+        if run is not None and run.gates:
+            batch.sort(key=lambda task: -run.ready[task])
+        else:
+            self._chance.shuffle(batch)
+
+
+def _posting(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``TrioToken.run_sync_soon``: from a thread of the agent a delivery; from elsewhere the run is counted at once."""
+
+    def run_sync_soon(self: Any, sync_fn: Any, *args: Any, idempotent: bool = False) -> Any:
+        run = entries.get(id(self))
+        if run is None or run is here.run or not run.gates:
+            return original(self, sync_fn, *args, idempotent=idempotent)
+        lane = lanes.counted()
+        if lane is None or lane.gate not in run.gates or self.done:
+            for gate in run.gates:
+                gate.leave_idle(run)
+            return original(self, sync_fn, *args, idempotent=idempotent)
+
+        def enter() -> None:
+            try:
+                original(self, sync_fn, *args, idempotent=idempotent)
+            except RuntimeError:  # the run has ended meanwhile
+                pass
+
+        lane.gate.offer(lane.tag("p"), lane.gate.into(run, lambda: run.post(enter)))
+        return None
+
+    return run_sync_soon
+
+
+# --- tasks ---------------------------------------------------------------------------------------------------------
+
+
+def _spawning(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Whatever makes a task: it is a child of the lane that makes it, numbered there and then."""
+
+    def spawn_impl(self: Any, async_fn: Any, args: Any, nursery: Any, name: Any, **options: Any) -> Any:
+        run = here.run
+        if run is None or run.runner is not self:
+            return original(self, async_fn, args, nursery, name, **options)
+        main = self.main_task is None and nursery is not None and not options.get("system_task")
+        lane = run.lane if main else lanes.current()
+        if lane is not None and not lane.below:
+            run.watch(lane.gate)
+            lane = lane.child(_task_name(async_fn, name))
+        before, run.pending = run.pending, Cell(lane, run)
+        token = lanes._context.set(lane)
+        try:
+            return original(self, async_fn, args, nursery, name, **options)
+        finally:
+            lanes._context.reset(token)
+            run.pending = before
+
+    return spawn_impl
+
+
+def _task_name(async_fn: Any, name: Any) -> str:
+    """anyio runs a method of its own, and passes the name of the agent's function."""
+    ours = str(getattr(async_fn, "__module__", "")).startswith("anyio.")
+    return str(name).replace("<locals>.", "") if ours and type(name) is str else name_of(async_fn)
+
+
+def _making(original: Callable[..., Any]) -> Callable[..., Any]:
+    def __init__(self: Any, *args: Any, **options: Any) -> None:  # noqa: N807 - the method it replaces
+        original(self, *args, **options)
+        run = here.run
+        if run is None or run.pending is None:
+            return
+        cell, run.pending = run.pending, None
+        if cell.lane is not None and not cell.lane.below:
+            self._counter = FOLLOWED + identity(cell.lane.path)
+        run.cells[self] = cell
+
+    return __init__
+
+
+def _hashing(original: Callable[..., Any]) -> Callable[..., Any]:
+    def __hash__(self: Any) -> int:  # noqa: N807 - the method it replaces
+        serial: int = self._counter
+        return serial if serial >= FOLLOWED else int(original(self))
+
+    return __hash__
+
+
+class _Ordered(dict[Any, None]):
+    """What trio uses of a set, walked in the order of adding."""
+
+    def add(self, item: Any) -> None:
+        """Add it, at the end where it is new."""
+        self[item] = None
+
+    def remove(self, item: Any) -> None:
+        """Remove it.
+
+        Raises:
+            KeyError: It is not there.
+        """
+        del self[item]
+
+    def discard(self, item: Any) -> None:
+        """Remove it if it is there."""
+        self.pop(item, None)
+
+
+def _nesting(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Scopes are cancelled in the order in which they were entered."""
+
+    def __attrs_post_init__(self: Any) -> None:  # noqa: N807 - the method it replaces
+        run = here.run
+        if run is not None and run.gates:
+            self._children = _Ordered()
+        original(self)
+
+    return __attrs_post_init__

@@ -1,0 +1,84 @@
+"""Carriers: what runs coroutines and is no loop of asyncio.
+
+A loop of asyncio is found by asking asyncio for it. Any other library says, at each step of a task of its own, that it
+carries the calling strand (``lanes.Cell.carrier``); then turns are awaited, and wake-ups posted, its way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+from reenact.errors import UnreplayableRun
+from reenact.facts.order import Tag
+
+if TYPE_CHECKING:
+    from reenact.seams.gate import Gate
+    from reenact.seams.lanes import Lane
+
+
+class Carrier(ABC):
+    """One run of a library that carries coroutines; a gate counts it as it counts a loop."""
+
+    @abstractmethod
+    def take(self, gate: Gate, tag: Tag) -> Generator[Any, Any, int]:
+        """``Gate.take`` for the task that is executing: ``yield from`` it inside ``__await__``.
+
+        Raises:
+            Halt: The replay stopped while waiting.
+        """
+
+    @abstractmethod
+    def rest(self, listen: Callable[[Callable[[], None]], bool]) -> Generator[Any, Any, None]:
+        """Suspend the task that is executing until it is called back, from any thread.
+
+        Args:
+            listen: Given what to call; says whether it will be called at all.
+        """
+
+    @abstractmethod
+    def post(self, go: Callable[[], Any]) -> None:
+        """Run ``go`` in the carrier's own thread, soon; from any thread. Nothing happens once it has ended."""
+
+    @abstractmethod
+    def stop(self, gate: Gate) -> None:
+        """Raise the halt of ``gate`` in each of its tasks that wait; in the carrier's own thread."""
+
+    @abstractmethod
+    def unwatch(self, gate: Gate) -> None:
+        """The session of ``gate`` has ended."""
+
+
+def refuse(lane: Lane | None, what: str, cause: str) -> None:
+    """Say that something of another library is not followed, if somebody would have listened to it.
+
+    Args:
+        lane: The lane that comes upon it.
+        what: What is not recorded, in words.
+        cause: Why not.
+
+    Raises:
+        UnreplayableRun: In a replay.
+    """
+    if lane is None or lane.below:
+        return
+    refusal = UnreplayableRun(what, cause=cause, next_command="reenact show @", missing="trio")
+    if lane.session.fault(refusal):
+        raise refusal
+
+
+_cancelled: tuple[type[BaseException], ...] = (asyncio.CancelledError,)
+
+
+def cancelled() -> tuple[type[BaseException], ...]:
+    """What a cancelled task is told by, in each library that the program has loaded: for an ``except`` clause."""
+    return _cancelled
+
+
+def cancels_by(error: type[BaseException]) -> None:
+    """A library tells its tasks by ``error`` that they are cancelled."""
+    global _cancelled
+    if error not in _cancelled:
+        _cancelled = (*_cancelled, error)
