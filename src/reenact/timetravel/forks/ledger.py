@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from reenact.abc.store import Recording, Store
-from reenact.errors import EventNotFound, RunNotFound
-from reenact.facts.call import Outcome, Stream
+from reenact.errors import EffectInDoubt, EventNotFound, RunNotFound
+from reenact.facts.call import Call, Outcome, Stream
 from reenact.facts.effects import Claim, Identities, acts, root_of
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
@@ -105,3 +105,13 @@ def claims_of(recording: Recording) -> Iterator[Claim]:
         call = replace(event.call, body=recording.body(event.request))
         address = around[event.number] = identities.of(call, within)
         yield Claim(address, run.id, event.number)
+
+
+def in_doubt(call: Call, why: str, run: str) -> EffectInDoubt:
+    """The error for a write that began and whose end nobody saw."""
+    return EffectInDoubt(
+        f"{call.name} may have changed the world already: {why} (at {call.source or 'an unknown place'})",
+        cause="its process was stopped, or its connection broke, while the write was under way; --settle retry makes "
+        "it again, --settle done takes it as made",
+        next_command=f"reenact resume {run} --settle retry",
+    )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
-from reenact.errors import Divergence, EffectInDoubt, EffectRefused, ForkError, Halt, ReplayError, StoreError
+from reenact.errors import Divergence, EffectRefused, ForkError, Halt, ReplayError, StoreError
 from reenact.facts.call import Call, Effect, Json, Kind, Outcome, Value, is_transport
 from reenact.facts.effects import acts
 from reenact.facts.event import Event
@@ -30,41 +30,19 @@ from reenact.seams.lanes import Lane
 from reenact.seams.restating import restated
 from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed, changed_outcome
+from reenact.timetravel.forks.course import Answer, Course
 from reenact.timetravel.forks.flags import flag_answer
 from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.input import arguments, is_read
 from reenact.timetravel.forks.ladder import Found, Ladder
-from reenact.timetravel.forks.ledger import Ledger, Standing
+from reenact.timetravel.forks.ledger import Ledger, Standing, in_doubt
 from reenact.timetravel.forks.misses import recorded_calls
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal
 from reenact.timetravel.forks.rewriting import is_model, said, sent, unwritable
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """How one call of the fork was answered after the cut: ``frozen`` or ``live``, and why."""
-
-    event: int
-    name: str
-    how: str
-    why: str
-
-
-@dataclass(slots=True)
-class Course:
-    """What a fork has come to so far."""
-
-    frozen: int = 0
-    live: int = 0
-    reached: bool = False
-    wrote: bool = False
-    given: set[str] = field(default_factory=set)
-    answers: list[Answer] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
 
 
 class ForkSession(ReplaySession):
@@ -500,13 +478,3 @@ class ForkSession(ReplaySession):
     def flying(self) -> bool:
         """Whether the world is being asked."""
         return bool(self.gate.flights)
-
-
-def in_doubt(call: Call, why: str, run: str) -> EffectInDoubt:
-    """The error for a write that began and whose end nobody saw."""
-    return EffectInDoubt(
-        f"{call.name} may have changed the world already: {why} (at {call.source or 'an unknown place'})",
-        cause="its process was stopped, or its connection broke, while the write was under way; --settle retry makes "
-        "it again, --settle done takes it as made",
-        next_command=f"reenact resume {run} --settle retry",
-    )
