@@ -57,15 +57,22 @@ def test_it_replays_exactly_with_its_world_gone(tmp_path: Path, name: str, sweep
         assert unlike(recorded, desk.replay(more=more)) == "", f"replay {number}"
 
 
-def test_what_is_not_followed_is_said(tmp_path: Path) -> None:
-    """A trio with a clock of the program's own is left alone: its run says so, and is not replayed wrongly."""
+@pytest.mark.parametrize(
+    ("name", "lines", "words"),
+    [
+        ("_trio_out_of_time.py", 5, b"nothing inside trio.run() is recorded"),
+        ("_trio_mcp.py", 1, b"MCP sessions are not recorded under trio"),
+    ],
+)
+def test_what_is_not_followed_is_said(tmp_path: Path, name: str, lines: int, words: bytes) -> None:
+    """What is not followed under trio is left alone: its run says so, and is not replayed wrongly."""
     desk = Desk(tmp_path)
     shutil.copytree(HERE / "agents", desk.folder, dirs_exist_ok=True)
     with world() as url:
         desk.environment |= {"WORLD_URL": url}
-        recorded = desk.record(["python", "_trio_out_of_time.py"], b"")
-    assert (recorded.code, len(recorded.out.splitlines())) == (0, 5)
+        recorded = desk.record(["python", name], b"")
+    assert (recorded.code, len(recorded.out.splitlines())) == (0, lines)
     assert b"ok (degraded)" in recorded.err
     replayed = desk.replay()
     assert replayed.code == 3
-    assert b"nothing inside trio.run() is recorded" in replayed.err
+    assert words in replayed.err
