@@ -62,13 +62,20 @@ def _interrupted(desk: Desk, sent: int, prepare: str, wait: str) -> Ended:
     imports += "from concurrent.futures import ThreadPoolExecutor\n"
     body = f"print(os.getpid(), flush=True)\ntry:\n    {wait}\nfinally:\n    print('after')\n"
     (desk.folder / "agent.py").write_text(imports + textwrap.dedent(prepare) + "\n" + body)
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
+    asked, answers = os.pipe()  # nobody answers, and it stays open: an end of input is no signal
+    pipes = {"stdin": asked, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
     command = ["reenact", "record", "--", "python", "agent.py"]
-    with subprocess.Popen(command, cwd=desk.folder, env=desk.environment, start_new_session=True, **pipes) as process:  # type: ignore[call-overload]
-        first = process.stdout.readline()
-        _waits(int(first))
-        process.send_signal(sent)
-        rest, err = process.communicate(timeout=30)
+    try:
+        with subprocess.Popen(
+            command, cwd=desk.folder, env=desk.environment, start_new_session=True, **pipes
+        ) as process:  # type: ignore[call-overload]
+            first = process.stdout.readline()
+            _waits(int(first))
+            process.send_signal(sent)
+            rest, err = process.communicate(timeout=30)
+    finally:
+        os.close(asked)
+        os.close(answers)
     return Ended(process.returncode, first + rest, err)
 
 

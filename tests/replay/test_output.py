@@ -98,6 +98,8 @@ def test_a_traceback_that_passes_through_no_recorded_call_counts_whole() -> None
     text = f"{AGENT}ValueError: 1\n"
     assert _difference(text, text.replace("line 5", "line 6")) == "stdout"
     assert _difference(text + AGENT + OURS + "E\n", text.replace("line 5", "line 6") + AGENT + OURS + "E\n") == "stdout"
+    unmarked = f"{AGENT}{OURS}    def put(self):\n\nKeyboardInterrupt\n"  # an empty line of marks below it
+    assert _difference(unmarked, f"{AGENT}{OURS}KeyboardInterrupt\n") == ""
 
 
 def test_a_log_in_json_is_read_through_its_escapes() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _thread
+import asyncio
+import atexit
 import inspect
 import os
 import sys
@@ -34,6 +36,14 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 Rest = Callable[[], Exception | None] | None
 """What is left to do at the end of a block, which gives what went wrong; None where nothing is."""
+
+
+PATIENCE_S = 1.0
+"""How long a coroutine waits for the end of its run to be written."""
+LAST_WAIT_S = 30.0
+"""How long a process that ends waits for each run that is still being written."""
+
+_unwritten: set[Receipt] = set()
 
 
 def _warn(fault: Exception | None) -> None:
@@ -90,7 +100,9 @@ class Block:
     async def left(self, error: BaseException | None, result: Any) -> None:
         """The same for coroutines: the loop goes on while the end is written. A cancellation is not held up.
 
-        A coroutine that is being closed may not wait, and one that nothing known to us drives cannot."""
+        A coroutine that is being closed may not wait, and one that nothing known to us drives cannot. Where a loop that
+        never rests leaves the writer next to nothing of the interpreter, the coroutine goes on after a second, and the
+        end is written behind it."""
         rest = self._left(error, result)
         closed = not (error is None or isinstance(error, (Exception, *cancelled())))
         if rest is None:
@@ -98,7 +110,7 @@ class Block:
         if closed or not lanes.is_carried():
             _warn(rest())
             return
-        written = Receipt(durable=False)
+        waited, written = Receipt(durable=False), Receipt(durable=False)
         faults: list[Exception | None] = []
 
         def write() -> None:
@@ -108,11 +120,18 @@ class Block:
             except Exception as fault:
                 faults.append(fault)
             finally:
+                waited.settle(True)
                 written.settle(True)
+                _unwritten.discard(written)
 
+        _unwritten.add(written)
         _thread.start_new_thread(write, ())
         with lanes.inside(None):
-            await written
+            loop = asyncio._get_running_loop()
+            bound = loop.call_later(PATIENCE_S, waited.settle, True) if loop is not None else None
+            await waited
+        if bound is not None:
+            bound.cancel()
         _warn(faults[0] if faults else None)
 
     def _left(self, error: BaseException | None, result: Any) -> Rest:
@@ -128,6 +147,22 @@ class Block:
             except ValueError:  # left in another context than it was entered in
                 current.set(None)
         return self.finish(error, result)
+
+
+def _write_out() -> None:
+    """The process ends: wait for what is still being written."""
+    for written in list(_unwritten):
+        written.wait(LAST_WAIT_S)
+
+
+def _forked() -> None:
+    """In a forked child: what is being written is its parent's."""
+    _unwritten.clear()
+
+
+atexit.register(_write_out)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 class RootBlock(Block):

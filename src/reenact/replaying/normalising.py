@@ -81,7 +81,8 @@ def _blocks(lines: list[bytes]) -> list[tuple[int, int]]:
         if header is None:
             continue
         margin = header["lead"].replace(b"+", b"|") if _MARGIN.fullmatch(header["lead"]) else b""
-        while number < len(lines) and lines[number].startswith(margin + b"  "):
+        # The marks below a line of code may be none: what is left of them then is an empty line.
+        while number < len(lines) and (lines[number].startswith(margin + b"  ") or lines[number] == margin.rstrip()):
             number += 1
         blocks.append((start, number))
     return blocks
