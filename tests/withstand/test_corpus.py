@@ -24,8 +24,8 @@ PROMPTS = {
     "pool": ("thing {number}", "things {number}", None, ".url"),
     "races": ('"hedged"', '"wedged"', 6, ".url"),
     "nested": ("write about", "sing about", None, ".body.input"),
-    "tools": ('"jammed"', '"broken"', 8, ".body.text"),
-    "steps": ("query {", "question {", None, ".body.query"),
+    "tools": ('"jammed"', '"broken"', 8, ".arguments.text"),
+    "steps": ("query {", "question {", None, ".arguments.query"),
     "retries": ("a crowded place", "a crowded street", 0, ".body.messages"),
     "ambient": ('"argv": sys', '"args": sys', 2, ".body.argv"),
 }
