@@ -136,8 +136,6 @@ def _iter(self: Any) -> Any:
     return _iterate(self)
 
 
-_lock = threading.Lock()
-_listeners = 0
 _rebinding = Rebinding(lambda name: True)
 _rebinding.add(_Environ, "__getitem__", _get, _getitem, early=False)
 _rebinding.add(_Environ, "__iter__", _iterate, _iter, early=False)
@@ -145,16 +143,9 @@ _rebinding.add(_Environ, "__iter__", _iterate, _iter, early=False)
 
 def install() -> None:
     """One more session listens: from the first on, reads of variables come here."""
-    global _listeners
-    with _lock:
-        _listeners += 1
-        _rebinding.apply()
+    _rebinding.join()
 
 
 def remove() -> None:
     """One session less: after the last, the environment is the interpreter's own again."""
-    global _listeners
-    with _lock:
-        _listeners -= 1
-        if _listeners == 0:
-            _rebinding.undo()
+    _rebinding.leave()

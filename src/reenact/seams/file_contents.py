@@ -12,7 +12,6 @@ import io
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -122,8 +121,6 @@ def _supplied(outcome: Value | Failure, how: tuple[Any, ...]) -> Any:
         return _open(*how, stand_in)
 
 
-_lock = threading.Lock()
-_listeners = 0
 _opening = _Opening()
 _rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
 _rebinding.add(builtins, "open", _open, _opening.open)
@@ -132,16 +129,9 @@ _rebinding.add(io, "open", _open, _opening.open)
 
 def install() -> None:
     """One more session keeps contents: from the first on, openings come here."""
-    global _listeners
-    with _lock:
-        _listeners += 1
-        _rebinding.apply()
+    _rebinding.join()
 
 
 def remove() -> None:
     """One session less: after the last, ``open`` is the builtin again."""
-    global _listeners
-    with _lock:
-        _listeners -= 1
-        if _listeners == 0:
-            _rebinding.undo()
+    _rebinding.leave()

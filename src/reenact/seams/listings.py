@@ -12,7 +12,6 @@ import glob
 import json
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
@@ -214,8 +213,6 @@ def _told(lane: Lane, source: str, tell: Callable[[], list[Any]], fault: OSError
     return list(recorded)
 
 
-_lock = threading.Lock()
-_listeners = 0
 _folders = _Folders()
 _rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
 _rebinding.add(os, "listdir", _listdir, _folders.listdir)
@@ -230,16 +227,9 @@ if isinstance(getattr(_globber, "__dict__", {}).get("scandir"), staticmethod):  
 
 def install() -> None:
     """One more session listens: from the first on, listings come here."""
-    global _listeners
-    with _lock:
-        _listeners += 1
-        _rebinding.apply()
+    _rebinding.join()
 
 
 def remove() -> None:
     """One session less: after the last, folders are the system's own again."""
-    global _listeners
-    with _lock:
-        _listeners -= 1
-        if _listeners == 0:
-            _rebinding.undo()
+    _rebinding.leave()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -79,8 +78,6 @@ def meant(pid: int) -> int:
     return _getpid() if pid == _kept("pid") else pid
 
 
-_lock = threading.Lock()
-_listeners = 0
 _rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
 _rebinding.add(os, "getpid", _getpid, getpid)
 _rebinding.add(os, "getppid", _getppid, getppid)
@@ -91,16 +88,9 @@ if _uname is not None:
 
 def install() -> None:
     """One more session listens."""
-    global _listeners
-    with _lock:
-        _listeners += 1
-        _rebinding.apply()
+    _rebinding.join()
 
 
 def remove() -> None:
     """One session less: after the last, the machine speaks for itself."""
-    global _listeners
-    with _lock:
-        _listeners -= 1
-        if _listeners == 0:
-            _rebinding.undo()
+    _rebinding.leave()

@@ -9,6 +9,7 @@ attributes, closures) are out of reach unless the replacement was in place befor
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,22 @@ class Rebinding:
         self._by_identity: dict[int, tuple[Any, Any]] = {}
         self._seen: dict[str, int] = {}
         self._early: list[tuple[dict[str, Any], str, Any, Any]] = []
+        self._lock = threading.Lock()
+        self._listeners = 0
         self.applied = False
+
+    def join(self) -> None:
+        """One more session listens: the first one puts the replacements in place, each has new modules searched."""
+        with self._lock:
+            self._listeners += 1
+            self.apply()
+
+    def leave(self) -> None:
+        """One session less: after the last, the originals are back."""
+        with self._lock:
+            self._listeners -= 1
+            if self._listeners == 0:
+                self.undo()
 
     def add(self, owner: Any, name: str, original: Any, replacement: Any, *, early: bool = True) -> None:
         """Replace ``owner.name``; with ``early``, also each module-level name bound to ``original`` anywhere."""
