@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +21,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.results import Printed, files
 from reenact.replaying.session import ReplaySession
-from reenact.replaying.verdict import Contact, conclude
+from reenact.replaying.verdict import Contact, conclude, to_divergence
 from reenact.seams import lanes, stdout, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
@@ -103,7 +103,7 @@ def replay(
     finally:
         if owned:
             target.close()
-    return _concluded(found, report, None, _divergence(report.divergence))
+    return _concluded(found, report, None, to_divergence(report.divergence) if report.divergence else None)
 
 
 def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -> Replay:
@@ -192,20 +192,4 @@ def _concluded(run: Run, report: Report, output: Any, divergence: Divergence | N
         report.fidelity,
         report.enforcement,
         report,
-    )
-
-
-def _divergence(data: Mapping[str, Any] | None) -> Divergence | None:
-    if data is None:
-        return None
-    return Divergence(
-        data["message"],
-        event=data["event"],
-        source=data["source"],
-        recorded=data["recorded"],
-        now=data["now"],
-        path=data["path"],
-        reason=data["reason"],
-        cause=data["cause"],
-        next_command=data["next"],
     )

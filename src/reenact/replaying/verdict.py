@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from reenact.errors import Divergence, UnreplayableRun
 from reenact.facts.call import Json
@@ -162,3 +163,18 @@ def from_divergence(divergence: Divergence) -> Difference:
         "next": divergence.next_command,
     }
     return Difference("divergence", str(divergence), divergence.event, data)
+
+
+def to_divergence(data: Mapping[str, Any], message: str = "") -> Divergence:
+    """The inverse of ``from_divergence``'s data; ``message`` in place of its own, where given."""
+    return Divergence(
+        message or data["message"],
+        event=data["event"],
+        source=data["source"],
+        recorded=data["recorded"],
+        now=data["now"],
+        path=data["path"],
+        reason=data["reason"],
+        cause=data["cause"],
+        next_command=data["next"],
+    )

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reenact.abc.store import Store
-from reenact.errors import Divergence, EffectInDoubt, EffectRefused, ForkError, UsageError
+from reenact.errors import EffectInDoubt, EffectRefused, ForkError, UsageError
 from reenact.facts.call import Json
 from reenact.facts.run import Run
 from reenact.replaying.options import Options
+from reenact.replaying.verdict import to_divergence
 from reenact.store import open_store
 from reenact.timetravel.forks import resuming
 from reenact.timetravel.forks.changes import check
@@ -135,18 +136,8 @@ def concluded(run: Run, report: ForkReport) -> Run:
         ForkError, EffectRefused, Divergence: What stopped it.
     """
     if report.divergence is not None:
-        data = report.divergence
-        raise Divergence(
-            f"{report.message.partition(': ')[0]}: {data['message']}",
-            event=data["event"],
-            source=data["source"],
-            recorded=data["recorded"],
-            now=data["now"],
-            path=data["path"],
-            reason=data["reason"],
-            cause=data["cause"],
-            next_command=data["next"],
-        )
+        message = f"{report.message.partition(': ')[0]}: {report.divergence['message']}"
+        raise to_divergence(report.divergence, message)
     why = report.message.partition("\n  likely cause: ")[0]
     if report.doubt:
         raise EffectInDoubt(
