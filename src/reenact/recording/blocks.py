@@ -258,7 +258,7 @@ class _ChildBlock(Block):
                 self._inner = lanes.current() or lane
         session: Any = lane.session
         self._put = getattr(session, "put", None)
-        self._before = session.totals() if self._put is not None else Totals()
+        self._before = session.counted() if self._put is not None else Totals()
         root: Run = getattr(session, "own_run", session.run)  # a fork writes another run than it answers for
         self.run = replace(
             new_run(who, root.entry, policy, CLOCK, ENTROPY),
@@ -293,7 +293,7 @@ class _ChildBlock(Block):
             status, line = status_of(error)
             session: Any = self._outer.session
             ended = replace(self.run, status=status, error=line, ended_us=CLOCK.wall_us())
-            self._put(RunClosed(replace(ended, totals=_between(self._before, session.totals()))))
+            self._put(RunClosed(replace(ended, totals=_between(self._before, session.counted()))))
 
 
 def _between(before: Totals, after: Totals) -> Totals:

@@ -336,18 +336,21 @@ class RecordingSession:
         lanes.session_began(lanes.unowned(self, self.gate) if fallback else None)
         return lanes.inside(self.root)
 
-    def totals(self) -> Totals:
-        """What the run has added up to so far."""
+    def counted(self) -> Totals:
+        """What the run has added up to so far, but for what only a reading of model calls gives."""
         counts = self._counts
         return Totals(
             events=sum(counts.values()),
-            models=counts.get(Kind.MODEL, 0) + self.readings.models,
+            models=counts.get(Kind.MODEL, 0),
             tools=counts.get(Kind.TOOL, 0),
-            tokens_in=self.readings.tokens[0],
-            tokens_out=self.readings.tokens[1],
             deliveries=self.gate.count,
             unproven=self.gate.unproven,
         )
+
+    def _totals(self) -> Totals:
+        counted, sums = self.counted(), self.readings.sums()
+        models = counted.models + sums.models
+        return replace(counted, models=models, tokens_in=sums.tokens_in, tokens_out=sums.tokens_out)
 
     def close(self, run: Run) -> Run:
         """End the run: nothing more is numbered, what is queued is written.
@@ -366,7 +369,7 @@ class RecordingSession:
         if self.evidence is not None:
             for record in self._gathered(partial(self.evidence.last, run.status)):
                 self.put(record)
-        run = replace(run, totals=self.totals(), degraded=tuple(self._faults))
+        run = replace(run, totals=self._totals(), degraded=tuple(self._faults))
         self.put(RunClosed(run))
         self.writer.close()
         self.run = run

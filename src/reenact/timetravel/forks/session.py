@@ -406,9 +406,9 @@ class ForkSession(ReplaySession):
         """The run that is being written: the fork, where ``run`` is the one that it branched from."""
         return self.child.run
 
-    def totals(self) -> Totals:
-        """What the fork has added up to so far."""
-        return self.child.totals()
+    def counted(self) -> Totals:
+        """What the fork has added up to so far, but for what only a reading of model calls gives."""
+        return self.child.counted()
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
         """The agent's notes are the fork's own."""

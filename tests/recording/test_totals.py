@@ -1,0 +1,84 @@
+"""What a run says that it came to holds every model call, however late its answer was read."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+
+import reenact
+from reenact.recording import readings
+from reenact.testing import ScriptedProvider
+from reenact.testing.provider import Rule, Script
+
+
+@pytest.fixture
+def client() -> Iterator[openai.OpenAI]:
+    with (
+        ScriptedProvider(Script(rules=(Rule(say="yes"),))) as world,
+        openai.OpenAI(base_url=world.url + "/v1", api_key="k") as own,
+    ):
+        yield own
+
+
+def totals(store: str) -> Any:
+    with reenact.open_store(store) as opened:
+        return next(run for run in opened.runs() if run.parent is None).totals
+
+
+def ask(client: openai.OpenAI) -> None:
+    client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Well?"}])
+
+
+def test_an_answer_that_the_writer_reads_while_the_run_ends_is_counted(
+    client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = readings.read
+
+    def slowly(*arguments: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            time.sleep(0.03)
+        return own(*arguments)
+
+    monkeypatch.setattr(readings, "read", slowly)
+    for attempt in range(10):  # which of the two threads takes the answer is chance
+        with reenact.record(agent="a", store=f"memory:slowly-read-{attempt}"):
+            ask(client)
+        run = totals(f"memory:slowly-read-{attempt}")
+        assert (run.models, run.tokens_in > 0, run.tokens_out > 0) == (1, True, True)
+
+
+def test_calls_that_are_left_unread_for_lack_of_time_are_counted(
+    client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = readings.read
+
+    def slowly(*arguments: Any) -> Any:
+        time.sleep(0.2)
+        return own(*arguments)
+
+    monkeypatch.setattr(readings, "read", slowly)
+    with reenact.record(agent="a", store="memory:unread"):
+        for _ in range(5):
+            ask(client)
+    assert totals("memory:unread").models == 5
+
+
+def test_a_child_run_has_the_sums_of_its_own_calls(client: openai.OpenAI) -> None:
+    with reenact.open_store("memory:children") as store:
+        with reenact.record(agent="outer", store=store) as root:
+            ask(client)
+            for calls in (2, 0, 1):
+                with reenact.record(agent="inner", store=store):
+                    for _ in range(calls):
+                        ask(client)
+        children = sorted((run for run in store.runs() if run.parent == root.id), key=lambda run: run.lane)
+        assert [(run.totals.models, run.totals.events) for run in children] == [(2, 2), (0, 0), (1, 1)]
+        assert [bool(run.totals.tokens_in) for run in children] == [True, False, True]
+        whole = totals("memory:children")
+        assert sum(run.totals.tokens_in for run in children) < whole.tokens_in
+        assert whole.models == 4
