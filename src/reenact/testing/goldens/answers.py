@@ -1,0 +1,114 @@
+"""Answers that a golden has besides its own recording: those recorded later, and those that a person has written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reenact.abc.redaction import Redactor
+from reenact.abc.store import Recording
+from reenact.facts.call import Call, End, EndKind, Json, Kind, Outcome, Stream, Value
+from reenact.facts.event import Event
+from reenact.facts.keys import Rules
+from reenact.facts.values import decode, encode
+from reenact.replaying.tape import Tape
+from reenact.testing.goldens.golden import Scripted
+from reenact.timetravel.forks.ladder import Ladder
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer from somewhere else than the golden's own recording.
+
+    Attributes:
+        source: ``overlay`` (recorded later) or ``scripted``.
+        why: In words, for the report.
+        outcome: The answer.
+        body: Its bytes.
+    """
+
+    source: Literal["overlay", "scripted"]
+    why: str
+    outcome: Outcome
+    body: bytes
+
+
+class Overlay:
+    """A recording made later, of calls that the golden's own does not have. Each of its answers is given once.
+
+    Args:
+        recording: It.
+        redactor: Cleans calls as its own were.
+    """
+
+    def __init__(self, recording: Recording, redactor: Redactor) -> None:
+        self._recording = recording
+        self._redactor = redactor
+        self._ladder = Ladder(Tape(recording), Rules(recording.run.capture.get("ignore") or {}))
+
+    def find(self, path: str, call: Call) -> Given | None:
+        """The answer of a call that lane ``path`` makes; None where there is none, or several would fit."""
+        event = self._ladder.find(path, self._redactor.call(call)).answer
+        if event is None or event.outcome is None:
+            return None
+        self._ladder.used(path, event)
+        return Given("overlay", "recorded later, beside the incident", *self._outcome(event))
+
+    def _outcome(self, event: Event) -> tuple[Outcome, bytes]:
+        outcome = event.outcome
+        assert outcome is not None
+        if isinstance(outcome, Value):
+            return outcome, self._recording.body(event.answer)
+        if isinstance(outcome, Stream):
+            return outcome, b"".join(data for _, _, data in self._recording.parts(event.number))
+        return outcome, b""
+
+
+class Answers:
+    """All of them, asked in this order: the recordings made later, newest first; then what a person has written.
+
+    Args:
+        overlays: Oldest first.
+        scripted: As the golden says.
+    """
+
+    def __init__(self, overlays: Sequence[Overlay], scripted: Sequence[Scripted]) -> None:
+        self._overlays = overlays[::-1]
+        self._scripted = scripted
+
+    def find(self, path: str, call: Call) -> Given | None:
+        """The answer of a call that lane ``path`` makes; None where nobody has one."""
+        for overlay in self._overlays:
+            found = overlay.find(path, call)
+            if found is not None:
+                return found
+        for each in self._scripted:
+            if each.call == call.name and _fits(each.arguments, call):
+                return Given("scripted", "scripted by the golden", *_written(call, each.value))
+        return None
+
+
+def _fits(arguments: Mapping[str, Json] | None, call: Call) -> bool:
+    """Whether a call has the arguments that a scripted answer names. Others may be there too."""
+    if arguments is None:
+        return True
+    if call.kind is Kind.HTTP:
+        try:
+            asked = json.loads(call.body)
+        except ValueError:
+            return False
+    else:
+        asked = decode(call.body)
+    return isinstance(asked, Mapping) and all(name in asked and asked[name] == v for name, v in arguments.items())
+
+
+def _written(call: Call, value: Any) -> tuple[Outcome, bytes]:
+    """A scripted answer as what the call would have brought: a value, or a whole response with a JSON body."""
+    if call.kind is not Kind.HTTP:
+        return Value(b"", head={}), encode(value).body
+    body = value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
+    kind = "text/plain; charset=utf-8" if isinstance(value, str) else "application/json"
+    headers = [["content-type", kind], ["content-length", str(len(body))]]
+    return Stream({"status": 200, "headers": headers}, segments=1, end=End(EndKind.EOF)), body

@@ -1,0 +1,176 @@
+"""A golden trace as one frozen value: which run it keeps, what is expected of it, and what has become of it since."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+from reenact.errors import FormatTooNew, UsageError
+from reenact.facts.call import Json
+
+FORMAT: Final = 1
+"""Version of ``golden.json`` that this code writes, and the newest that it reads."""
+
+OnMiss = Literal["fail", "live-read", "scripted"]
+ON_MISS: Final[tuple[OnMiss, ...]] = ("fail", "live-read", "scripted")
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """An answer that a person has written for a call that was never recorded.
+
+    Attributes:
+        call: Name of the tool, or of the HTTP call as ``show`` writes it.
+        value: What it answers: JSON-able.
+        arguments: Arguments that the call must have, by name; None answers every call of that name.
+    """
+
+    call: str
+    value: Json
+    arguments: Mapping[str, Json] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        return {"call": self.call, "value": self.value, "arguments": self.arguments}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of a golden's history.
+
+    Attributes:
+        at: When, ISO 8601 in UTC.
+        what: ``added``, ``accepted`` or ``rerecorded``.
+        event: Number of the event it is about; None for the whole golden.
+        category: ``create``, ``fix``, ``trim`` or ``update``; empty where nothing was accepted.
+        reason: Why, in a person's words.
+    """
+
+    at: str
+    what: str
+    event: int | None = None
+    category: str = ""
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        return {name: getattr(self, name) for name in ("at", "what", "event", "category", "reason")}
+
+
+@dataclass(frozen=True, slots=True)
+class Golden:
+    """What a bundle says of itself as a test.
+
+    Attributes:
+        name: Its name, with ``/`` between folders.
+        about: What went wrong, in a person's words.
+        expected: What should have happened, in a person's words.
+        expect: What is judged: expectations as data (``testing.expectations``). Empty: the run must re-enact *same*.
+        on_miss: What becomes of a call without a recorded answer: the golden is stale (``fail``), it is made live if
+            it only reads, or it is answered by ``answers``.
+        answers: Scripted answers.
+        any_seed: Whether it has been shown not to depend on the interpreter's hash seed; None where nobody has tried.
+        history: What has become of it, oldest first.
+    """
+
+    name: str
+    about: str = ""
+    expected: str = ""
+    expect: tuple[Mapping[str, Json], ...] = ()
+    on_miss: OnMiss = "fail"
+    answers: tuple[Scripted, ...] = ()
+    any_seed: bool | None = None
+    history: tuple[Change, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if self.on_miss not in ON_MISS:
+            raise UsageError(
+                f"a golden does not know what to do on a miss: {self.on_miss!r}",
+                cause=f"it is one of {', '.join(ON_MISS)}",
+                next_command="reenact golden add --help",
+            )
+
+    @property
+    def judged(self) -> bool:
+        """Whether expectations judge it; otherwise it must re-enact without a difference."""
+        return bool(self.expect)
+
+    def noted(self, change: Change) -> Golden:
+        """The same with one more entry in its history."""
+        return replace(self, history=(*self.history, change))
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        return {
+            "golden": FORMAT,
+            "name": self.name,
+            "about": self.about,
+            "expected": self.expected,
+            "expect": [dict(each) for each in self.expect],
+            "on_miss": self.on_miss,
+            "answers": [each.to_json() for each in self.answers],
+            "any_seed": self.any_seed,
+            "history": [each.to_json() for each in self.history],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Golden:
+        """The inverse of ``to_json``.
+
+        Raises:
+            FormatTooNew: It was written by a newer version.
+            UsageError: It is no golden.
+        """
+        written = data.get("golden")
+        if isinstance(written, int) and written > FORMAT:
+            raise FormatTooNew(
+                f"this golden has format {written}, and this version reads up to {FORMAT}",
+                cause="a newer version of reenact wrote it",
+                next_command="pip install --upgrade reenact",
+                written=written,
+                readable=FORMAT,
+            )
+        try:
+            return cls(
+                name=str(data["name"]),
+                about=str(data.get("about") or ""),
+                expected=str(data.get("expected") or ""),
+                expect=tuple(dict(each) for each in _listed(data, "expect")),
+                on_miss=data.get("on_miss") or "fail",
+                answers=tuple(Scripted(**each) for each in _listed(data, "answers")),
+                any_seed=data.get("any_seed"),
+                history=tuple(Change(**each) for each in _listed(data, "history")),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(
+                f"golden.json does not describe a golden: {type(error).__name__} {error}",
+                cause="the file was written by hand, or by something else",
+                next_command="reenact golden add --help",
+            ) from None
+
+
+def check_name(name: str) -> str:
+    """The name, if it is one.
+
+    Raises:
+        UsageError: It could not be the name of a file below the folder of goldens.
+    """
+    if not _NAME.fullmatch(name) or len(name) > 150:
+        raise UsageError(
+            f"{name!r} is no name for a golden",
+            cause="it is letters, digits, dots, dashes and underscores, with / between folders",
+            next_command="reenact golden add --help",
+        )
+    return name
+
+
+def _listed(data: Mapping[str, Any], name: str) -> Sequence[Any]:
+    found = data.get(name) or ()
+    if not isinstance(found, (list, tuple)):
+        raise TypeError(f"{name} is no list")
+    return found

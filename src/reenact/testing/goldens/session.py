@@ -1,0 +1,101 @@
+"""The session of a golden: a fork from the start, in which nothing goes live that the golden does not allow.
+
+Today's code is answered by what it asks, from the golden's own recording first. It may stop earlier than it did then;
+what it asks and nobody has recorded or written makes the golden stale, and never gets another call's answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+from reenact.abc.redaction import Redactor
+from reenact.abc.session import Crossing
+from reenact.abc.store import Recording
+from reenact.errors import Halt, UnreplayableRun
+from reenact.facts.call import Call, Effect, Kind
+from reenact.facts.keys import Rules
+from reenact.replaying.options import Options
+from reenact.seams.lanes import Lane
+from reenact.testing.goldens.answers import Answers
+from reenact.timetravel.forks.ladder import Found
+from reenact.timetravel.forks.misses import recorded_calls
+from reenact.timetravel.forks.plan import Plan
+from reenact.timetravel.forks.session import ForkSession
+
+Misses = Literal["stale", "models", "reads"]
+"""What becomes of a call that nobody has an answer for: the golden is stale; models are asked; whatever reads is."""
+
+
+class GoldenSession(ForkSession):
+    """Answers today's code from a golden.
+
+    Args:
+        recording: The run that it keeps.
+        redactor: Cleans calls as the run's were, so that both sides compare.
+        rules: How two calls are compared.
+        options: Those of a replay.
+        answers: What else it has.
+        misses: What becomes of a call without an answer.
+        name: The golden's, for what is said.
+
+    Attributes:
+        used: How many calls were answered from where: ``overlay``, ``scripted``, ``live``.
+    """
+
+    mode = "golden"
+
+    def __init__(
+        self,
+        recording: Recording,
+        redactor: Redactor,
+        rules: Rules,
+        options: Options,
+        answers: Answers,
+        misses: Misses,
+        name: str,
+    ) -> None:
+        super().__init__(recording, redactor, rules, options, Plan(at=0, live="none"))
+        self._answers = answers
+        self._misses = misses
+        self._name = name
+        self.used: Counter[str] = Counter()
+        self.stale_at: str = ""
+
+    def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
+        """What the golden's own recording does not answer."""
+        given = self._answers.find(lane.path, call)
+        if given is not None:
+            self.used[given.source] += 1
+            self._say(self._top + 1, call, "frozen", given.why)
+            return self._given(lane, call, found, given.outcome, given.body)
+        if self._may_go_live(lane, call, model):
+            self.used["live"] += 1
+            return self._performed(lane, call, found, None)
+        raise self._is_stale_at(call, found)
+
+    def _may_go_live(self, lane: Lane, call: Call, model: bool) -> bool:
+        if lane.parent in self._performing and call.kind is not Kind.TOOL:
+            return True
+        return call.effect is Effect.READ and (self._misses == "reads" or (self._misses == "models" and model))
+
+    def _is_stale_at(self, call: Call, found: Found) -> Halt:
+        """The golden is stale: says what was asked, and how to record the answer that is missing."""
+        self.stale_at = call.name
+        writes = call.effect is Effect.WRITE
+        error = UnreplayableRun(
+            f"golden {self._name} is stale: {call.name} at {call.source or 'an unknown place'} {found.why}"
+            + recorded_calls(self.recording, call),
+            cause="the agent asks something else than when it was recorded"
+            + (", and what may change the world is never made again" if writes else ""),
+            next_command=f"reenact golden add --help  # --answer {call.name}=@FILE"
+            if writes
+            else f"reenact golden run {self._name} --mode missing",
+            missing=(call.name,),
+        )
+        return self._stopped(call, found, error, f"{call.name} {found.why}")
+
+
+def boundaries(session: GoldenSession) -> int:
+    """How many times the agent's own code has crossed a boundary: what was answered, and what was performed."""
+    return session.course.frozen + session.course.live + len(session.course.given)
