@@ -124,6 +124,9 @@ class LiveCrossing:
     def settle(self, outcome: Value | Failure) -> Turn:
         return Turn(lambda: self._set("outcome", outcome))
 
+    def at_hand(self, outcome: Value | Failure) -> None:
+        self._set("outcome", outcome)
+
     def head(self, head: Any) -> Turn:
         return Turn(lambda: self._set("head", dict(head)))
 

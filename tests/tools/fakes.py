@@ -62,6 +62,9 @@ class LiveCall:
         self.kept.outcome = outcome
         return Given()
 
+    def at_hand(self, outcome: Value | Failure) -> None:
+        self.kept.outcome = outcome
+
     def head(self, head: Mapping[str, Any]) -> Given:
         self.kept.head = head
         return Given()

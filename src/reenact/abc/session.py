@@ -43,7 +43,8 @@ class Live(Protocol):
     event: int
 
     def ready(self) -> Turn[None]:
-        """Wait until the call may be performed: at once for reads; for writes, once the intent is durable."""
+        """Wait until the call may be performed: at once for reads; for writes, once the intent is durable. Where the
+        call is no transport, its coroutine waits for that without letting another task run."""
         ...
 
     def enter(self) -> AbstractContextManager[None]:
@@ -56,6 +57,11 @@ class Live(Protocol):
 
     def settle(self, outcome: Value | Failure) -> Turn[None]:
         """Note a value or an exception; wait for the turn, then hand it to the agent."""
+        ...
+
+    def at_hand(self, outcome: Value | Failure) -> None:
+        """Note what a coroutine came to that has not waited for anything: no other task has run since the call was
+        made, and none runs before the agent has it."""
         ...
 
     def sends(self, body: bytes) -> bytes:

@@ -46,8 +46,8 @@ class Taper(Protocol):
     def fault(self, error: Exception) -> bool:
         """Something failed: whether it must be raised, because it is the program's own."""
 
-    def intent(self) -> Any:
-        """A turn that comes when all that is queued is on the disk."""
+    def intent(self, below: bool) -> Any:
+        """A turn that comes when all that is queued is on the disk; ``below``: it is a transport that waits."""
 
     def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
         """A tool that acts under a key of its own has come to something."""
@@ -171,7 +171,7 @@ class LiveCall:
         """Reads at once; a write once its intent is on the disk."""
         if self._call.effect is not Effect.WRITE or self._call.observed:
             return NOW
-        return self.session.intent()
+        return self.session.intent(self._below)
 
     def enter(self) -> AbstractContextManager[None]:
         """The scope of the call. Below a transport the calling thread waits for the world, unless a loop goes on in
@@ -199,13 +199,22 @@ class LiveCall:
     @total
     def settle(self, outcome: Value | Failure) -> Any:
         """Note a value or an exception, in turn."""
+        if not self._call.observed:
+            self._came(outcome)
+            return self._turn(0, _settled, outcome)
+        self.at_hand(outcome)
+        return NOW
+
+    @total
+    def at_hand(self, outcome: Value | Failure) -> None:
+        """Note a value or an exception that takes no turn."""
+        self._came(outcome)
+        self.session.put(CallSettled(self.event, self.session.now_us(), outcome))
+
+    def _came(self, outcome: Value | Failure) -> None:
         self._ended = True
         if "key" in self._call.head:
             self.session.came(self._call, self.event, outcome)
-        if not self._call.observed:
-            return self._turn(0, _settled, outcome)
-        self.session.put(CallSettled(self.event, self.session.now_us(), outcome))
-        return NOW
 
     def sends(self, body: bytes) -> bytes:
         """What the agent asked with."""

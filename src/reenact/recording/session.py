@@ -262,11 +262,14 @@ class RecordingSession:
             if self.fault(error):
                 raise
 
-    def intent(self) -> Receipt | Any:
-        """A turn that comes when all that is queued is on the disk."""
+    def intent(self, below: bool) -> Receipt | Any:
+        """A turn that comes when all that is queued is on the disk.
+
+        Tasks go on in an order that they could have taken unrecorded: none runs where the agent itself does not wait.
+        A transport (``below``) waits anyhow; where no order is kept it is not given another rhythm either."""
         if self.closed:
             return NOW
-        return self.writer.receipt(durable=True)
+        return self.writer.receipt(durable=True, in_place=not below or not self.ordered)
 
     # --- effects -----------------------------------------------------------------------------------------------
 

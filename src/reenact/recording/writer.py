@@ -30,6 +30,8 @@ LAST_WORK_US = 100_000
 """What may be spent at the end of a run on work that could be left out."""
 ATTEMPTS = 3
 """Failures of the writer itself, of all kinds together, after which a run that ends is left without its end."""
+IN_PLACE_S = 0.1
+"""How long a coroutine holds its whole thread for an intent; a disk that is slower than that lets others run."""
 QUEUE_BYTES = 16 << 20
 BACKPRESSURE_S = 5.0
 
@@ -38,12 +40,18 @@ _LARGE = frozenset({SegmentArrived, Printed})
 
 
 class Receipt:
-    """A point in the queue that somebody waits for; a turn in the sense of ``abc.session``."""
+    """A point in the queue that somebody waits for; a turn in the sense of ``abc.session``.
 
-    __slots__ = ("_doors", "_lock", "done", "durable", "kept")
+    Args:
+        durable: Whether what stands before it must be on the disk by then.
+        in_place: Whether a coroutine waits for it with its whole thread (bounded), so that no other task runs.
+    """
 
-    def __init__(self, durable: bool) -> None:
+    __slots__ = ("_doors", "_in_place", "_lock", "done", "durable", "kept")
+
+    def __init__(self, durable: bool, in_place: bool = False) -> None:
         self.durable = durable
+        self._in_place = in_place
         self.done = False
         self.kept = False
         self._lock = _thread.allocate_lock()
@@ -54,9 +62,9 @@ class Receipt:
         with self._lock:
             self.kept = kept
             self.done = True
-            doors, self._doors = self._doors, []
-        for door in doors:
-            door()
+        while self._doors:  # nobody is added any more; who cannot be told now is told when this is called again
+            self._doors[-1]()
+            del self._doors[-1]
 
     def _listen(self, door: Callable[[], None]) -> bool:
         with self._lock:
@@ -79,6 +87,10 @@ class Receipt:
             door.acquire(timeout=timeout_s)
 
     def __await__(self) -> Any:
+        if self._in_place:
+            self.wait(IN_PLACE_S)
+            if self.done:
+                return
         carrier = lanes.carrier()
         if carrier is not None:
             yield from carrier.rest(self._listen)
@@ -133,6 +145,8 @@ class Writer:
         self._over = False
         self._ended = _thread.allocate_lock()
         self._ended.acquire()
+        self._due: list[Receipt] = []
+        self._taken = 0
         self._bytes = 0
         self._bytes_lock = _thread.RLock()  # a signal handler may print while its own thread holds it
         self._room: list[Any] = []
@@ -152,9 +166,9 @@ class Writer:
         if type(record) in _LARGE:
             self._account(len(record.data))  # type: ignore[union-attr]
 
-    def receipt(self, *, durable: bool = False) -> Receipt:
+    def receipt(self, *, durable: bool = False, in_place: bool = False) -> Receipt:
         """A turn that comes when everything queued so far is in the file (``durable``: on the disk)."""
-        receipt = Receipt(durable)
+        receipt = Receipt(durable, in_place)
         self._queue.append(receipt)
         self._ring()
         if self._over:
@@ -204,8 +218,10 @@ class Writer:
             except Exception as error:
                 self._fault(error)
             self._over = True
-            self._let_go()
-            self._ended.release()
+            try:
+                self._let_go()
+            finally:
+                self._ended.release()
 
     def _work(self) -> None:
         """Write batches until the end is written, or could not be in several attempts."""
@@ -235,6 +251,7 @@ class Writer:
 
     def _let_go(self) -> None:
         """Nothing more is written: nobody is left to wait for it, and nothing to be kept."""
+        self._let_on(False)
         while True:
             try:
                 item = self._queue.popleft()
@@ -256,11 +273,11 @@ class Writer:
 
     def _drain(self, *, last: bool = False) -> bool:
         """Write one batch; False if there was nothing."""
+        self._let_on(False)  # whom a fault in the last round has left waiting
         batch: list[Record] = []
-        receipts: list[Receipt] = []
         kept = False
         try:
-            self._take(batch, receipts)
+            self._take(batch)
             batch.extend(self._gather())
             cleaned: list[Record] = []
             clean = self._redactor.clean
@@ -269,17 +286,24 @@ class Writer:
                 cleaned += clean(record)
             if last:
                 cleaned.extend(self._redactor.flush())
-            durable = any(receipt.durable for receipt in receipts)
+            durable = any(receipt.durable for receipt in self._due)
             if cleaned or durable:
                 self._log.write(cleaned, durable=durable)
             kept = True
         except Exception as error:
             self._fault(error)
-        finally:
-            self._release(sum(len(record.data) for record in batch if isinstance(record, SegmentArrived | Printed)))
-            for receipt in receipts:
-                receipt.settle(kept)
-        return bool(batch or receipts)
+        worked = bool(batch or self._due)
+        self._let_on(kept)
+        return worked
+
+    def _let_on(self, kept: bool) -> None:
+        """Tell everybody who waits for what has been taken from the queue. Each is forgotten once told, not before: a
+        fault here leaves nobody waiting for longer than a round."""
+        while self._due:
+            self._due[0].settle(kept)
+            del self._due[0]
+        if self._taken:
+            self._release()
 
     def _show(self, record: Record) -> None:
         try:
@@ -287,26 +311,29 @@ class Writer:
         except Exception as error:
             self._fault(error)
 
-    def _take(self, batch: list[Record], receipts: list[Receipt]) -> None:
+    def _take(self, batch: list[Record]) -> None:
         """Take from the queue what is to be written together."""
-        size = 0
         queue = self._queue
-        while queue and size < QUEUE_BYTES // 4:
-            item = queue.popleft()
+        while queue and self._taken < QUEUE_BYTES // 4:
+            item = queue[0]
             if isinstance(item, Receipt):
-                receipts.append(item)
+                self._due.append(item)
+                queue.popleft()
                 if item.durable:
                     break
                 continue
             if isinstance(item, SegmentArrived | Printed):
-                size += len(item.data)
+                self._taken += len(item.data)
             batch.append(item)
+            queue.popleft()
 
-    def _release(self, size: int) -> None:
+    def _release(self) -> None:
+        """Those who waited for room go on, if there is enough of it now."""
         with self._bytes_lock:
-            self._bytes -= size
+            self._bytes -= self._taken
+            self._taken = 0
             if self._bytes > QUEUE_BYTES // 2:
                 return
-            doors, self._room = self._room, []
-        for door in doors:
-            door.release()
+            while self._room:
+                self._room[-1].release()
+                del self._room[-1]

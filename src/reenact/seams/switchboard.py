@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from reenact.abc.session import Crossing
+from reenact.abc.session import Crossing, Live, Rerun
 from reenact.errors import ReplayError
 from reenact.facts.call import Call, End, EndKind, Failure, Value
 from reenact.seams.carriers import cancelled
 from reenact.seams.lanes import Lane, listening
+from reenact.seams.resting import Resting
 from reenact.seams.turns import rejoin_cancelled
 
 T = TypeVar("T")
@@ -119,23 +120,40 @@ async def answered(
         return reveal(await crossing.outcome())
     if crossing.mode == "live":
         await crossing.ready()
+    body: Resting | None = None
     try:
         with crossing.enter():
-            result = await perform()
+            body = Resting(perform())
+            result: T = await body
     except BaseException as error:
         if isinstance(error, (GeneratorExit, *cancelled())):
             if crossing.mode == "live":
                 crossing.dropped(End(EndKind.CANCELLED))
                 await rejoin_cancelled(error)
             raise
-        sealed = _sealed(lane, seal, None, error)
-        if sealed is not None:
-            await crossing.settle(sealed)
+        await _handed(lane, crossing, seal, None, error, body is not None and body.rested)
         raise
-    sealed = _sealed(lane, seal, result, None)
-    if sealed is not None:
-        await crossing.settle(sealed)
+    await _handed(lane, crossing, seal, result, None, body.rested)
     return result
+
+
+async def _handed(
+    lane: Lane,
+    crossing: Live | Rerun,
+    seal: Callable[[T | None, BaseException | None], Value | Failure],
+    result: T | None,
+    error: BaseException | None,
+    rested: bool,
+) -> None:
+    """Note what a coroutine came to. One that has not waited for anything has let nobody else run, and must not do so
+    now: what it came to is at hand."""
+    sealed = _sealed(lane, seal, result, error)
+    if sealed is None:
+        return
+    if rested or crossing.mode == "rerun":
+        await crossing.settle(sealed)
+    else:
+        crossing.at_hand(sealed)
 
 
 def telling(lane: Lane, reveal: Callable[[Value | Failure], T]) -> Callable[[Value | Failure], T]:

@@ -117,10 +117,19 @@ class OwnCall(LiveCall):
 
     def settle(self, outcome: Value | Failure) -> Any:
         """Note a value or an exception, in turn."""
-        if self._compared is not None and not self._fork.gate.cut:
-            self._fork.settled(self._compared, outcome)
+        self._compare(outcome)
         self._fork.gate.arrives(self.event)
         return super().settle(outcome)
+
+    def at_hand(self, outcome: Value | Failure) -> None:
+        """Note a value or an exception that takes no turn."""
+        self._compare(outcome)
+        self._fork.gate.lost(self.event)
+        super().at_hand(outcome)
+
+    def _compare(self, outcome: Value | Failure) -> None:
+        if self._compared is not None and not self._fork.gate.cut:
+            self._fork.settled(self._compared, outcome)
 
     def end(self, end: End) -> Any:
         """Note the end that the agent is about to see, in turn."""
