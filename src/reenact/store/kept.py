@@ -48,6 +48,7 @@ class Kept:
     turns: list[Delivery] = field(default_factory=list)
     noted: dict[int | None, dict[str, Any]] = field(default_factory=dict)
     slots: dict[tuple[int, str], Mapping[str, bytes]] = field(default_factory=dict)
+    bodies: dict[str, bytes] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     words: Gathering = field(default_factory=Gathering)
     _in_order: dict[int | None, list[Answered]] = field(default_factory=dict)

@@ -49,11 +49,12 @@ class MemoryStore(Views):
     Args:
         url: What to call the store.
         entropy: Where the secret of its hash comes from.
+        hasher: Its hash, where that is another one.
     """
 
-    def __init__(self, url: str = "memory:", *, entropy: Entropy = ENTROPY) -> None:
+    def __init__(self, url: str = "memory:", *, entropy: Entropy = ENTROPY, hasher: KeyedHash | None = None) -> None:
         self.url = url
-        self.hasher = KeyedHash(entropy.bytes(32))
+        self.hasher = hasher or KeyedHash(entropy.bytes(32))
         self._runs: dict[str, Run] = {}
         self._logs: dict[str, Kept] = {}
         self._amended: dict[str, dict[str, Any]] = {}
@@ -124,6 +125,8 @@ class MemoryStore(Views):
     def open(self, run: Run | str) -> MemoryRecording:
         """See ``abc.store.Store``."""
         found = self.run(run if isinstance(run, str) else run.id)
+        if isinstance(run, Run) and run.status is not Status.RECORDING:
+            found = run
         return MemoryRecording(found, self.log_of(found), self)
 
     def payload(self, digest: str) -> bytes:
@@ -288,7 +291,11 @@ class MemoryRecording:
         return calls if not self._run.lane else [call for call in calls if self._holds(self._path(call.issued.lane))]
 
     def _payload(self, data: bytes, media: str = "") -> Payload | None:
-        return Payload(self._store.hasher.of(data).hex(), len(data), media) if data else None
+        if not data:
+            return None
+        digest = self._store.hasher.of(data).hex()
+        self._log.bodies[digest] = data
+        return Payload(digest, len(data), media)
 
     def event(self, number: int) -> Event:
         """See ``abc.store.Recording``."""
@@ -376,7 +383,9 @@ class MemoryRecording:
         """See ``abc.store.Recording``."""
         if payload is None:
             return b""
-        found = self.find(payload.digest)
+        found = self._log.bodies.get(payload.digest)
+        if found is None:
+            found = self.find(payload.digest)
         if found is None:
             raise missing(payload.digest, self._run.id)
         return found
