@@ -9,7 +9,7 @@ from reenact.facts.checkpoint import Checkpoint, Snapshot
 from reenact.facts.effects import Claim
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.order import Delivery
-from reenact.facts.record import Record
+from reenact.facts.record import AmbientRead, Record
 from reenact.facts.run import Run
 
 
@@ -100,6 +100,10 @@ class Recording(Protocol):
 
     def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
         """Packed ambient reads of one lane since one position: source to bytes (continued records joined)."""
+        ...
+
+    def reads(self) -> Iterator[AmbientRead]:
+        """Every packed ambient read, by number of lane and position, fetched in pages."""
         ...
 
     def printed(self, stream: int) -> Iterator[bytes]:
@@ -203,6 +207,18 @@ class Store(Protocol):
 
     def begin(self, run: Run) -> Log:
         """Start writing a run."""
+        ...
+
+    def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
+        """Take in whole runs that were recorded elsewhere: all of them or none, whatever happens meanwhile.
+
+        Args:
+            logs: Each run that has a log of its own, as it began, with all records of its log (``RunOpened`` of itself
+                among them or not).
+
+        Raises:
+            StoreError: One of them is here already, or cannot be kept; nothing was written.
+        """
         ...
 
     def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:

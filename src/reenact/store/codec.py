@@ -151,15 +151,25 @@ def unpack_settled(data: list[Json]) -> Value | Failure:
 
 def pack_run(run: Run) -> str:
     """A run as one JSON document."""
-    data = {name: getattr(run, name) for name in _RUN_ORDER}
-    data["entry"] = {name: getattr(run.entry, name) for name in _ENTRY_ORDER}
-    data["totals"] = {name: getattr(run.totals, name) for name in _TOTAL_ORDER}
-    return dump(data)
+    return dump(run_data(run))
 
 
 def unpack_run(text: str) -> Run:
     """The run of ``pack_run``. Fields that this version does not know are left out."""
-    data: dict[str, Any] = {key: value for key, value in load(text).items() if key in _RUN_FIELDS}
+    return run_of_data(load(text))
+
+
+def run_data(run: Run) -> dict[str, Json]:
+    """A run as JSON-able data, its fields in order."""
+    data = {name: getattr(run, name) for name in _RUN_ORDER}
+    data["entry"] = {name: getattr(run.entry, name) for name in _ENTRY_ORDER}
+    data["totals"] = {name: getattr(run.totals, name) for name in _TOTAL_ORDER}
+    return data
+
+
+def run_of_data(known: Mapping[str, Json]) -> Run:
+    """The run of ``run_data``. Fields that this version does not know are left out."""
+    data: dict[str, Any] = {key: value for key, value in known.items() if key in _RUN_FIELDS}
     entry = {key: value for key, value in data["entry"].items() if key in _ENTRY_FIELDS}
     entry["argv"] = tuple(entry.get("argv", ()))
     totals = {key: value for key, value in data["totals"].items() if key in _TOTAL_FIELDS}

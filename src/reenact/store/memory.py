@@ -5,9 +5,10 @@ For tests and throw-away runs. Nothing survives the process; otherwise it answer
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -22,81 +23,24 @@ from reenact.facts.ids import tail
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
     AmbientRead,
-    CallIssued,
-    CallSettled,
-    CheckpointTaken,
-    Delivered,
     GapNoted,
-    HeadArrived,
-    LaneOpened,
-    Noted,
     Printed,
     Record,
     RunClosed,
     RunOpened,
-    SegmentArrived,
-    StreamEnded,
 )
 from reenact.facts.run import INNER, Run, Status, Totals
 from reenact.store.codec import joined, weaker
+from reenact.store.kept import Answered, Kept, number_of
 from reenact.store.payloads import KeyedHash
 from reenact.store.reading import missing
 from reenact.store.references import Latest, no_event, parse_run, refuse_run
 from reenact.store.runrows import amended_run
 from reenact.store.unfinished import totalled
 from reenact.store.views import Views, check_filters
-from reenact.store.words import Gathering, occurs, words_of
+from reenact.store.words import occurs, words_of
 
 _FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
-
-
-@dataclass(slots=True)
-class _Call:
-    """Everything that was said about one event."""
-
-    issued: CallIssued
-    settled: CallSettled | None = None
-    head: HeadArrived | None = None
-    segments: list[SegmentArrived] = field(default_factory=list)
-    ended: StreamEnded | None = None
-
-
-@dataclass(slots=True)
-class _Kept:
-    """One log."""
-
-    run: str
-    live: bool = True
-    calls: dict[int, _Call] = field(default_factory=dict)
-    lanes: dict[int, LaneFact] = field(default_factory=dict)
-    records: list[Record] = field(default_factory=list)
-    words: Gathering = field(default_factory=Gathering)
-
-    def take(self, record: Record) -> None:
-        """Add one record."""
-        self.words.see(record)
-        match record:
-            case CallIssued():
-                self.calls[record.event] = _Call(record)
-            case LaneOpened():
-                self.lanes[record.number] = LaneFact(record.number, record.path, record.parent, record.scope)
-            case CallSettled() | HeadArrived() | SegmentArrived() | StreamEnded():
-                self._answer(record)
-            case _:
-                self.records.append(record)
-
-    def _answer(self, record: CallSettled | HeadArrived | SegmentArrived | StreamEnded) -> None:
-        call = self.calls.get(record.event)
-        if call is None:
-            return
-        if isinstance(record, CallSettled):
-            call.settled = record
-        elif isinstance(record, HeadArrived):
-            call.head = record
-        elif isinstance(record, SegmentArrived):
-            call.segments.append(record)
-        elif call.ended is None:
-            call.ended = record
 
 
 class MemoryStore(Views):
@@ -105,13 +49,14 @@ class MemoryStore(Views):
     Args:
         url: What to call the store.
         entropy: Where the secret of its hash comes from.
+        hasher: Its hash, where that is another one.
     """
 
-    def __init__(self, url: str = "memory:", *, entropy: Entropy = ENTROPY) -> None:
+    def __init__(self, url: str = "memory:", *, entropy: Entropy = ENTROPY, hasher: KeyedHash | None = None) -> None:
         self.url = url
-        self.hasher = KeyedHash(entropy.bytes(32))
+        self.hasher = hasher or KeyedHash(entropy.bytes(32))
         self._runs: dict[str, Run] = {}
-        self._logs: dict[str, _Kept] = {}
+        self._logs: dict[str, Kept] = {}
         self._amended: dict[str, dict[str, Any]] = {}
         self.extra: dict[str, dict[str, Any]] = {}
         self._claims: dict[str, Claim] = {}
@@ -155,7 +100,7 @@ class MemoryStore(Views):
         run = replace(run, totals=recording.totals())
         return run if log.live else replace(run, status=Status.INTERRUPTED, interrupted_at=recording.last())
 
-    def log_of(self, run: Run) -> _Kept:
+    def log_of(self, run: Run) -> Kept:
         """The log that holds a run's events."""
         if run.id in self._logs:
             return self._logs[run.id]
@@ -180,6 +125,8 @@ class MemoryStore(Views):
     def open(self, run: Run | str) -> MemoryRecording:
         """See ``abc.store.Store``."""
         found = self.run(run if isinstance(run, str) else run.id)
+        if isinstance(run, Run) and run.status is not Status.RECORDING:
+            found = run
         return MemoryRecording(found, self.log_of(found), self)
 
     def payload(self, digest: str) -> bytes:
@@ -195,8 +142,20 @@ class MemoryStore(Views):
         if run.id in self._runs:
             raise StoreError(f"there is a run {run.id} already", cause="the same id was used twice")
         self._runs[run.id] = run
-        log = self._logs[run.id] = _Kept(run.id)
+        log = self._logs[run.id] = Kept(run.id)
         return MemoryLog(log, self._set)
+
+    def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
+        """See ``abc.store.Store``. What was taken in before a fault is forgotten again."""
+        before = dict(self._runs), dict(self._logs), dict(self.extra)
+        try:
+            for run, records in logs:
+                log = self.begin(run)
+                log.write(list(records))
+                log.close()
+        except BaseException:
+            self._runs, self._logs, self.extra = before
+            raise
 
     def _set(self, run: Run, extra: Mapping[str, Any]) -> None:
         self._runs[run.id] = run
@@ -273,7 +232,7 @@ class MemoryStore(Views):
         """See ``abc.store.Store``. The runs stay as long as the process."""
 
 
-def opened(log: _Kept) -> Iterator[RunOpened | RunClosed]:
+def opened(log: Kept) -> Iterator[RunOpened | RunClosed]:
     """What a log says about runs."""
     return (record for record in log.records if isinstance(record, RunOpened | RunClosed))
 
@@ -288,7 +247,7 @@ def _renamed(record: Record, before: str, now: str) -> Record:
 class MemoryLog:
     """The write side of one run."""
 
-    def __init__(self, log: _Kept, set_run: Any) -> None:
+    def __init__(self, log: Kept, set_run: Any) -> None:
         self._log = log
         self._set_run = set_run
 
@@ -309,7 +268,7 @@ class MemoryLog:
 class MemoryRecording:
     """The read side of one run."""
 
-    def __init__(self, run: Run, log: _Kept, store: MemoryStore) -> None:
+    def __init__(self, run: Run, log: Kept, store: MemoryStore) -> None:
         self._run = run
         self._log = log
         self._store = store
@@ -327,12 +286,16 @@ class MemoryRecording:
         fact = self._log.lanes.get(lane)
         return f"?{lane}" if fact is None else fact.path
 
-    def _calls(self) -> list[_Call]:
-        calls = [call for call in self._log.calls.values() if self._holds(self._path(call.issued.lane))]
-        return sorted(calls, key=lambda call: call.issued.event)
+    def _calls(self) -> list[Answered]:
+        calls = self._log.in_order(None)
+        return calls if not self._run.lane else [call for call in calls if self._holds(self._path(call.issued.lane))]
 
     def _payload(self, data: bytes, media: str = "") -> Payload | None:
-        return Payload(self._store.hasher.of(data).hex(), len(data), media) if data else None
+        if not data:
+            return None
+        digest = self._store.hasher.of(data).hex()
+        self._log.bodies[digest] = data
+        return Payload(digest, len(data), media)
 
     def event(self, number: int) -> Event:
         """See ``abc.store.Recording``."""
@@ -341,7 +304,7 @@ class MemoryRecording:
             raise no_event(self._run.id, number, self.last())
         return self._event(call)
 
-    def _event(self, call: _Call) -> Event:
+    def _event(self, call: Answered) -> Event:
         issued = call.issued
         fidelity, remark = issued.fidelity, issued.note
         for said in (call.settled or call.head, *call.segments):
@@ -383,16 +346,24 @@ class MemoryRecording:
     ) -> Iterator[Event]:
         """See ``abc.store.Recording``."""
         wanted = {str(each) for each in kinds}
+        calls = self._calls() if lane is None else self._of_lane(lane)
+        first = bisect_right(calls, after, key=number_of)
+        end = len(calls) if before is None else bisect_left(calls, before, key=number_of)
+        numbers = range(first, end)
         found = (
             call
-            for call in (reversed(self._calls()) if backwards else self._calls())
-            if call.issued.event > after
-            and (before is None or call.issued.event < before)
-            and (lane is None or self._path(call.issued.lane) == lane)
-            and (not wanted or call.issued.call.kind in wanted)
-            and (name is None or call.issued.call.name == name)
+            for call in (calls[n] for n in (reversed(numbers) if backwards else numbers))
+            if (not wanted or call.issued.call.kind in wanted) and (name is None or call.issued.call.name == name)
         )
         return (self._event(call) for call in islice(found, skip, None if limit is None else skip + limit))
+
+    def _of_lane(self, path: str) -> list[Answered]:
+        if not self._holds(path):
+            return []
+        known = self._log.paths.get(path)
+        if known is None:  # a lane whose opening was lost is called by its number
+            return [call for call in self._calls() if self._path(call.issued.lane) == path]
+        return self._log.in_order(known)
 
     def count(self) -> int:
         """See ``abc.store.Recording``."""
@@ -412,7 +383,9 @@ class MemoryRecording:
         """See ``abc.store.Recording``."""
         if payload is None:
             return b""
-        found = self.find(payload.digest)
+        found = self._log.bodies.get(payload.digest)
+        if found is None:
+            found = self.find(payload.digest)
         if found is None:
             raise missing(payload.digest, self._run.id)
         return found
@@ -431,9 +404,8 @@ class MemoryRecording:
                 yield call.settled.outcome.body
             if call.ended is not None:
                 yield b"".join(segment.data for segment in call.segments)
-        for record in self._log.records:
-            if isinstance(record, CheckpointTaken):
-                yield from record.slots.values()
+        for slots in self._log.slots.values():
+            yield from slots.values()
 
     def holds(self, payload: Payload | None, data: bytes) -> bool:
         """See ``abc.store.Recording``."""
@@ -455,16 +427,23 @@ class MemoryRecording:
 
     def deliveries(self, start: int = 0) -> Iterator[Delivery]:
         """See ``abc.store.Recording``."""
-        found = [each for record in self._log.records if isinstance(record, Delivered) for each in record.deliveries]
-        return (each for each in sorted(found) if each.number >= start)
+        turns = self._log.turns
+        return islice(turns, bisect_left(turns, start, key=lambda each: each.number), None)
 
     def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
         """See ``abc.store.Recording``."""
         found: dict[str, bytes] = {}
-        for record in self._log.records:
-            if isinstance(record, AmbientRead) and (self._path(record.lane), record.position) == (lane, position):
+        number = self._log.paths.get(lane)
+        if number is not None and self._holds(lane):
+            for record in self._log.reads.get((number, position), ()):
                 found[record.source] = found.get(record.source, b"") + record.data
         return found
+
+    def reads(self) -> Iterator[AmbientRead]:
+        """See ``abc.store.Recording``."""
+        for lane, position in sorted(self._log.reads):
+            if self._holds(self._path(lane)):
+                yield from self._log.reads[lane, position]
 
     def printed(self, stream: int) -> Iterator[bytes]:
         """See ``abc.store.Recording``."""
@@ -472,11 +451,8 @@ class MemoryRecording:
 
     def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
         """See ``abc.store.Recording``."""
-        found = None
-        for record in self._log.records:
-            if isinstance(record, CheckpointTaken) and (record.event, record.phase) == (event, phase):
-                found = dict(record.slots)
-        return found
+        found = self._log.slots.get((event, phase))
+        return None if found is None else dict(found)
 
     def snapshots(
         self,
@@ -489,11 +465,10 @@ class MemoryRecording:
     ) -> Iterator[Snapshot]:
         """See ``abc.store.Recording``."""
         kept: dict[tuple[int, str], Snapshot] = {}
-        for record in self._log.records:
-            if isinstance(record, CheckpointTaken) and record.event in self._log.calls:
-                slots = {name: self._store.hasher.of(body).hex() if body else "" for name, body in record.slots.items()}
-                lane = self._path(self._log.calls[record.event].issued.lane)
-                kept[record.event, record.phase] = Snapshot(record.event, record.phase, lane, slots)
+        for (event, phase), bodies in self._log.slots.items():
+            if event in self._log.calls:
+                slots = {name: self._store.hasher.of(body).hex() if body else "" for name, body in bodies.items()}
+                kept[event, phase] = Snapshot(event, phase, self._path(self._log.calls[event].issued.lane), slots)
         found = (kept[place] for place in sorted(kept, reverse=backwards))
         return (
             each
@@ -508,7 +483,7 @@ class MemoryRecording:
     def notes(self, event: int | None) -> Mapping[str, Any]:
         """See ``abc.store.Recording``."""
         own = event is not None or not self._run.lane
-        found = {each.key: each.value for each in self._log.records if isinstance(each, Noted) and each.event == event}
+        found = self._log.noted.get(event, {})
         return {**(found if own else {}), **(self._store.extra.get(self._run.id, {}) if event is None else {})}
 
     def gaps(self) -> Iterator[tuple[str, str, int]]:

@@ -1,8 +1,8 @@
 """The front door of the stores: the one place that names a back end.
 
 A store is named by a URL: a directory or ``sqlite:///path``, ``memory:`` or ``memory:name`` (shared inside the
-process), nothing for the default. The default is ``REENACT_STORE``, else the nearest ``.reenact/`` from the working
-directory upwards, else a new one in the working directory.
+process), a ``.reenact`` file (a bundle, for reading), nothing for the default. The default is ``REENACT_STORE``, else
+the nearest ``.reenact/`` from the working directory upwards, else a new one in the working directory.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reenact.abc.store import Store
 from reenact.errors import UsageError
+from reenact.store.bundles.opening import bundle_store, names_bundle
 from reenact.store.memory import MemoryStore
 from reenact.store.sqlite import SqliteStore
 
@@ -28,7 +29,8 @@ def open_store(url: str | os.PathLike[str] | None = None) -> Store:
     Reading where there is no store raises ``StoreError``; the first run that begins makes it.
 
     Args:
-        url: ``sqlite:///path`` (four slashes for an absolute path), a directory, ``memory:``; None for the default.
+        url: ``sqlite:///path`` (four slashes for an absolute path), a directory, ``memory:``, a ``.reenact`` file,
+            which is read and checked at once; None for the default.
 
     Raises:
         UsageError: A URL of another kind.
@@ -39,6 +41,8 @@ def open_store(url: str | os.PathLike[str] | None = None) -> Store:
     if text.startswith("memory:"):
         return _in_memory.setdefault(text, MemoryStore(text))
     scheme, colon, rest = text.partition("://")
+    if names_bundle(text) and not colon:
+        return bundle_store(Path(text))
     if not colon:
         path = Path(text)
         return SqliteStore(path.absolute()) if path.is_file() else _in_directory(path)

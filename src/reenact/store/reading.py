@@ -14,6 +14,7 @@ from reenact.facts.checkpoint import Snapshot
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.order import Delivery, unpack
+from reenact.facts.record import AmbientRead
 from reenact.facts.run import Run, Totals
 from reenact.store.ahead import AmbientRows, ShortStreams
 from reenact.store.attributes import Attributes
@@ -408,6 +409,25 @@ class SqliteRecording:
         if strand is None:
             return {}
         return self._ambient.packs(strand, position)
+
+    def reads(self) -> Iterator[AmbientRead]:
+        """See ``abc.store.Recording``."""
+        at = (self._first - 1, 0, 0)
+        sql = (
+            "SELECT a.strand, a.position, a.n, a.source, a.data, a.crc "
+            "FROM ambient a LEFT JOIN lane l ON l.id = a.strand "
+            f"WHERE (a.strand, a.position, a.n) > (?, ?, ?) AND a.strand <= ?{self._lane_sql} "
+            "ORDER BY a.strand, a.position, a.n LIMIT ?"
+        )
+        while True:
+            rows = self._reading.rows(sql, (*at, self._end, *self._lane_values, PAGE))
+            for strand, position, _, source, data, crc in rows:
+                if crc32(data, strand & LOW) != crc:
+                    raise damaged(f"a read of {source} of run {self._run.id}")
+                yield AmbientRead(strand & LOW, position, source, data)
+            if len(rows) < PAGE:
+                return
+            at = rows[-1][:3]
 
     # --- the rest ----------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from _thread import allocate_lock
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from reenact.abc.sources import ENTROPY, Entropy
 from reenact.errors import StoreBusy, StoreError, UsageError
 from reenact.facts.effects import Claim
 from reenact.facts.ids import is_run_id, tail
+from reenact.facts.record import Record
 from reenact.facts.run import INNER, Run, Status
 from reenact.store import effects
 from reenact.store.connection import Reading, Writing
@@ -30,7 +31,7 @@ from reenact.store.schema import LOW, SHIFT
 from reenact.store.versions import Format, check_readable, check_writable
 from reenact.store.views import Views, check_filters
 from reenact.store.words import conditions, drop_text
-from reenact.store.writing import SqliteLog
+from reenact.store.writing import SqliteLog, write_whole
 
 _PAGE = 64
 _FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
@@ -230,6 +231,14 @@ class SqliteStore(Views):
         except BaseException:
             lock.release()
             raise
+
+    def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
+        """See ``abc.store.Store``. One transaction, which a power loss does not undo either."""
+        writing, hasher = self._write()
+        with writing.transaction(durable=True) as connection:
+            for run, records in logs:
+                write_whole(connection, run, records, hasher)
+        writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
 
     def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
         """See ``abc.store.Store``. Of a run that is being recorded too: what people say is kept apart."""

@@ -7,8 +7,8 @@ failure the next batch goes on from what the file really holds. What a batch bot
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, islice
 from typing import Any
 from zlib import crc32
 
@@ -49,6 +49,9 @@ NOTE_INLINE = 512
 _PACK = 256
 """Most deliveries in one row: a reader unpacks a row from its beginning."""
 
+_AT_ONCE = 512
+"""Records of a run from elsewhere that are written in one go."""
+
 _MENTIONED_FROM = 1 << 30
 """Numbers of paths that the order mentions and no lane bears."""
 
@@ -85,9 +88,7 @@ class SqliteLog:
                 batch.write(connection, records)
         except (TypeError, ValueError, KeyError, OverflowError) as error:
             batch.roll_back()
-            raise StoreError(
-                f"a record cannot be stored: {error}", cause="a fact that is not JSON-able, or out of range"
-            ) from error
+            raise _unstorable(error) from error
         except BaseException:
             batch.roll_back()
             raise
@@ -101,6 +102,35 @@ class SqliteLog:
         if lock is not None:
             lock.release()
             self._writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+
+
+def write_whole(connection: sqlite3.Connection, run: Run, records: Iterable[Record], hasher: KeyedHash) -> None:
+    """Write a run that was recorded elsewhere, with all of its log. Some records are in memory at a time, never all.
+
+    Args:
+        connection: In a transaction, which is the caller's to end.
+        run: The run; its row is written first.
+        records: Its log.
+        hasher: The store's hash.
+
+    Raises:
+        StoreError: There is a run of that id, or a record cannot be stored.
+    """
+    number = insert_run(connection, run)
+    connection.execute("INSERT INTO log(id, events, last) VALUES (?, 0, -1)", (number,))
+    state = _State(run.id, number, hasher)
+    source = iter(records)
+    try:
+        while some := list(islice(source, _AT_ONCE)):
+            batch = _Batch(state)
+            batch.write(connection, some)
+            batch.commit()
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise _unstorable(error) from error
+
+
+def _unstorable(error: Exception) -> StoreError:
+    return StoreError(f"a record cannot be stored: {error}", cause="a fact that is not JSON-able, or out of range")
 
 
 class _State:

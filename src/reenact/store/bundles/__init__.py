@@ -1,0 +1,12 @@
+"""One run as one file: a ``.reenact`` bundle, written, checked and opened as a store that can only be read.
+
+``archive`` knows the container, ``lines`` a record as a line of JSON, ``writing`` and ``reading`` the bundle,
+``opening`` the store over one, ``text`` how it reads in a review. ``docs/reference/bundle.md`` documents the format.
+"""
+
+from reenact.store.bundles.model import Bundle, PackedRun
+from reenact.store.bundles.opening import BundleStore, bundle_store
+from reenact.store.bundles.reading import read_bundle
+from reenact.store.bundles.writing import write_bundle
+
+__all__ = ["Bundle", "BundleStore", "PackedRun", "bundle_store", "read_bundle", "write_bundle"]

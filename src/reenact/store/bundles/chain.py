@@ -1,0 +1,82 @@
+"""The lines of one run, each chained to those before it: no line can be altered, left out, added or moved by itself.
+
+A line is a JSON object whose last field is its ``chain``: the first 32 hexadecimal digits of SHA-256 over the chain
+before it and the line's own bytes up to the comma before that field. What stands before the first line is a digest of
+the member's name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from reenact.facts.call import Json
+from reenact.facts.jsontext import writer
+from reenact.store.bundles import limits
+
+DIGITS: Final = 32
+_BETWEEN: Final = b',"chain":"'
+_SUFFIX: Final = len(_BETWEEN) + DIGITS + 2
+_plain = writer(ascii_only=False, nan=True)
+_escaped = writer(ascii_only=True, nan=True)
+
+
+def chained(name: str, records: Iterable[dict[str, Json]]) -> Iterator[bytes]:
+    """The lines of a member.
+
+    Args:
+        name: Of the member.
+        records: What stands in each line.
+
+    Raises:
+        ValueError, TypeError: Something in them is not JSON-able.
+    """
+    link = _first(name)
+    for record in records:
+        try:
+            text = _plain(record).encode()
+        except UnicodeEncodeError:  # half of a surrogate pair: written as an escape, like everything beside it
+            text = _escaped(record).encode()
+        link = _next(link, text[:-1])
+        yield text[:-1] + _BETWEEN + link + b'"}\n'
+
+
+def unchained(name: str, data: bytes) -> Iterator[tuple[int, Any]]:
+    """What stands in the lines of a member, with the number of each, from 1.
+
+    Raises:
+        ValueError: A line is not as it was written. It says which.
+        RecursionError: It is nested too deeply.
+    """
+    link = _first(name)
+    start = number = 0
+    while start < len(data):
+        number += 1
+        end = data.find(b"\n", start)
+        line = data[start : len(data) if end < 0 else end]
+        if end < 0 or len(line) > limits.LINE:
+            raise ValueError(f"line {number} does not end, or is too long")
+        start = end + 1
+        text = line[:-_SUFFIX]
+        link = _next(link, text)
+        if line[-_SUFFIX:] != _BETWEEN + link + b'"}':
+            raise ValueError(f"line {number} is not chained to the lines before it")
+        try:
+            yield number, json.loads(text + b"}")
+        except ValueError as error:
+            raise ValueError(f"line {number} is no JSON: {error}") from None
+
+
+def last_link(lines: list[bytes], name: str) -> str:
+    """The chain of the last of some lines: one digest over all of them."""
+    return lines[-1][-DIGITS - 3 : -3].decode() if lines else _first(name).decode()
+
+
+def _first(name: str) -> bytes:
+    return hashlib.sha256(b"reenact " + name.encode()).hexdigest()[:DIGITS].encode()
+
+
+def _next(link: bytes, text: bytes) -> bytes:
+    return hashlib.sha256(link + text).hexdigest()[:DIGITS].encode()

@@ -1,0 +1,42 @@
+"""How large a bundle, and each part of it, may be: what writes one keeps to it, and what reads one insists on it.
+
+A bundle is opened by whoever was sent it, so reading one must stay cheap whatever stands in it: below five seconds and
+256 MiB of memory, for the worst that these limits let through.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FILE: Final = 128 << 20
+"""Bytes of the file."""
+
+CONTENT: Final = 128 << 20
+"""Bytes of all members, unpacked."""
+
+MEMBERS: Final = 10_000
+"""Members."""
+
+MANIFEST: Final = 4 << 20
+"""Bytes of the manifest, and of a golden's own member."""
+
+LINES: Final = 48 << 20
+"""Bytes of all records, unpacked, without what lies in blobs."""
+
+LINE: Final = 2 << 20
+"""Bytes of one record."""
+
+PARTS: Final = 1_000_000
+"""Values in all records, as far as commas and brackets tell."""
+
+INLINE: Final = 16 << 10
+"""Bytes of the longest text that stands in its record; a longer one is a blob."""
+
+INLINE_BINARY: Final = 256
+"""Bytes of the longest content that is no text and stands in its record, in base64."""
+
+NUMBER: Final = (1 << 32) - 1
+"""Largest number of an event, a lane or a delivery."""
+
+TIME: Final = 1 << 53
+"""Largest count of microseconds."""

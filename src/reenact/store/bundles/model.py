@@ -1,0 +1,55 @@
+"""What a bundle holds, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from reenact.facts.call import Json
+from reenact.facts.record import Record
+from reenact.facts.run import Run
+
+ROLES: Final = ("run", "recorded", "fixed", "overlay", "needed", "inner")
+"""What a run is in a bundle. ``run``: the packed one. Of a golden: ``recorded`` the incident, ``fixed`` the fork that
+fixed it, ``overlay`` answers that were recorded later. ``needed``: another run replays with its help (the process that
+served a request). ``inner``: it was recorded inside another one, with a log of its own."""
+
+MAIN: Final = ("run", "recorded")
+"""The roles of which a bundle has exactly one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRun:
+    """One run with a log of its own.
+
+    Attributes:
+        role: What it is in the bundle, one of ``ROLES``.
+        run: The run, as its log says it stands at its end.
+        records: Its whole log, in order.
+    """
+
+    role: str
+    run: Run
+    records: Sequence[Record] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What a bundle holds.
+
+    Attributes:
+        runs: The runs, the main one first.
+        golden: What a golden says of itself; None where the bundle is none.
+        digest: SHA-256 over the manifest: the same for the same content, however it was compressed. Empty for one that
+            was not read from a file.
+    """
+
+    runs: tuple[PackedRun, ...]
+    golden: Mapping[str, Json] | None = None
+    digest: str = ""
+
+    @property
+    def main(self) -> PackedRun:
+        """The run that the bundle is about."""
+        return self.runs[0]

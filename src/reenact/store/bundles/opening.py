@@ -1,0 +1,114 @@
+"""A bundle as a store: whatever reads runs reads one, and nothing can be written in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from reenact.abc.store import Log
+from reenact.errors import UsageError
+from reenact.facts.effects import Claim
+from reenact.facts.record import Record
+from reenact.facts.run import Run
+from reenact.store.bundles.model import Bundle
+from reenact.store.bundles.reading import read_bundle
+from reenact.store.memory import MemoryStore
+from reenact.store.payloads import KeyedHash
+
+SUFFIX: Final = ".reenact"
+
+
+def names_bundle(text: str) -> bool:
+    """Whether a reference or a URL names a bundle. A folder of that name is a store, as is ``.reenact`` itself."""
+    return text.endswith(SUFFIX) and os.path.basename(text) != SUFFIX and not os.path.isdir(text)
+
+
+def bundle_store(path: Path) -> BundleStore:
+    """A bundle as a store that can only be read. All of it is read and checked now.
+
+    Args:
+        path: The file.
+
+    Raises:
+        UsageError, StoreError: See ``read_bundle``.
+    """
+    return BundleStore(path, read_bundle(path))
+
+
+class ContentHash(KeyedHash):
+    """Plain SHA-256: a payload has the same address in every copy of a bundle."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self._empty = hashlib.sha256()  # type: ignore[assignment]  # has what is used of a BLAKE2 hash
+
+
+class BundleStore(MemoryStore):
+    """The runs of one bundle.
+
+    Args:
+        path: The file.
+        bundle: What was read from it.
+
+    Attributes:
+        path: The file.
+        bundle: What was read from it.
+    """
+
+    def __init__(self, path: Path, bundle: Bundle) -> None:
+        super().__init__(os.path.abspath(path), hasher=ContentHash())
+        self.path = path
+        self.bundle = bundle
+        for packed in reversed(bundle.runs):
+            log = super().begin(packed.run)
+            log.write(packed.records)
+            log.close()
+
+    def run(self, ref: str) -> Run:
+        """See ``abc.store.Store``. The file itself, and ``@``, name the main run."""
+        if ref == "@" or ref.endswith(SUFFIX):
+            ref = self.bundle.main.run.id
+        return super().run(ref)
+
+    def begin(self, run: Run) -> Log:
+        """Refused."""
+        self._refuse()
+
+    def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
+        """Refused."""
+        self._refuse()
+
+    def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
+        """Refused."""
+        self._refuse()
+
+    def conclude(self, run: Run) -> Run:
+        """Refused."""
+        self._refuse()
+
+    def claim(self, claim: Claim, *, over: Claim | None = None) -> bool:
+        """Refused."""
+        self._refuse()
+
+    def note_claims(self, claims: Iterable[Claim]) -> None:
+        """Refused."""
+        self._refuse()
+
+    def exchange(self, left: Run, right: Run) -> Run:
+        """Refused."""
+        self._refuse()
+
+    def delete(self, run: Run | str) -> None:
+        """Refused."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UsageError(
+            f"{self.path.name} is a bundle, and nothing is written in it",
+            cause="a bundle is sealed: a run is changed, resumed or forked in a store",
+            next_command=f"reenact unpack {self.path}",
+        )

@@ -1,0 +1,79 @@
+"""A run as JSON in a bundle, and back: without the seal of who recorded it, and with each field looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from reenact.facts.call import Json
+from reenact.facts.ids import is_run_id
+from reenact.facts.run import Entry, Run, Totals
+from reenact.store.bundles import limits
+from reenact.store.codec import run_data, run_of_data
+
+SEAL: Final = "seal"
+"""Field of ``Run.capture`` that proves who recorded a run. It proves nothing of a file that was handed on."""
+
+_NO_RUN: Final = Run("")
+
+
+def unsealed(run: Run) -> Run:
+    """A run without the seal of who recorded it."""
+    if SEAL not in run.capture:
+        return run
+    return replace(run, capture={name: value for name, value in run.capture.items() if name != SEAL})
+
+
+def run_out(run: Run) -> dict[str, Json]:
+    """A run as JSON-able data; fields at their default are left out."""
+    data = run_data(unsealed(run))
+    defaults = run_data(_NO_RUN)
+    data["entry"] = _differing(data["entry"], defaults["entry"]) | {"kind": run.entry.kind}
+    data["totals"] = _differing(data["totals"], defaults["totals"])
+    return _differing(data, {**defaults, "id": None, "status": None, "started_us": None, "entry": None})
+
+
+def run_in(data: Any) -> Run:
+    """The run of ``run_out``.
+
+    Raises:
+        ValueError, KeyError, TypeError: It is none.
+    """
+    if type(data) is not dict or type(data.get("entry")) is not dict or type(data.get("totals", {})) is not dict:
+        raise TypeError("a run is an object, and so are its entry and its totals")
+    run = unsealed(run_of_data({**run_data(_NO_RUN), **data}))
+    if not is_run_id(run.id):
+        raise ValueError("a run has an id of eighteen letters")
+    for name, value in run_data(run).items():
+        _check(name, value, _DEFAULTS[name])
+    for name, value in run_data(run)["entry"].items():
+        _check(f"entry.{name}", value, getattr(_NO_ENTRY, name))
+    for name, value in run_data(run)["totals"].items():
+        _check(f"totals.{name}", value, 0)
+    texts = (*run.entry.argv, *run.degraded, *run.tags, *run.tags.values(), *run.files, *run.files.values())
+    if not all(type(text) is str for text in texts):
+        raise TypeError("the words of a command, tags and files are texts")
+    return run
+
+
+_NO_ENTRY: Final = Entry("block")
+_TEXTS: Final = frozenset({"user", "tenant", "session", "flag", "parent"})
+_NUMBERS: Final = frozenset({"ended_us", "fork_event", "interrupted_at", "exit_status"})
+_DEFAULTS: Final = run_data(replace(_NO_RUN, totals=Totals()))
+
+
+def _check(name: str, value: Any, default: Any) -> None:
+    """Refuse a value that is of another type than the field's default."""
+    if name in _TEXTS or name in _NUMBERS:
+        fits = value is None or type(value) is (str if name in _TEXTS else int)
+    elif isinstance(default, str):
+        fits = isinstance(value, str)
+    else:
+        fits = isinstance(value, Mapping) if isinstance(default, Mapping) else type(value) is type(default)
+    if not fits or (type(value) is int and abs(value) > limits.TIME):
+        raise TypeError(f"{name} of a run is not what it should be")
+
+
+def _differing(data: Mapping[str, Json], defaults: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in data.items() if value != defaults[name]}

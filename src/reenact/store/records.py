@@ -1,0 +1,148 @@
+"""A recording as the records that would make it again: what a bundle writes down, and what a store takes in.
+
+Views give more than they were told (totals, joined streams) and less (in how many batches it came); what is made of
+these records answers every view as the recording does. How exact an event is stands on its first record: a view joins
+what each of them says, so that one of them may say it for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Failure, Stream, Value
+from reenact.facts.event import Event
+from reenact.facts.order import Delivery
+from reenact.facts.record import (
+    CallIssued,
+    CallSettled,
+    CheckpointTaken,
+    Delivered,
+    GapNoted,
+    HeadArrived,
+    LaneOpened,
+    Noted,
+    Printed,
+    Record,
+    RunClosed,
+    RunOpened,
+    SegmentArrived,
+    StreamEnded,
+)
+from reenact.facts.run import Run, Status, Totals
+
+TURNS = 64
+"""Most turns in one record."""
+
+PIECE = 1 << 16
+"""Most bytes of output in one record."""
+
+_END = -1
+_OPEN = (Status.RECORDING, Status.INTERRUPTED)
+
+
+def records_of(recording: Recording, inner: Iterable[Recording] = ()) -> Iterator[Record]:
+    """Every record of a run with a log of its own.
+
+    Args:
+        recording: The run.
+        inner: Its child runs that lie in the same log, in any order.
+
+    Returns:
+        Them, always in the same order. One pass over the order of the run comes first; the rest is fetched as it is
+        asked for.
+
+    Raises:
+        StoreError: A part of it is missing or damaged.
+    """
+    children = sorted(inner, key=lambda each: (each.run.started_us, each.run.id))
+    yield RunOpened(as_begun(recording.run))
+    for child in children:
+        yield RunOpened(as_begun(child.run))
+    lanes = {}
+    for fact in recording.lanes():
+        lanes[fact.path] = fact.number
+        yield LaneOpened(fact.number, fact.path, fact.parent, fact.scope)
+    ends = {
+        each.tag.number: each.number for each in recording.deliveries() if each.tag.kind == "e" and each.tag.n == _END
+    }
+    phases: dict[int, list[str]] = {}
+    for snapshot in recording.snapshots():
+        phases.setdefault(snapshot.event, []).append(snapshot.phase)
+    for event in recording.events():
+        yield from _event(recording, event, lanes, ends.get(event.number))
+        for phase in phases.get(event.number, ()):
+            yield CheckpointTaken(event.number, phase, dict(recording.checkpoint_slots(event.number, phase) or {}))
+    yield from recording.reads()
+    yield from _order(recording)
+    for stream in (1, 2):
+        yield from _output(recording, stream)
+    for what, place, count in recording.gaps():
+        yield GapNoted(what, place, count)
+    for key, value in recording.notes(None).items():
+        yield Noted(None, key, value)
+    for child in children:
+        if child.run.status not in _OPEN:
+            yield RunClosed(child.run, dict(child.notes(None)))
+    if recording.run.status not in _OPEN:
+        yield RunClosed(recording.run)
+
+
+def as_begun(run: Run) -> Run:
+    """A run as it stood when it began, as far as its end does not say it: one that has no end stays open."""
+    if run.status not in _OPEN:
+        return run
+    return replace(run, status=Status.RECORDING, interrupted_at=None, totals=Totals())
+
+
+def _event(recording: Recording, event: Event, lanes: Mapping[str, int], end: int | None) -> Iterator[Record]:
+    lane = lanes.get(event.lane)
+    if lane is None:  # the opening of its lane was lost: its path is its number behind a question mark
+        lane = int(event.lane.removeprefix("?"))
+    yield CallIssued(
+        event.number, lane, event.position, event.parent, event.issued_us,
+        replace(event.call, body=recording.body(event.request)), event.fidelity, event.fidelity_note,
+    )  # fmt: skip
+    yield from _outcome(recording, event, end)
+    for key, value in event.attributes.items():
+        yield Noted(event.number, key, value)
+
+
+def _outcome(recording: Recording, event: Event, end: int | None) -> Iterator[Record]:
+    outcome, number, ended_us = event.outcome, event.number, event.ended_us or 0
+    if isinstance(outcome, Value):
+        yield CallSettled(number, ended_us, replace(outcome, body=recording.body(event.answer)), event.delivery)
+    elif isinstance(outcome, Failure):
+        yield CallSettled(number, ended_us, outcome, event.delivery)
+    elif isinstance(outcome, Stream):
+        if event.first_us is not None:
+            yield HeadArrived(number, event.first_us, outcome.head, event.delivery)
+        for delivery, at_us, data in recording.parts(number):
+            yield SegmentArrived(number, at_us, data, delivery)
+        if outcome.end is not None:
+            yield StreamEnded(number, ended_us, outcome.end, end)
+
+
+def _order(recording: Recording) -> Iterator[Record]:
+    """The turns, those that follow each other in one record."""
+    turns: list[Delivery] = []
+    for each in recording.deliveries():
+        if turns and (len(turns) >= TURNS or each.number != turns[-1].number + 1):
+            yield Delivered(tuple(turns))
+            turns = []
+        turns.append(each)
+    if turns:
+        yield Delivered(tuple(turns))
+
+
+def _output(recording: Recording, stream: int) -> Iterator[Record]:
+    """What was printed, in pieces of one length, whatever the batches were in which it was written."""
+    waiting = bytearray()
+    for data in recording.printed(stream):
+        waiting += data
+        while len(waiting) >= PIECE:
+            yield Printed(stream, 0, bytes(waiting[:PIECE]))
+            del waiting[:PIECE]
+    if waiting:
+        yield Printed(stream, 0, bytes(waiting))
