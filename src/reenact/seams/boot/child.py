@@ -20,6 +20,7 @@ _BEGINNERS: Final = {
     "record": "reenact.recording.process",
     "replay": "reenact.replaying.process",
     "fork": "reenact.timetravel.forks.process",
+    "golden": "reenact.testing.goldens.process",
 }
 """Who begins, by mode: a module with ``begin(instructions: dict) -> None``. A closed table: data names no code."""
 

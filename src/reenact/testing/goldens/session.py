@@ -20,7 +20,7 @@ from reenact.seams.lanes import Lane
 from reenact.testing.goldens.answers import Answers
 from reenact.timetravel.forks.ladder import Found
 from reenact.timetravel.forks.misses import recorded_calls
-from reenact.timetravel.forks.plan import Plan
+from reenact.timetravel.forks.plan import Plan, opens
 from reenact.timetravel.forks.session import ForkSession
 
 Misses = Literal["stale", "models", "reads"]
@@ -37,6 +37,7 @@ class GoldenSession(ForkSession):
         options: Those of a replay.
         answers: What else it has.
         misses: What becomes of a call without an answer.
+        plan: What is asked anew although there is an answer.
         name: The golden's, for what is said.
 
     Attributes:
@@ -53,9 +54,10 @@ class GoldenSession(ForkSession):
         options: Options,
         answers: Answers,
         misses: Misses,
+        plan: Plan,
         name: str,
     ) -> None:
-        super().__init__(recording, redactor, rules, options, Plan(at=0, live="none"))
+        super().__init__(recording, redactor, rules, options, plan)
         self._answers = answers
         self._misses = misses
         self._name = name
@@ -63,13 +65,14 @@ class GoldenSession(ForkSession):
         self.stale_at: str = ""
 
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
-        """What the golden's own recording does not answer."""
-        given = self._answers.find(lane.path, call)
+        """What the golden's own recording does not answer, or is not to."""
+        anew = opens(self.plan, call, model=model)
+        given = None if anew else self._answers.find(lane.path, call)
         if given is not None:
             self.used[given.source] += 1
             self._say(self._top + 1, call, "frozen", given.why)
             return self._given(lane, call, found, given.outcome, given.body)
-        if self._may_go_live(lane, call, model):
+        if anew or self._may_go_live(lane, call, model):
             self.used["live"] += 1
             return self._performed(lane, call, found, None)
         raise self._is_stale_at(call, found)

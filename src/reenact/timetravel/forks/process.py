@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from reenact.abc.sources import CLOCK
+from reenact.abc.store import Store
 from reenact.facts.run import Status
 from reenact.recording.opening import status_of
 from reenact.recording.speech import Spoken
@@ -22,7 +23,7 @@ from reenact.store import open_store
 from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.opening import open_child, open_session
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.forks.report import conclude
+from reenact.timetravel.forks.report import ForkReport, conclude
 from reenact.timetravel.forks.session import ForkSession
 from reenact.timetravel.forks.speech import ForkSpeech
 
@@ -47,18 +48,26 @@ class ForkingProcess(replaying.ReplayingProcess):
 
     def _open(self) -> ForkSession:
         session = open_session(self.recording, self.options, self.plan)
+        self._placed_by_tree(session)
+        return session
+
+    def _placed_by_tree(self, session: ForkSession) -> None:
+        """Calls of code that lies in a scratch folder have the place that their parent's have."""
         tree = self._tree
         if tree is not None:
             session.placed = lambda call: replace(call, source=(call.source or "").replace(tree.path, tree.root))
-        return session
 
     def _speech(self) -> ForkSpeech:
-        store, told = open_store(self.instructions["store"]), self.instructions
+        store, told = self._kept_in(), self.instructions
         self._opened = open_child(self.session, store, told["child"], place=told["place"], release=store.close)
         speech = ForkSpeech(self.recording, Spoken(self._opened.session, self.session))
         ledger = Ledger(store, self.recording.run, told["child"])
         self.session.records(self._opened.session, ledger, speech.answered)
         return speech
+
+    def _kept_in(self) -> Store:
+        """Where the new run goes."""
+        return open_store(self.instructions["store"])
 
     def start(self) -> None:
         """Answer the main thread and every thread nobody else answers."""
@@ -111,8 +120,11 @@ class ForkingProcess(replaying.ReplayingProcess):
         files = file_digests(self._folder(), self.recording.run.capture.get("files") or ())
         environment = {**self._opened.run.environment, **self.session.kept()}
         run = self._opened.close(status, CLOCK.wall_us(), error=line, files=files, environment=environment)
-        report = conclude(self.session, run, tuple(self._guard.refused))
-        self._leave_result(report.to_json())
+        self._leave_result(self._told(conclude(self.session, run, tuple(self._guard.refused))))
+
+    def _told(self, report: ForkReport) -> dict[str, Any]:
+        """What whoever began this process is told."""
+        return report.to_json()
 
 
 def begin(instructions: dict[str, Any]) -> None:

@@ -1,0 +1,78 @@
+"""Running many goldens, several at a time; and one of them often, to see how sure it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+
+from reenact.testing.goldens.outcome import Outcome
+from reenact.testing.goldens.running import run_golden
+from reenact.testing.goldens.session import Misses
+from reenact.testing.goldens.shelf import Shelf
+from reenact.timetravel.forks.plan import Opening
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How goldens are run.
+
+    Attributes:
+        misses: What becomes of a call that nobody has an answer for; None: what each golden says.
+        live: What is asked anew although there is an answer.
+        repeat: How often each is run.
+        at_least: How many of these must pass.
+        workers: How many are run at a time; 0 for one on each processor.
+    """
+
+    misses: Misses | None = None
+    live: Opening = "none"
+    repeat: int = 1
+    at_least: int = 1
+    workers: int = 0
+
+
+def run_goldens(
+    shelf: Shelf, names: Sequence[str], how: How, *, done: Callable[[Outcome], object] = lambda outcome: None
+) -> list[Outcome]:
+    """Run goldens, each in processes of its own.
+
+    Args:
+        shelf: Where they lie.
+        names: Which.
+        how: How.
+        done: Told of each as it is known.
+
+    Returns:
+        What came of each, in the order of ``names``.
+    """
+    found: dict[str, Outcome] = {}
+
+    def run(name: str) -> Outcome:
+        every = [run_golden(shelf, name, misses=how.misses, live=how.live) for _ in range(how.repeat)]
+        return every[0] if how.repeat == 1 else sampled(every, how.at_least)
+
+    with ThreadPoolExecutor(how.workers or os.cpu_count() or 1) as pool:
+        waiting = {pool.submit(run, name): name for name in names}
+        for future in as_completed(waiting):
+            outcome = found[waiting[future]] = future.result()
+            done(outcome)
+    return [found[name] for name in names]
+
+
+def sampled(every: Sequence[Outcome], at_least: int) -> Outcome:
+    """Several runs of one golden as one outcome: it passes if enough of them do, and else as the first that does not.
+
+    A golden that is stale, refused or broken is so however often it is run."""
+    passed = [each for each in every if each.status == "passed"]
+    said = f"passed {len(passed)} of {len(every)} times, {at_least} wanted"
+    hard = next((each for each in every if each.status not in ("passed", "failed")), None)
+    if hard is None and len(passed) >= at_least:
+        return replace(
+            passed[0], duration_us=sum(each.duration_us for each in every), samples=(len(passed), len(every))
+        )
+    worst = hard or next(each for each in every if each.status == "failed")
+    message = f"{said}\n{worst.message}"
+    spent = sum(each.duration_us for each in every)
+    return replace(worst, message=message, duration_us=spent, samples=(len(passed), len(every)))

@@ -1,0 +1,158 @@
+"""Starting one golden: a fresh interpreter with the recorded hash seed, and what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.errors import ReplayError
+from reenact.facts.ids import make_run_id
+from reenact.facts.run import Run, Status
+from reenact.replaying.entries import start_of
+from reenact.replaying.launch import environment_of
+from reenact.replaying.options import Options
+from reenact.replaying.relocating import relocated
+from reenact.seams.boot.parent import Boot, find_program, run_program
+from reenact.store import open_store
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.session import Misses
+from reenact.timetravel.forks.code import code_of
+from reenact.timetravel.forks.plan import Opening, Plan
+from reenact.timetravel.forks.report import ForkReport
+
+_TOLD = "golden"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the process of a golden has left.
+
+    Attributes:
+        report: Its report as a fork.
+        used: Answers by source other than the recording.
+        boundaries: How many boundaries the agent's own code has crossed.
+        stale_at: The call that nobody has an answer for; empty where there is none.
+        enforcement: What kept it from the world.
+        run: Id of today's run, in the store that it was to go to.
+    """
+
+    report: ForkReport
+    used: Mapping[str, int]
+    boundaries: int
+    stale_at: str
+    enforcement: tuple[str, ...]
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of one golden.
+
+    Attributes:
+        bundle: Its file.
+        run: The run in it that today's code is answered from.
+        golden: It.
+        overlays: Ids of the runs in it that were recorded later.
+        misses: What becomes of a call that nobody has an answer for.
+        live: What is asked anew although there is an answer: ``model``, or nothing.
+        hash_seed: Another one than the recorded; empty takes that one.
+    """
+
+    bundle: str
+    run: Run
+    golden: Golden
+    overlays: tuple[str, ...] = ()
+    misses: Misses = "stale"
+    live: Opening = "none"
+    hash_seed: str = ""
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can go out."""
+        return self.misses == "stale" and self.live == "none"
+
+
+def launch(asked: Asked, options: Options, *, into: str, project: str) -> Told:
+    """Run today's code on a golden.
+
+    Args:
+        asked: What of it.
+        options: How the agent is started, and where its output goes.
+        into: URL of the store for today's run.
+        project: Root of the project.
+
+    Raises:
+        UnreplayableRun: The run cannot be started here.
+        ReplayError: The process ended without a report.
+    """
+    run, golden = asked.run, asked.golden
+    plan = Plan(at=0, live=asked.live)
+    moved_run, moved = relocated(run, project)
+    with code_of(moved_run, plan, start_of(moved_run, options, project), moved) as code:
+        start, tree = code.start, code.tree
+        child = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
+        instructions = {
+            "mode": "golden",
+            "store": asked.bundle,
+            "run": run.id,
+            "child": child,
+            "plan": plan.to_json(),
+            "options": asdict(options),
+            "entry": start.entry,
+            "file": start.file,
+            "within": start.within,
+            "tree": None if tree is None else asdict(tree),
+            "root": project,
+            "keep": [os.path.dirname(into.removeprefix("sqlite:///"))],
+            "into": into,
+            "overlays": list(asked.overlays),
+            "scripted": [each.to_json() for each in golden.answers],
+            "misses": asked.misses,
+            "name": golden.name,
+        }
+        environment = environment_of(run, os.environ, live=not asked.closed)
+        if tree is not None:
+            environment = tree.environment(environment)
+        seed = asked.hash_seed or run.entry.hash_seed or None
+        shown = bool(run.environment.get("hash_seed_set"))
+        with Boot(instructions, environment, hash_seed=seed, show_seed=shown) as boot:
+            program = find_program(start.argv, boot.environment.get("PATH"))
+            with tempfile.TemporaryFile() as nothing:  # what the agent reads comes from the recording
+                streams: dict[str, Any] = {"cwd": start.cwd}
+                if options.divert_output:
+                    streams |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+                status = run_program(program, boot.environment, stdin=nothing, **streams)
+            text, failure = boot.result, boot.failure
+    if text is None:
+        raise ReplayError(
+            f"golden {golden.name} ended without a report (exit status {status})"
+            + (f": {failure.strip()}" if failure else ""),
+            cause="the interpreter did not import reenact, or the process was killed",
+            next_command=f"reenact golden run {golden.name}",
+        )
+    data = json.loads(text)
+    told = data.pop(_TOLD)
+    _conclude(into, child, status)
+    return Told(
+        report=ForkReport.from_json(data),
+        used=told["used"],
+        boundaries=told["boundaries"],
+        stale_at=told["stale_at"],
+        enforcement=tuple(told["enforcement"]),
+        run=child,
+    )
+
+
+def _conclude(url: str, child: str, status: int) -> None:
+    """Keep what only we could see: the exit status."""
+    with open_store(url) as store:
+        run = store.run(child)
+        failed = status != 0 and run.status is Status.OK
+        error = (f"exit status {status}" if status > 0 else f"ended by signal {-status}") if failed else run.error
+        store.conclude(replace(run, exit_status=status, status=Status.FAILED if failed else run.status, error=error))

@@ -1,0 +1,74 @@
+"""A golden's bundle, opened: what it says of itself, its runs by what they are, and how its expectations judge one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from reenact.abc.store import Recording
+from reenact.errors import UsageError
+from reenact.facts.run import Run
+from reenact.store.bundles import BundleStore, bundle_store
+from reenact.testing.expectations.expectation import Expectation
+from reenact.testing.expectations.verdict import Verdict
+from reenact.testing.goldens.golden import Golden
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGolden:
+    """One golden with its runs.
+
+    Attributes:
+        path: Its file.
+        golden: What it says of itself.
+        store: Its runs.
+        expectations: What is judged.
+    """
+
+    path: Path
+    golden: Golden
+    store: BundleStore
+    expectations: tuple[Expectation, ...]
+
+    @property
+    def recorded(self) -> Run:
+        """The incident."""
+        return self.store.bundle.main.run
+
+    @property
+    def fixed(self) -> Run | None:
+        """The fork that fixed it; None without one."""
+        return next((each.run for each in self.store.bundle.runs if each.role == "fixed"), None)
+
+    @property
+    def answering(self) -> Run:
+        """The run that today's code is answered from."""
+        return self.fixed or self.recorded
+
+    @property
+    def overlays(self) -> tuple[str, ...]:
+        """Ids of the runs that were recorded later, oldest first."""
+        return tuple(each.run.id for each in self.store.bundle.runs if each.role == "overlay")
+
+    def judge(self, recording: Recording) -> tuple[Verdict, ...]:
+        """What every expectation comes to over a run."""
+        return tuple(each.judge(recording) for each in self.expectations)
+
+
+def open_golden(path: Path) -> OpenGolden:
+    """Open the bundle of a golden; all of it is checked.
+
+    Raises:
+        UsageError: It is no golden, or there is none.
+        StoreError: It is damaged.
+    """
+    store = bundle_store(path)
+    data = store.bundle.golden
+    if data is None:
+        raise UsageError(
+            f"{path.name} is a bundle, and no golden",
+            cause="it was packed as a run: nothing is expected of it",
+            next_command=f"reenact golden add {path} --as NAME --expect EXPR",
+        )
+    golden = Golden.from_json(data)
+    return OpenGolden(path, golden, store, tuple(Expectation.from_json(each) for each in golden.expect))

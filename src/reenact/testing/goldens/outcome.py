@@ -1,0 +1,109 @@
+"""What came of running a golden, as one frozen value and its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal
+
+from reenact.facts.call import Json
+
+Status = Literal["passed", "failed", "stale", "refused", "broken"]
+EXIT: Final[Mapping[str, int]] = {"passed": 0, "failed": 1, "stale": 3, "broken": 4, "refused": 5}
+"""Exit code of each status; of several goldens the highest counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One expectation, judged.
+
+    Attributes:
+        text: The expectation.
+        holds: Whether it holds.
+        seen: What was seen instead; empty where it holds.
+        event: Number of the first bad event in today's run; None where there is none.
+    """
+
+    text: str
+    holds: bool
+    seen: str = ""
+    event: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of running one golden.
+
+    Attributes:
+        name: The golden's.
+        file: Its bundle, relative to the project.
+        status: ``passed``; ``failed`` (an expectation does not hold, or a *same* golden differs); ``stale`` (a call has
+            no recorded answer); ``refused`` (contact with the world); ``broken`` (the bundle cannot be read).
+        judged: Its expectations.
+        message: Why it did not pass, in words; empty where it did.
+        boundaries: How many times the agent's own code has crossed a boundary.
+        used: Answers by source other than the recording: ``overlay``, ``scripted``, ``live``.
+        differences: What differs from a run that must be the same, a text each.
+        enforcement: What kept it from the world.
+        duration_us: How long it took.
+        stale_at: The call that has no recorded answer.
+        answers: How each call was answered, and why.
+        recorded: Id of the run that it keeps.
+        samples: How often it has passed, and how often it was run, where it was run more than once.
+    """
+
+    name: str
+    file: str
+    status: Status
+    judged: tuple[Judged, ...] = ()
+    message: str = ""
+    boundaries: int = 0
+    used: Mapping[str, int] = field(default_factory=dict)
+    differences: tuple[str, ...] = ()
+    enforcement: tuple[str, ...] = ()
+    duration_us: int = 0
+    stale_at: str = ""
+    answers: tuple[Mapping[str, Json], ...] = ()
+    recorded: str = ""
+    samples: tuple[int, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line ends with."""
+        return EXIT[self.status]
+
+    @property
+    def failed(self) -> tuple[Judged, ...]:
+        """The expectations that do not hold."""
+        return tuple(each for each in self.judged if not each.holds)
+
+    @property
+    def line(self) -> str:
+        """Its result in one line."""
+        held = f"{len(self.judged) - len(self.failed)} of {len(self.judged)} expectations" if self.judged else "same"
+        told = f"{self.name}  {self.status}"
+        if self.status == "passed":
+            told += f"  {held}"
+        if self.samples:
+            told += f"  {self.samples[0]} of {self.samples[1]} times"
+        return f"{told}  {self.boundaries} boundaries crossed{self._used()}  {self.duration_us / 1e6:.2f} s"
+
+    def _used(self) -> str:
+        return "".join(f"  {count} {source}" for source, count in sorted(self.used.items()) if count)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON-able data."""
+        return {**asdict(self), "exit_code": self.exit_code}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Outcome:
+        """The inverse of ``to_json``."""
+        values: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in data.items()}
+        del values["exit_code"]
+        values["judged"] = tuple(Judged(**each) for each in data.get("judged") or ())
+        return cls(**values)
+
+
+def exit_code(outcomes: Iterable[Outcome]) -> int:
+    """The exit code of several: the highest."""
+    return max((each.exit_code for each in outcomes), default=0)

@@ -1,0 +1,84 @@
+"""Running a golden in a process of its own: today's code, kept from the world, answered from the bundle."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from reenact.abc.store import Recording, Store
+from reenact.facts.keys import Rules
+from reenact.facts.policy import Policy
+from reenact.privacy import make_redactor
+from reenact.replaying import process as replaying
+from reenact.replaying.isolation import Isolation
+from reenact.replaying.opening import known_values
+from reenact.replaying.options import Options
+from reenact.store import open_store
+from reenact.testing.goldens.answers import Answers, Overlay
+from reenact.testing.goldens.golden import Scripted
+from reenact.testing.goldens.session import GoldenSession, Misses, boundaries
+from reenact.timetravel.forks.plan import Plan
+from reenact.timetravel.forks.process import ForkingProcess
+from reenact.timetravel.forks.report import ForkReport
+
+
+class GoldenProcess(ForkingProcess):
+    """This process, running one golden from its boot to its exit.
+
+    Args:
+        instructions: What a ``ForkingProcess`` takes, and ``into`` (URL of the store that the run of today goes to),
+            ``overlays`` (ids of runs in the bundle), ``scripted``, ``misses`` and ``name``.
+    """
+
+    session: GoldenSession
+
+    def _isolate(self) -> Isolation:
+        """Nothing goes out, unless answers that are missing may be recorded."""
+        if self.instructions["misses"] != "stale" or self.plan.live != "none":
+            return Isolation(no_network="models may be asked", no_files="models may be asked")
+        return replaying.ReplayingProcess._isolate(self)
+
+    def _open(self) -> GoldenSession:
+        told = self.instructions
+        overlays = [self._store.open(self._store.run(each)) for each in told["overlays"]]
+        answers = Answers(
+            [Overlay(each, _redactor_of(each)) for each in overlays],
+            [Scripted(**each) for each in told["scripted"]],
+        )
+        session = open_session(self.recording, self.options, answers, told["misses"], self.plan, told["name"])
+        self._placed_by_tree(session)
+        return session
+
+    def _kept_in(self) -> Store:
+        return open_store(self.instructions["into"])
+
+    def _told(self, report: ForkReport) -> dict[str, Any]:
+        session = self.session
+        return {
+            **super()._told(report),
+            "golden": {
+                "used": dict(session.used),
+                "boundaries": boundaries(session),
+                "stale_at": session.stale_at,
+                "enforcement": [*replaying.ENFORCEMENT, *self._isolation.words()],
+            },
+        }
+
+
+def open_session(
+    recording: Recording, options: Options, answers: Answers, misses: Misses, plan: Plan, name: str
+) -> GoldenSession:
+    """A session that answers today's code from a golden."""
+    rules = Rules(recording.run.capture.get("ignore") or {})
+    return GoldenSession(recording, _redactor_of(recording), rules, options, answers, misses, plan, name)
+
+
+def _redactor_of(recording: Recording) -> Any:
+    """What cleans calls as those of a recording were."""
+    run = recording.run
+    return make_redactor(run.id, Policy(), known=known_values(run, os.environ))
+
+
+def begin(instructions: dict[str, Any]) -> None:
+    """Start running a golden in this process. Called once, by the boot, before the program's first line."""
+    replaying.start(GoldenProcess(instructions))

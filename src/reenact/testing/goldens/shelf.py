@@ -1,0 +1,102 @@
+"""Where goldens lie: ``tests/goldens/NAME.reenact``, below the root of the project."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from reenact.errors import UsageError
+from reenact.testing.goldens.golden import check_name
+
+FOLDER: Final = os.path.join("tests", "goldens")
+SUFFIX: Final = ".reenact"
+_MARKS: Final = (".reenact", "pyproject.toml", "reenact.toml", ".git")
+_WILD: Final = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The goldens of one project.
+
+    Attributes:
+        root: Root of the project.
+        folder: Where they lie.
+    """
+
+    root: Path
+    folder: Path
+
+    def path(self, name: str) -> Path:
+        """The file of a golden, whether it is there or not.
+
+        Raises:
+            UsageError: That is no name.
+        """
+        return self.folder / f"{check_name(name)}{SUFFIX}"
+
+    def names(self) -> list[str]:
+        """Names of all, in order. One walk through the folder: no file is opened."""
+        found = []
+        for where, folders, files in os.walk(self.folder):
+            folders.sort()
+            below = os.path.relpath(where, self.folder)
+            prefix = "" if below == "." else below.replace(os.sep, "/") + "/"
+            found += [prefix + each.removesuffix(SUFFIX) for each in files if is_golden(each)]
+        return sorted(found)
+
+    def matching(self, patterns: Sequence[str]) -> list[str]:
+        """Names that patterns mean (``checkout/*``), all without any.
+
+        Raises:
+            UsageError: One of them means none.
+        """
+        every = self.names()
+        if not patterns:
+            return every
+        found: list[str] = []
+        for pattern in patterns:
+            meant = select(pattern, every)
+            if not meant:
+                raise UsageError(
+                    f"there is no golden {pattern!r} in {self.shown(self.folder)}",
+                    cause=f"there are {', '.join(every[:12])}" + (" …" if len(every) > 12 else "")
+                    if every
+                    else "there are none yet",
+                    next_command="reenact golden ls" if every else "reenact golden add @failed --as NAME --expect EXPR",
+                )
+            found += meant
+        return list(dict.fromkeys(found))
+
+    def shown(self, path: Path) -> str:
+        """A path as it is shown: relative to the root, where it lies below."""
+        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+
+
+def select(pattern: str, names: Iterable[str]) -> list[str]:
+    """Those that a pattern means: a name itself, or a shell pattern over all of it."""
+    if not _WILD & set(pattern):
+        return [name for name in names if name == pattern]
+    return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+
+
+def is_golden(file: str) -> bool:
+    """Whether a file of the folder is one: a draft that a killed process has left begins with a dot."""
+    return file.endswith(SUFFIX) and not file.startswith(".")
+
+
+def open_shelf(start: Path | None = None) -> Shelf:
+    """The shelf of the project around a folder, by default the working directory.
+
+    The root is the nearest folder upwards that holds ``tests/goldens``, else the nearest one that looks like the root
+    of a project, else the folder itself.
+    """
+    here = (start or Path.cwd()).absolute()
+    every = (here, *here.parents)
+    root = next((each for each in every if (each / FOLDER).is_dir()), None)
+    if root is None:
+        root = next((each for each in every if any((each / mark).exists() for mark in _MARKS)), here)
+    return Shelf(root, root / FOLDER)
