@@ -77,7 +77,9 @@ _MAPS_OF_SCHEMAS = ("properties", "patternProperties", "dependentSchemas", "$def
 _SIMPLE = frozenset(
     ("$id", "$ref", "const", "dependentRequired", "enum", "pattern", "required", "type", "uniqueItems")
 )  # fmt: skip
-_REMARKS = frozenset("$comment $schema default deprecated description examples format readOnly title writeOnly".split())
+_REMARKS = frozenset(
+    ("$comment", "$schema", "default", "deprecated", "description", "examples", "format", "readOnly", "title")
+) | {"writeOnly"}
 
 
 class _Check:
