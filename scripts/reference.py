@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -169,15 +169,22 @@ def doc(thing: Any) -> Iterator[str]:
 def vocabulary() -> str:
     """The page of the expressions."""
     lines = ["# Expressions", MADE, ""]
-    lines += ["`reenact ls --where EXPR` takes one expression: comparison, `and or not in`, arithmetic, indexing,"]
-    lines += ["and a loop inside " + ", ".join(f"`{name}`" for name in expressions.FUNCTIONS) + ". Nothing else is"]
-    lines += ["accepted, and nothing is ever given to `eval`. What the data do not say is *unknown*, which is neither"]
-    lines += ["true nor false and spreads.", ""]
+    lines += ["`reenact ls --where EXPR` takes one expression, and so does `reenact.testing.expect`: comparison,"]
+    lines += ["`and or not in`, arithmetic, indexing, a loop inside " + _listed(expressions.FUNCTIONS) + ", and"]
+    lines += [_listed(expressions.ASSERTIONS) + " of a value. Nothing else is accepted, and nothing is ever given to"]
+    lines += ["`eval`. What the data do not say is *unknown*, which is neither true nor false and spreads.", ""]
+    lines += ["## Functions over one value", "", "| name | meaning |", "|---|---|"]
+    lines += [f"| `{name}` | {cell(about)} |" for name, about in sorted(expressions.ASSERTIONS.items())]
+    lines += [""]
     for title, words in (("Names over a run", RUN_WORDS), ("Names over an event", EVENT_WORDS)):
         lines += [f"## {title}", "", "| name | meaning |", "|---|---|"]
         lines += [f"| `{word.name}` | {cell(word.about)} |" for word in sorted(words, key=lambda word: word.name)]
         lines += [""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def dead_links() -> Iterator[str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from reenact.errors import UsageError
+from reenact.facts.asserting import ASSERTIONS, assertion
 from reenact.facts.call import Json
 
 MAX_WORK = 1_000_000
@@ -31,8 +32,9 @@ class Scope(Protocol):
         """The value of a word used bare; None when unknown."""
         ...
 
-    def call(self, name: str, argument: str) -> Json:
-        """The value of a word used with a name in brackets; None when unknown."""
+    def call(self, name: str, argument: str, /, *more: Json) -> Json:
+        """The value of a word used with something in brackets: one name, several, or texts and numbers; None when
+        unknown."""
         ...
 
 
@@ -67,6 +69,12 @@ def fault(text: str, at: int, what: str, cause: str = "") -> UsageError:
     )
 
 
+def argument(node: ast.expr) -> Json:
+    """What stands in the brackets of a word: a name, bare or quoted, or a number."""
+    name = bare(node)
+    return name if name is not None else getattr(node, "value", None)
+
+
 def bare(node: ast.expr) -> str | None:
     """The name in the brackets of ``calls(search_docs)`` or ``calls("search-docs")``; None for anything else."""
     match node:
@@ -78,11 +86,18 @@ def bare(node: ast.expr) -> str | None:
 
 
 class Evaluation:
-    """One evaluation: the scope, the loop variables in force, and the work left."""
+    """One evaluation: the scope, the loop variables in force, and the work left.
 
-    def __init__(self, text: str, scope: Scope) -> None:
+    Args:
+        text: The expression, for messages.
+        scope: What it is evaluated over.
+        files: Schemas that the expression names (``@order.json``), by that name.
+    """
+
+    def __init__(self, text: str, scope: Scope, files: Mapping[str, Json]) -> None:
         self._text = text
         self._scope = scope
+        self._files = files
         self._loops: dict[str, Json] = {}
         self._left = MAX_WORK
 
@@ -90,7 +105,7 @@ class Evaluation:
         """The value of a checked tree; None where the data do not say. ``UsageError`` beyond ``MAX_WORK``."""
         self._left -= 1
         if self._left < 0:
-            self._spend(0)
+            self.spend(0)
         # The three that nearly all nodes are, without going through the patterns: a watch comes here very often.
         kind = type(node)
         if kind is ast.Constant:
@@ -120,10 +135,21 @@ class Evaluation:
             case ast.Call(func=ast.Name(id=name), args=args):
                 if name in FUNCTIONS:
                     return self._function(name, args)
-                return self._scope.call(name, bare(args[0]) or "")
+                if name in ASSERTIONS:
+                    return assertion(name, self.run(args[0]), args[1:], self._files, self.spend)
+                return self._scope.call(name, *map(argument, args)) if args else self._scope.value(name)
         raise AssertionError(f"unchecked node {type(node).__name__}")
 
-    def _spend(self, units: int) -> None:
+    def bind(self, name: str, value: Json) -> None:
+        """Give a name of a loop a value: whoever explains a loop looks at one member of it."""
+        self._loops[name] = value
+
+    def spend(self, units: int) -> None:
+        """Count work.
+
+        Raises:
+            UsageError: It is more than ``MAX_WORK`` by now.
+        """
         self._left -= units
         if self._left < 0:
             raise fault(self._text, 0, f"the expression needs more than {MAX_WORK} units of work", "too much data")
@@ -144,7 +170,7 @@ class Evaluation:
         unknown = False
         for op, part in zip(node.ops, node.comparators, strict=True):
             right = self.run(part)
-            self._spend((_size(left) + _size(right)) // 16)
+            self.spend((_size(left) + _size(right)) // 16)
             truth = _relation(op, left, right)
             if truth is False:
                 return False
@@ -159,7 +185,7 @@ class Evaluation:
             isinstance(left, list) and isinstance(right, list)
         )
         if op is ast.Add and joinable and _size(left) + _size(right) <= MAX_SIZE:
-            self._spend((_size(left) + _size(right)) // 16)
+            self.spend((_size(left) + _size(right)) // 16)
             return left + right
         return None
 
@@ -177,7 +203,7 @@ class Evaluation:
             members = list(members.values() if name == "sum" else members)
         if not isinstance(members, list):
             return None
-        self._spend(len(members) // 16)
+        self.spend(len(members) // 16)
         return _REDUCTIONS[name](members)
 
     def _looped(self, node: ast.GeneratorExp) -> list[Json] | None:

@@ -1,9 +1,9 @@
 """Expressions over a run or an event: one closed grammar, checked whole before anything is evaluated.
 
 The text is parsed by Python's own parser, and only the nodes listed here are accepted: literals, names and functions
-of a vocabulary, comparison, ``and or not in``, arithmetic, indexing and one loop inside ``any all len max min sum``.
-There are no attributes, no methods, no calls but those of the table, and nothing is ever given to ``eval``; so data
-and expressions alike stay data.
+of a vocabulary, comparison, ``and or not in``, arithmetic, indexing, one loop inside ``any all len max min sum``, and
+what a value may be asked (``json matches conforms``, see ``facts.asserting``). There are no attributes, no methods, no
+calls but those of the table, and nothing is ever given to ``eval``; so data and expressions alike stay data.
 
 Grammar and names are judged when an expression is compiled; a mistake is a ``UsageError`` with its position. What
 depends on the data never raises: a missing key, a comparison of a word with a number, a division by zero are
@@ -19,10 +19,11 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from reenact.errors import UsageError
+from reenact.facts.asserting import ASSERTIONS, objection
 from reenact.facts.call import Json
 from reenact.facts.evaluation import ARITHMETIC, FUNCTIONS, Evaluation, Scope, bare, fault, truth_of
 
@@ -45,6 +46,12 @@ class Form(Enum):
     EITHER = "either"
     """Both: ``args`` and ``args(search_docs)``."""
 
+    NAMES = "names"
+    """With two names or more: ``before(check, refund)``."""
+
+    TEXTS = "texts"
+    """With a text in quotes, then texts and numbers: ``grade("graders:polite", 0.7)``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -57,10 +64,17 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression that has passed the check."""
+    """An expression that has passed the check.
+
+    Attributes:
+        text: What a person wrote.
+        root: Its tree.
+        files: Schemas that it names (``@order.json``), by that name.
+    """
 
     text: str
     root: ast.expr
+    files: Mapping[str, Json] = field(default_factory=dict)
 
     def evaluate(self, scope: Scope) -> Json:
         """Its value over ``scope``.
@@ -71,19 +85,24 @@ class Expression:
         Raises:
             UsageError: it needs more than ``MAX_WORK``.
         """
-        return Evaluation(self.text, scope).run(self.root)
+        return self.evaluation(scope).run(self.root)
+
+    def evaluation(self, scope: Scope) -> Evaluation:
+        """One evaluation of it, or of its parts."""
+        return Evaluation(self.text, scope, self.files)
 
     def holds(self, scope: Scope) -> bool | None:
         """Whether it is true over ``scope``; None where the data do not say."""
         return truth_of(self.evaluate(scope))
 
 
-def compile_expression(text: str, words: Iterable[Word]) -> Expression:
+def compile_expression(text: str, words: Iterable[Word], files: Mapping[str, Json] | None = None) -> Expression:
     """Check an expression against the grammar and a vocabulary.
 
     Args:
         text: What a person wrote.
         words: The names it may use.
+        files: Schemas that it may name (``@order.json``), by that name.
 
     Raises:
         UsageError: It is not in the grammar; the message names the position and, for a name, the nearest ones.
@@ -103,20 +122,23 @@ def compile_expression(text: str, words: Iterable[Word]) -> Expression:
         raise fault(source, max((error.offset or 1) - 1, 0), f"not an expression ({error.msg})") from None
     except (ValueError, RecursionError, MemoryError):
         raise fault(source, 0, "not an expression (nested too deeply, or not text)") from None
-    _Check(source, known).run(root)
-    return Expression(source, root)
+    _Check(source, known, files or {}).run(root)
+    return Expression(source, root, files or {})
 
 
 _MAX_DEPTH = 60
 _CALLED_WITH_ONE = 1
+_PLAIN = (str, int, float)
+_IN_BRACKETS = (Form.CALL, Form.NAMES, Form.TEXTS)
 
 
 class _Check:
     """Walks a parsed expression once and accepts or names what is not in the grammar."""
 
-    def __init__(self, text: str, known: Mapping[str, Word]) -> None:
+    def __init__(self, text: str, known: Mapping[str, Word], files: Mapping[str, Json]) -> None:
         self._text = text
         self._known = known
+        self._files = files
         self._nodes = 0
         self._loops: list[str] = []
 
@@ -175,16 +197,45 @@ class _Check:
                 else:
                     self.run(part, depth + 1)
             return
+        if name in ASSERTIONS:
+            self._all(node.args, depth)
+            wrong = objection(name, node.args, self._files)
+            if wrong:
+                raise self._refuse(node, wrong, ASSERTIONS[name])
+            return
         self._name(node.func, name, Form.CALL)
-        if len(node.args) != _CALLED_WITH_ONE or bare(node.args[0]) is None:
-            raise self._refuse(node, f"{name}(…) takes one name", f'write {name}(search_docs) or {name}("search-docs")')
+        self._brackets(node, self._known[name])
+
+    def _brackets(self, node: ast.Call, word: Word) -> None:
+        """Judge what stands in the brackets of a word."""
+        name, args, bares = word.name, node.args, [bare(part) for part in node.args]
+        match word.form:
+            case Form.NAMES:
+                if len(args) <= _CALLED_WITH_ONE or None in bares:
+                    raise self._refuse(node, f"{name}(…) takes two names or more", f"write {name}(check, refund)")
+            case Form.TEXTS:
+                constants = all(isinstance(part, ast.Constant) and type(part.value) in _PLAIN for part in args)
+                if not constants or not bares or bares[0] is None:
+                    raise self._refuse(node, f"{name}(…) takes a text in quotes, then texts and numbers", word.about)
+            case _:
+                if word.form is Form.EITHER and not args:
+                    return
+                if len(args) != _CALLED_WITH_ONE or None in bares:
+                    hint = f'write {name}(search_docs) or {name}("search-docs")'
+                    raise self._refuse(node, f"{name}(…) takes one name", hint)
 
     def _loop(self, node: ast.GeneratorExp, depth: int) -> None:
         (first, *more) = node.generators
         if more or first.is_async or not isinstance(first.target, ast.Name):
             raise self._refuse(node, "one loop over one name is allowed")
         name = first.target.id
-        if name in self._known or name in FUNCTIONS or name in self._loops or name.startswith("_"):
+        if (
+            name in self._known
+            or name in FUNCTIONS
+            or name in ASSERTIONS
+            or name in self._loops
+            or name.startswith("_")
+        ):
             raise self._refuse(first.target, f"{name} cannot be the name of a loop", "choose a short name of its own")
         self.run(first.iter, depth + 1)
         self._loops.append(name)
@@ -196,12 +247,12 @@ class _Check:
             return
         word = self._known.get(name)
         if word is None:
-            names = sorted({*self._known, *FUNCTIONS})
+            names = sorted({*self._known, *FUNCTIONS, *ASSERTIONS})
             near = difflib.get_close_matches(name, [*names, "True", "False", "None"], 1)
             hint = f"did you mean {near[0]}? " if near else ""
             raise self._refuse(node, f"unknown name {name}", f"{hint}The names are: {', '.join(names)}")
-        if word.form is not used and word.form is not Form.EITHER:
-            right = f"{name}(search_docs)" if word.form is Form.CALL else name
+        if word.form is not Form.EITHER and (word.form in _IN_BRACKETS) is not (used is Form.CALL):
+            right = f"{name}(search_docs)" if word.form is Form.CALL else f"{name}(…)" if used is Form.VALUE else name
             raise self._refuse(node, f"{name} is used otherwise", f"write {right}: {word.about}")
 
     def _refuse(self, node: ast.expr, what: str, cause: str = "") -> UsageError:
@@ -231,4 +282,14 @@ def _advice(node: ast.expr) -> str:
     return ""
 
 
-__all__ = ["FUNCTIONS", "MAX_NODES", "MAX_TEXT", "Expression", "Form", "Scope", "Word", "compile_expression"]
+__all__ = [
+    "ASSERTIONS",
+    "FUNCTIONS",
+    "MAX_NODES",
+    "MAX_TEXT",
+    "Expression",
+    "Form",
+    "Scope",
+    "Word",
+    "compile_expression",
+]

@@ -1,4 +1,4 @@
-"""For authors of tests: a scripted provider to talk to, and fakes of time and entropy.
+"""For authors of tests: expectations over runs, a scripted provider to talk to, and fakes of time and entropy.
 
 Each name is loaded when it is first used, so that a pytest plugin living here does not pay for an HTTP server that
 nobody started.
@@ -10,16 +10,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reenact.testing.expectations.expectation import Expectation, expect
+    from reenact.testing.expectations.strength import Strength, strength, weak
+    from reenact.testing.expectations.verdict import Verdict
     from reenact.testing.provider import ProviderProcess, ScriptedProvider
     from reenact.testing.sources import FrozenClock, SeededEntropy
 
-__all__ = ["FrozenClock", "ProviderProcess", "ScriptedProvider", "SeededEntropy"]
+__all__ = [
+    "Expectation",
+    "FrozenClock",
+    "ProviderProcess",
+    "ScriptedProvider",
+    "SeededEntropy",
+    "Strength",
+    "Verdict",
+    "expect",
+    "strength",
+    "weak",
+]
 
 _HOMES = {
+    "Expectation": "expectations.expectation",
     "FrozenClock": "sources",
     "ProviderProcess": "provider",
     "ScriptedProvider": "provider",
     "SeededEntropy": "sources",
+    "Strength": "expectations.strength",
+    "Verdict": "expectations.verdict",
+    "expect": "expectations.expectation",
+    "strength": "expectations.strength",
+    "weak": "expectations.strength",
 }
 
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 from reenact.abc.store import Recording
-from reenact.facts.call import Json, Kind
+from reenact.facts.call import Json, Kind, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.expressions import Form, Word
 from reenact.facts.run import Run
+from reenact.timetravel.conduct import Finding, came_before, in_order, repeated, state_left, unanswered
 from reenact.timetravel.contents import Unread, answered, asked, error_of, status_of
 from reenact.timetravel.cost import event_cost, prices, run_cost
 from reenact.timetravel.readings import decision_of, is_model, model_name, reading_of
@@ -24,6 +25,7 @@ RUN_WORDS: tuple[Word, ...] = (
     Word("agent", Form.VALUE, "name of the agent"),
     Word("answer", Form.VALUE, "what the run said in the end: its output, else the last words of a model, else stdout"),
     Word("args", Form.EITHER, "the input of the run; args(NAME): a list, the arguments of each call of NAME"),
+    Word("before", Form.NAMES, "before(A, B): whether B was never called without a call of A before it"),
     Word("calls", Form.CALL, "calls(NAME): how many calls of NAME there are"),
     Word("cost", Form.VALUE, "US dollars: as noted, else tokens at the prices of the extra `cost`; otherwise unknown"),
     Word("duration", Form.VALUE, "seconds from start to end; unknown while it runs"),
@@ -35,9 +37,13 @@ RUN_WORDS: tuple[Word, ...] = (
     Word("flagged", Form.VALUE, "whether a person flagged it"),
     Word("id", Form.VALUE, "the whole id"),
     Word("models", Form.VALUE, "number of model calls"),
+    Word(
+        "order", Form.NAMES, "order(A, B, …): whether A, B, … were called one after the other; others may lie between"
+    ),
+    Word("repeats", Form.EITHER, "most calls of one thing that asked the same; repeats(NAME): of NAME"),
     Word("result", Form.EITHER, "the output of the run; result(NAME): a list, the result of each call of NAME"),
     Word("session", Form.VALUE, "session id"),
-    Word("state", Form.VALUE, "the last state a step left"),
+    Word("state", Form.EITHER, "the last state a step left; state(NAME): the last that step NAME left"),
     Word("status", Form.VALUE, "recording, ok, failed, timeout or interrupted; over an event, the HTTP status"),
     Word("tag", Form.CALL, "tag(NAME): the value of one label"),
     Word("tags", Form.VALUE, "all labels, an object"),
@@ -46,6 +52,7 @@ RUN_WORDS: tuple[Word, ...] = (
     Word("tokens_in", Form.VALUE, "tokens in"),
     Word("tokens_out", Form.VALUE, "tokens out"),
     Word("tools", Form.VALUE, "number of tool calls"),
+    Word("unanswered", Form.VALUE, "tool calls that a model asked for and nobody made, or that never returned"),
     Word("user", Form.VALUE, "user id"),
     Word("version", Form.VALUE, "version of the agent"),
 )
@@ -88,23 +95,47 @@ class RunScope:
         self._run = run
         self._open = open_recording
         self._opened: Recording | None = None
-        self._known: dict[str, Json] = {}
+        self._known: dict[tuple[Json, ...], Json] = {}
+        self._found: dict[tuple[Json, ...], Finding] = {}
 
     def value(self, name: str) -> Json:
         """The value of a word used bare."""
-        if name not in self._known:
-            self._known[name] = _RUN_VALUES[name](self)
-        return self._known[name]
+        if (name,) not in self._known:
+            self._known[(name,)] = _RUN_VALUES[name](self)
+        return self._known[(name,)]
 
-    def call(self, name: str, argument: str) -> Json:
-        """The value of a word used with a name."""
+    def call(self, name: str, argument: str, /, *more: Json) -> Json:
+        """The value of a word used with something in brackets."""
+        asked_for = (name, argument, *more)
+        if asked_for not in self._known:
+            self._known[asked_for] = self._called(asked_for, name, (argument, *map(str, more)))
+        return self._known[asked_for]
+
+    def remark(self, name: str, *arguments: Json) -> str:
+        """Why a word has the value it has, where there is more to say; for explanations."""
+        found = self._found.get((name, *arguments))
+        return "" if found is None else found.why
+
+    def shown_by(self) -> list[int]:
+        """The events that show best what words have found, in the order they were asked for."""
+        return [found.event for found in self._found.values() if found.event is not None]
+
+    def find(self, asked_for: tuple[Json, ...], finding: Finding) -> Json:
+        """Keep what a word has found; its value."""
+        self._found[asked_for] = finding
+        return finding.value
+
+    def _called(self, asked_for: tuple[Json, ...], name: str, arguments: tuple[str, ...]) -> Json:
         if name == "tag":
-            return self._run.tags.get(argument)
-        events = self.recording.events(name=argument)
+            return self._run.tags.get(arguments[0])
+        finding = _FINDINGS.get(name)
+        if finding is not None:
+            return self.find(asked_for, finding(self.recording, arguments))
+        events = self.recording.events(name=arguments[0])
         if name == "calls":
             return sum(1 for _ in events)
         read = asked if name == "args" else answered
-        return [_content(read(self.recording, event, _LIMIT)) for event in events]
+        return [_content(_given(event, read(self.recording, event, _LIMIT))) for event in events]
 
     @property
     def run(self) -> Run:
@@ -130,7 +161,7 @@ class EventScope:
         """The value of a word used bare."""
         return _EVENT_VALUES[name](self)
 
-    def call(self, name: str, argument: str) -> Json:
+    def call(self, name: str, argument: str, /, *more: Json) -> Json:
         """Nothing over an event is used with a name."""
         return None
 
@@ -138,6 +169,21 @@ class EventScope:
 def run_failed(run: Run) -> bool:
     """Whether a run ended otherwise than it should."""
     return run.status.value in _FAILED
+
+
+_FINDINGS: Mapping[str, Callable[[Recording, tuple[str, ...]], Finding]] = {
+    "before": came_before,
+    "order": in_order,
+    "repeats": lambda recording, names: repeated(recording, names[0]),
+    "state": lambda recording, names: state_left(recording, names[0]),
+}
+
+
+def _given(event: Event, content: Json | Unread) -> Json | Unread:
+    """The arguments of a call: an MCP server's tool gets them wrapped up with its name."""
+    if event.kind == Kind.MCP and calls_a_tool(event.call) and isinstance(content, Mapping):
+        return content.get("arguments", content)
+    return content
 
 
 def _content(value: Json | Unread) -> Json:
@@ -159,19 +205,19 @@ def _boundary(scope: RunScope, kind: str) -> Json:
     return None
 
 
-def _answer(scope: RunScope) -> Json:
+def _answer(scope: RunScope) -> Finding:
     output = scope.value("result")
     if output is not None:
-        return output
-    said = None
+        return Finding(output, event=next((e.number for e in scope.recording.events(kinds=[Kind.OUTPUT])), None))
+    said = Finding(None)
     for event in scope.recording.events():
         decision = decision_of(event)
         if decision is not None and decision.text:
-            said = decision.text
-    if said is not None:
+            said = Finding(decision.text, event=event.number)
+    if said.value is not None:
         return said
     printed = b"".join(scope.recording.printed(1))
-    return printed.decode(errors="replace").strip() or None
+    return Finding(printed.decode(errors="replace").strip() or None)
 
 
 def _last_state(scope: RunScope) -> Json:
@@ -194,7 +240,7 @@ def money(amount: Decimal | None) -> float | None:
 
 _RUN_VALUES: Mapping[str, Callable[[RunScope], Json]] = {
     "agent": lambda scope: scope.run.agent,
-    "answer": _answer,
+    "answer": lambda scope: scope.find(("answer",), _answer(scope)),
     "args": lambda scope: _boundary(scope, "input"),
     "cost": lambda scope: money(run_cost(scope.recording, prices())),
     "duration": _duration,
@@ -206,6 +252,7 @@ _RUN_VALUES: Mapping[str, Callable[[RunScope], Json]] = {
     "flagged": lambda scope: scope.run.flagged,
     "id": lambda scope: scope.run.id,
     "models": lambda scope: scope.run.totals.models,
+    "repeats": lambda scope: scope.find(("repeats",), repeated(scope.recording)),
     "result": lambda scope: _boundary(scope, "output"),
     "session": lambda scope: scope.run.session,
     "state": _last_state,
@@ -216,6 +263,7 @@ _RUN_VALUES: Mapping[str, Callable[[RunScope], Json]] = {
     "tokens_in": lambda scope: _tokens(scope.run, scope.run.totals.tokens_in),
     "tokens_out": lambda scope: _tokens(scope.run, scope.run.totals.tokens_out),
     "tools": lambda scope: scope.run.totals.tools,
+    "unanswered": lambda scope: scope.find(("unanswered",), unanswered(scope.recording)),
     "user": lambda scope: scope.run.user,
     "version": lambda scope: scope.run.version,
 }

@@ -53,10 +53,10 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
 
     \b
     Names in --where:
-      agent answer args calls(NAME) cost duration error events
-      exit_status failed flag flagged id models result session state
-      status tag(NAME) tags tenant tokens tokens_in tokens_out tools
-      user version
+      agent answer args before(A, B) calls(NAME) cost duration error
+      events exit_status failed flag flagged id models order(A, B)
+      repeats result session state status tag(NAME) tags tenant tokens
+      tokens_in tokens_out tools unanswered user version
     """
     shell = current(ctx)
     filters = _filters(wanted)

@@ -1,0 +1,174 @@
+"""Explaining: why an expression does not hold, in the author's own words with the values that were seen beside them.
+
+``calls(search_docs) <= 3`` becomes ``calls(search_docs) = 20, expected <= 3``. Of a conjunction only the parts that do
+not hold are told; of a loop the first member that is to blame.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from reenact.facts.asserting import ASSERTIONS, shortcoming
+from reenact.facts.call import Json
+from reenact.facts.evaluation import FUNCTIONS, Evaluation, Scope, argument, truth_of
+from reenact.facts.expressions import Expression
+
+__all__ = ["brief", "explain", "values"]
+
+Remark = Callable[..., str]
+"""What a scope has to say about the value of a word with something in brackets; empty for nothing."""
+
+_SIGNS: Final[Mapping[type[ast.cmpop], str]] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+_WIDTH = 160
+
+
+def explain(expression: Expression, scope: Scope, remark: Remark = lambda *_: "") -> str:
+    """What was seen and what was expected, for an expression that does not hold over ``scope``.
+
+    Args:
+        expression: The expression.
+        scope: What it was evaluated over.
+        remark: Says more of a word's value: ``remark(name, *arguments)``.
+
+    Raises:
+        UsageError: Looking needs more work than an evaluation may.
+    """
+    return _Explanation(expression, scope, remark).why(expression.root, True)
+
+
+def values(expression: Expression, scope: Scope) -> str:
+    """What an expression was decided by: each word it uses outside of the conditions of loops, with its value."""
+    explanation = _Explanation(expression, scope, lambda *_: "")
+    return ", ".join(dict.fromkeys(map(explanation.valued, _words(expression.root))))
+
+
+def _words(node: ast.AST) -> Iterator[ast.expr]:
+    """The words of the vocabulary in a tree; of a loop only those of what it runs over."""
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=args):
+            if name in ASSERTIONS or name in FUNCTIONS:
+                for part in args:
+                    yield from _words(part)
+            else:
+                yield node
+        case ast.GeneratorExp(generators=[loop, *_]):
+            yield from _words(loop.iter)
+        case ast.Name():
+            yield node
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _words(child)
+
+
+def brief(value: Json) -> str:
+    """A value as one would write it in an expression, its middle left out where it is long; None is unknown."""
+    if value is None:
+        return "unknown"
+    text = repr(value)
+    if len(text) <= _WIDTH:
+        return text
+    return f"{text[: _WIDTH * 2 // 3]}…{text[-_WIDTH // 4 :]}"
+
+
+class _Explanation:
+    def __init__(self, expression: Expression, scope: Scope, remark: Remark) -> None:
+        self._text = expression.text
+        self._files = expression.files
+        self._seen: Evaluation = expression.evaluation(scope)
+        self._remark = remark
+
+    def why(self, node: ast.expr, wanted: bool) -> str:  # noqa: PLR0911  (one case a node)
+        """Why ``node`` is not ``wanted``."""
+        match node:
+            case ast.BoolOp(op=op, values=parts):
+                # Of `a and b` that should hold (or `a or b` that should not) any part may be to blame, else all are.
+                apart = isinstance(op, ast.And) is wanted
+                blamed = [part for part in parts if truth_of(self._seen.run(part)) is not wanted]
+                return ("; " if apart else " and ").join(self.why(part, wanted) for part in blamed)
+            case ast.UnaryOp(op=ast.Not(), operand=part):
+                return self.why(part, not wanted)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self._compared(left, op, right, wanted)
+            case ast.Call(func=ast.Name(id="all" | "any" as name), args=[ast.GeneratorExp() as loop]):
+                return self._looped(name, loop, wanted)
+            case ast.Call(func=ast.Name(id="matches"), args=[value, pattern]):
+                return f"{self.valued(value)}, expected {_not(wanted)}to match {self._source(pattern)}"
+            case ast.Call(func=ast.Name(id="conforms"), args=[value, schema]):
+                found = self._seen.run(value)
+                wrong = None if found is None else shortcoming(found, schema, self._files, self._seen.spend)
+                hint = "" if not isinstance(found, str) else " (a text of JSON is read with json(…))"
+                what = f": {wrong}{hint}" if wrong else f" = {brief(found)}"
+                return f"{self._source(value)}{what}, expected {_not(wanted)}to conform to {self._source(schema)}"
+        return self._plain(node, wanted)
+
+    def _compared(self, left: ast.expr, op: ast.cmpop, right: ast.expr, wanted: bool) -> str:
+        if isinstance(op, (ast.In, ast.NotIn)) and _written_out(left) and not _written_out(right):
+            inside = isinstance(op, ast.In) is wanted
+            return f"{self.valued(right)}, expected {_not(inside)}to contain {self._source(left)}"
+        if _written_out(left) and not _written_out(right):
+            return f"{self.valued(right)}, expected {_not(wanted)}{self._source(left)} {_SIGNS[type(op)]} it"
+        bound = self._source(right) if _written_out(right) else self.valued(right)
+        return f"{self.valued(left)}, expected {_not(wanted)}{_SIGNS[type(op)]} {bound}"
+
+    def _looped(self, name: str, loop: ast.GeneratorExp, wanted: bool) -> str:
+        (part,) = loop.generators
+        assert isinstance(part.target, ast.Name)
+        members = self._seen.run(part.iter)
+        listed = list(members) if isinstance(members, (list, dict)) else []
+        of = self._source(part.iter)
+        for number, member in enumerate(listed):
+            self._seen.bind(part.target.id, member)
+            if all(truth_of(self._seen.run(each)) for each in part.ifs):
+                truth = truth_of(self._seen.run(loop.elt))
+                if truth is not wanted and (name == "all") is wanted:
+                    self._seen.bind(part.target.id, member)  # a loop inside may have taken the name
+                    return f"{of}[{number}]: {self.why(loop.elt, wanted)}"
+                if truth is not wanted and (name == "any") is not wanted:
+                    return f"{of}[{number}]: {self.why(loop.elt, wanted)}"
+        if members is None:
+            return f"{of} is unknown"
+        return f"{len(listed)} in {of}, expected {'one' if wanted else 'not all'} with {self._source(loop.elt)}"
+
+    def _plain(self, node: ast.expr, wanted: bool) -> str:
+        said = self._said(node)
+        if said and isinstance(node, ast.Call):
+            return f"{self._source(node)}: {said}"
+        return self.valued(node) + ("" if isinstance(self._seen.run(node), bool) or wanted else ", expected not")
+
+    def valued(self, node: ast.expr) -> str:
+        """An expression and its value."""
+        value, said = self._seen.run(node), self._said(node)
+        told = f"{self._source(node)} is unknown" if value is None else f"{self._source(node)} = {brief(value)}"
+        return f"{told} ({said})" if said else told
+
+    def _said(self, node: ast.expr) -> str:
+        match node:
+            case ast.Name(id=name):
+                return self._remark(name)
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return self._remark(name, *map(argument, args))
+        return ""
+
+    def _source(self, node: ast.expr) -> str:
+        text = ast.get_source_segment(self._text, node) or ast.unparse(node)
+        return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+
+
+def _not(wanted: bool) -> str:
+    return "" if wanted else "not "
+
+
+def _written_out(node: ast.expr) -> bool:
+    """Whether a value stands there in full, so that telling it again says nothing."""
+    return not any(isinstance(each, (ast.Name, ast.Call)) for each in ast.walk(node))

@@ -1,0 +1,146 @@
+"""Expectation: one thing a run must fulfil, as a value that can be kept, judged and carried in a golden trace."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from reenact.abc.store import Recording
+from reenact.errors import UsageError
+from reenact.facts.call import Json
+from reenact.facts.expressions import Expression, Word, compile_expression
+from reenact.testing.expectations.judging import judged
+from reenact.testing.expectations.verdict import Verdict
+from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
+
+__all__ = ["EXPECTATION_WORDS", "VERSION", "Expectation", "expect"]
+
+VERSION: Final = 1
+"""Version of the form in which expectations are kept."""
+
+EXPECTATION_WORDS: tuple[Word, ...] = RUN_WORDS
+"""The names an expectation may use."""
+
+_KIND = "expression"
+_LARGEST = 256 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One thing a run must fulfil. Made by ``expect`` or a builder; equal when it says the same.
+
+    Attributes:
+        text: The expression, in the grammar and the names of ``--expect``.
+        files: JSON schemas that it names (``@order.json``), by that name, so that it can be judged anywhere.
+    """
+
+    text: str
+    files: Mapping[str, Json] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.compiled()
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def compiled(self) -> Expression:
+        """The checked expression.
+
+        Raises:
+            UsageError: It is none; the message names the place.
+        """
+        return compile_expression(self.text, EXPECTATION_WORDS, self.files)
+
+    def judge(self, recording: Recording) -> Verdict:
+        """Whether a run fulfils it, what was seen, and the first event to blame.
+
+        Args:
+            recording: The run: an incident, a fork, a replay that was kept.
+
+        Raises:
+            UsageError: It needs more work than an expression may.
+        """
+        return judged(self.compiled(), recording, lambda each: RunScope(each.run, lambda: each))
+
+    def to_json(self) -> dict[str, Json]:
+        """It as JSON-able data, with the version of this form."""
+        data: dict[str, Json] = {"version": VERSION, "kind": _KIND, "text": self.text}
+        return data | {"files": dict(self.files)} if self.files else data
+
+    @classmethod
+    def from_json(cls, data: Json) -> Expectation:
+        """The inverse of ``to_json``: checked whole, for it may come from anywhere.
+
+        Raises:
+            UsageError: It is of a later version, of an unknown kind, or no expectation; the message names what.
+        """
+        if not isinstance(data, Mapping):
+            raise _unreadable("it is no object")
+        version, kind, text, files = (data.get(name) for name in ("version", "kind", "text", "files"))
+        if not isinstance(version, int) or version > VERSION:
+            raise _unreadable(f"its version is {version!r}, this program reads up to {VERSION}")
+        if kind != _KIND:
+            raise _unreadable(f"its kind is {kind!r}, known is {_KIND!r}")
+        unknown = sorted(set(data) - {"version", "kind", "text", "files"})
+        if unknown:
+            raise _unreadable(f"it has unknown members: {', '.join(map(str, unknown))}")
+        if not isinstance(text, str) or not isinstance(files or {}, Mapping):
+            raise _unreadable("its text is no text, or its files are no object")
+        return cls(text, dict(files or {}))
+
+
+def expect(text: str, *, folder: str | Path = ".") -> Expectation:
+    """An expectation from its expression.
+
+    Args:
+        text: The expression, as after ``--expect``.
+        folder: Where the schemas lie that it names (``conforms(answer, '@order.json')``). They are read now, and travel
+            with the expectation.
+
+    Raises:
+        UsageError: It is no expression, or a schema cannot be read.
+    """
+    return Expectation(text, {name: _schema_file(Path(folder), name) for name in _named_schemas(text)})
+
+
+def _named_schemas(text: str) -> list[str]:
+    """Files that an expression names; none where it cannot be parsed, which its check then says."""
+    try:
+        root = ast.parse(text.strip(), "<expression>", "eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    found = []
+    for node in ast.walk(root):
+        match node:
+            case ast.Call(func=ast.Name(id="conforms"), args=[_, ast.Constant(value=str() as name)]):
+                found += [name] if name.startswith("@") else []
+    return found
+
+
+def _schema_file(folder: Path, name: str) -> Json:
+    path = folder / name.removeprefix("@")
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ValueError(f"it is larger than {_LARGEST >> 10} KiB")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"the schema {name} cannot be read: {error}",
+            cause=f"it is looked for as {path}, a file of JSON",
+            next_command="reenact ls --help",
+        ) from None
+
+
+def _unreadable(why: str) -> UsageError:
+    return UsageError(
+        f"this is no expectation that can be read: {why}",
+        cause="it was kept by a later version, or by hand",
+        next_command="reenact --version",
+    )

@@ -1,0 +1,158 @@
+"""Judging: one checked expression over one recorded run, what was seen, and the first event to blame."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Kind
+from reenact.facts.explaining import explain
+from reenact.facts.expressions import Expression
+from reenact.testing.expectations.prefixes import Prefixes, Watched
+from reenact.testing.expectations.verdict import Verdict
+from reenact.timetravel.contents import error_of
+from reenact.timetravel.vocabulary import RunScope
+
+Scopes = Callable[[Recording], RunScope]
+"""Makes what an expression is evaluated over, of a recording."""
+
+TOTALS = frozenset(("cost", "events", "models", "tokens", "tokens_in", "tokens_out", "tools"))
+"""Words that add up over a run."""
+
+ASKED = frozenset(("grade", "judge"))
+"""Words whose value somebody else gives: never asked for again to find an event."""
+
+_UNKNOWABLE = frozenset(("cost", "duration", "tokens", "tokens_in", "tokens_out"))
+_ENDS = frozenset(("error", "exit_status", "failed", "status"))
+_NAMED = frozenset(("args", "before", "calls", "order", "repeats", "result", "state"))
+_LISTED = frozenset(("args", "result"))
+_LINEAR = 200
+
+
+def judged(expression: Expression, recording: Recording, scopes: Scopes) -> Verdict:
+    """Judge an expression over a run.
+
+    Args:
+        expression: It has been checked.
+        recording: The run.
+        scopes: What it is evaluated over.
+
+    Returns:
+        The verdict. Where it does not hold, finding the first bad event evaluates it again over prefixes of the run:
+        for each event that it looks at up to 200 of them, else for some ten.
+
+    Raises:
+        UsageError: It needs more work than an expression may.
+    """
+    watched = Watched(recording)
+    scope = scopes(watched.view)
+    holds = expression.holds(scope)
+    text, run = expression.text, recording.run.id
+    if holds:
+        return Verdict(True, text, run=run)
+    seen = "; ".join((explain(expression, scope, scope.remark), *misspelt(expression, recording)))
+    if holds is None and _nobody_knows(expression, scope):
+        return Verdict(None, text, seen, run=run)
+    parts = _blamed(expression, scope)
+    events = [found for part in parts if (found := _first_bad(part, recording, scopes, scope)) is not None]
+    return Verdict(False, text, seen, min(events, default=None), run)
+
+
+def words_of(expression: Expression) -> frozenset[str]:
+    """Every name that an expression uses."""
+    return frozenset(node.id for node in ast.walk(expression.root) if isinstance(node, ast.Name))
+
+
+def misspelt(expression: Expression, recording: Recording) -> Iterator[str]:
+    """Names in an expression that no event bears while a similar one does: words for each."""
+    names = dict.fromkeys(_names_in(expression))
+    unknown = [name for name in names if next(iter(recording.events(name=name, limit=1)), None) is None]
+    if not unknown:
+        return
+    borne = {event.name for event in recording.events()}
+    for name in unknown:
+        near = difflib.get_close_matches(name, borne, 1, 0.75)
+        if near:
+            yield f"nothing is called {name} there, did you mean {near[0]}?"
+
+
+def _names_in(expression: Expression) -> Iterator[str]:
+    for node in ast.walk(expression.root):
+        match node:
+            case ast.Call(func=ast.Name(id=word), args=args) if word in _NAMED:
+                for part in args:
+                    match part:
+                        case ast.Name(id=name) | ast.Constant(value=str() as name):
+                            yield name
+
+
+def _nobody_knows(expression: Expression, scope: RunScope) -> bool:
+    """Whether it is for lack of knowledge that an expression is unknown, not for lack of something in the run."""
+    used = words_of(expression)
+    return any(scope.value(word) is None for word in used & _UNKNOWABLE) or any(
+        scope.remark(word).startswith("no score") for word in used & ASKED
+    )
+
+
+def _blamed(expression: Expression, scope: RunScope) -> list[Expression]:
+    """The parts of a conjunction that do not hold; else the expression itself."""
+    parts = [expression.root]
+    while any(isinstance(part, ast.BoolOp) and isinstance(part.op, ast.And) for part in parts):
+        parts = [
+            inner
+            for part in parts
+            for inner in (part.values if isinstance(part, ast.BoolOp) and isinstance(part.op, ast.And) else [part])
+        ]
+    each = [replace(expression, root=part) for part in parts]
+    return [part for part in each if part.holds(scope) is not True]
+
+
+def _first_bad(expression: Expression, recording: Recording, scopes: Scopes, seen: RunScope) -> int | None:
+    """The event with which an expression was lost for good; else the one that shows best that it does not hold."""
+    used = words_of(expression)
+    if used & ASKED:
+        return next(iter(seen.shown_by()), None)
+    watched = Watched(recording)
+    scope = scopes(watched.view)
+    expression.holds(scope)
+    if used & TOTALS:
+        watched.handed.update(event.number for event in recording.events())
+    if "state" in used:
+        watched.handed.update(event.number for event in recording.events(kinds=[Kind.STEP]))
+    prefixes = Prefixes(recording, totals=bool(used & TOTALS))
+    lost = _lost_with(sorted(watched.handed), partial(_holds_upto, expression, prefixes, scopes))
+    if lost is not None:
+        return lost
+    shown = scope.shown_by()
+    if shown:
+        return shown[0]
+    if used & _ENDS:
+        return next((event.number for event in recording.events(backwards=True) if error_of(event)), None)
+    return max(watched.named, default=None) if used & _LISTED else None
+
+
+def _holds_upto(expression: Expression, prefixes: Prefixes, scopes: Scopes, last: int) -> bool:
+    return expression.holds(scopes(prefixes.upto(last))) is True
+
+
+def _lost_with(numbers: list[int], holds: Callable[[int], bool]) -> int | None:
+    """The event before which something held and with which it did not any more, for good.
+
+    Args:
+        numbers: The events that may matter, in order; after the last it does not hold.
+        holds: Whether it holds in the prefix that ends with an event; -1 for the beginning.
+    """
+    if len(numbers) <= _LINEAR:
+        ends = [-1, *numbers][:-1]
+        return next((number for number, before in zip(numbers[::-1], ends[::-1], strict=True) if holds(before)), None)
+    if not holds(-1):
+        return None
+    held, lost = -1, len(numbers) - 1
+    while lost - held > 1:
+        middle = (held + lost) // 2
+        held, lost = (middle, lost) if holds(numbers[middle]) else (held, middle)
+    return numbers[lost]

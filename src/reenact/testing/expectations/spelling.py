@@ -1,0 +1,41 @@
+"""Spelling: data and names as they stand in an expression."""
+
+from __future__ import annotations
+
+import keyword
+
+from reenact.errors import UsageError
+from reenact.facts.call import Json
+
+__all__ = ["called", "spelled"]
+
+
+def called(word: str, *names: str) -> str:
+    """A word with names in its brackets, quoted where they must be: ``calls(search_docs)``, ``calls('GET a.test')``."""
+    return f"{word}({', '.join(map(_name, names))})"
+
+
+def spelled(value: Json) -> str:
+    """Data as they are written out in an expression.
+
+    Raises:
+        UsageError: They are no JSON data.
+    """
+    match value:
+        case None | bool() | str() | int():
+            return repr(value)
+        case float() if value - value == 0:
+            return repr(value)
+        case list() | tuple():
+            return f"[{', '.join(map(spelled, value))}]"
+        case dict() if all(isinstance(name, str) for name in value):
+            return f"{{{', '.join(f'{name!r}: {spelled(each)}' for name, each in value.items())}}}"
+    raise UsageError(
+        f"an expectation cannot hold {type(value).__name__}",
+        cause="it is kept as text: None, booleans, numbers, texts, lists, and objects with texts as keys",
+        next_command="reenact ls --help",
+    )
+
+
+def _name(name: str) -> str:
+    return name if name.isascii() and name.isidentifier() and not keyword.iskeyword(name) else repr(name)

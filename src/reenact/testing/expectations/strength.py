@@ -1,0 +1,199 @@
+"""Strength: whether expectations are a test at all. One that holds on the run that went wrong proves nothing about it.
+
+An expectation is strong when it fails on the bad run and, where a run that was mended is given, holds on that.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from reenact.abc.store import Recording
+from reenact.errors import UsageError
+from reenact.facts.call import Json
+from reenact.facts.explaining import values
+from reenact.testing.expectations.expectation import Expectation
+from reenact.testing.expectations.judging import misspelt
+from reenact.testing.expectations.spelling import called
+from reenact.testing.expectations.verdict import Verdict
+from reenact.timetravel.conduct import acts
+from reenact.timetravel.vocabulary import RunScope
+
+_MOST_PROPOSALS = 3
+_USUAL_REPEATS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One expectation over the bad run, and over the mended one where there is one.
+
+    Attributes:
+        expectation: The expectation.
+        bad: What it came to over the run that went wrong.
+        fixed: What it came to over the run that was mended; None without one.
+        proposals: What could be said instead where it is too weak.
+    """
+
+    expectation: Expectation
+    bad: Verdict
+    fixed: Verdict | None
+    proposals: tuple[str, ...] = ()
+
+    @property
+    def strong(self) -> bool:
+        """Whether it fails on the bad run and holds on the mended one."""
+        return self.bad.holds is False and (self.fixed is None or self.fixed.holds is True)
+
+    @property
+    def reason(self) -> str:
+        """Why it is no test, what was seen, and what could be said instead; empty where it is one."""
+        instead = f"; try {' or '.join(self.proposals)}" if self.proposals else ""
+        if self.bad.holds is None:
+            return f"{self.bad.text}: it cannot be judged on the bad run: {self.bad.seen}{instead}"
+        if self.bad.holds:
+            return f"{self.bad.text}: it holds on the bad run{_told(self.bad.seen)}, so it tells nothing{instead}"
+        if self.fixed is not None and not self.fixed.holds:
+            what = "cannot be judged" if self.fixed.holds is None else "fails"
+            return f"{self.bad.text}: it {what} on the fixed run too: {self.fixed.seen}{instead}"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """What each of some expectations came to, alone.
+
+    Attributes:
+        each: In the order they were given.
+    """
+
+    each: tuple[Judged, ...]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why they are no test, one reason for each that is too weak; empty where all are strong."""
+        return tuple(judged.reason for judged in self.each if judged.reason)
+
+    @property
+    def fails_on_bad(self) -> bool:
+        """Whether at least one fails on the bad run: the least that makes a test of them together."""
+        return any(judged.bad.holds is False for judged in self.each)
+
+    @property
+    def holds_on_fixed(self) -> bool:
+        """Whether all hold on the mended run; True without one."""
+        return all(judged.fixed is None or judged.fixed.holds is True for judged in self.each)
+
+
+def weak(expectations: Sequence[Expectation], bad: Recording, fixed: Recording | None = None) -> tuple[str, ...]:
+    """Why expectations are too weak to be a test of an incident.
+
+    Args:
+        expectations: What is to be expected.
+        bad: The run that went wrong: each must fail on it.
+        fixed: The run that was mended: each must hold on it.
+
+    Returns:
+        One reason for each that is too weak, with what was seen and what could be said instead; empty where all are
+        strong.
+
+    Raises:
+        UsageError: None is given.
+    """
+    return strength(expectations, bad, fixed).reasons
+
+
+def strength(expectations: Sequence[Expectation], bad: Recording, fixed: Recording | None = None) -> Strength:
+    """What each expectation comes to alone, over the bad run and over the mended one; see ``weak``."""
+    if not expectations:
+        raise UsageError(
+            "nothing is expected",
+            cause="without an expectation nothing can fail; what stands out in the run: "
+            + (", ".join(proposals(None, bad, fixed)) or "nothing"),
+            next_command="reenact ls --help",
+        )
+    return Strength(tuple(_judged(each, bad, fixed) for each in expectations))
+
+
+def _judged(expectation: Expectation, bad: Recording, fixed: Recording | None) -> Judged:
+    over_bad = expectation.judge(bad)
+    if over_bad.holds:
+        seen = "; ".join((_values(expectation, bad), *misspelt(expectation.compiled(), bad)))
+        over_bad = Verdict(True, over_bad.text, seen.strip("; "), run=over_bad.run)
+    judged = Judged(expectation, over_bad, None if fixed is None else expectation.judge(fixed))
+    if judged.strong:
+        return judged
+    return Judged(expectation, over_bad, judged.fixed, tuple(proposals(expectation, bad, fixed)))
+
+
+def proposals(expectation: Expectation | None, bad: Recording, fixed: Recording | None = None) -> list[str]:
+    """What could be expected instead: conditions that fail on the bad run and hold on the mended one; few.
+
+    Args:
+        expectation: The one that is too weak: a tighter bound of it comes first.
+        bad: The run that went wrong.
+        fixed: The run that was mended.
+    """
+    found: list[str] = []
+    candidates = [*_tighter(expectation, bad, fixed)] if expectation is not None else []
+    for text in dict.fromkeys((*candidates, *_standing_out(bad, fixed))):
+        if len(found) == _MOST_PROPOSALS:
+            break
+        each = Expectation(text)
+        if each.judge(bad).holds is False and (fixed is None or each.judge(fixed).holds):
+            found.append(text)
+    return found
+
+
+def _tighter(expectation: Expectation, bad: Recording, fixed: Recording | None) -> Iterator[str]:
+    """The same comparison with a bound that the bad run would break."""
+    match expectation.compiled().root:
+        case ast.Compare(left=left, ops=[ast.LtE() | ast.Lt() | ast.GtE() | ast.Gt() | ast.Eq()], comparators=[right]):
+            if not isinstance(right, ast.Constant):
+                return
+        case _:
+            return
+    text = ast.get_source_segment(expectation.text, left) or ""
+    seen, mended = (None if each is None else _value(left, expectation, each) for each in (bad, fixed))
+    if not _is_number(seen):
+        return
+    if fixed is not None and _is_number(mended):
+        yield f"{text} {'<=' if mended < seen else '>='} {mended}"
+    elif fixed is None and isinstance(seen, int):
+        op = expectation.compiled().root.ops[0]  # type: ignore[attr-defined]
+        if isinstance(op, (ast.GtE, ast.Gt)):
+            yield f"{text} >= {seen + 1}"
+        elif seen > 0:
+            yield f"{text} <= {seen - 1}"
+
+
+def _standing_out(bad: Recording, fixed: Recording | None) -> Iterator[str]:
+    """What most incidents show: no good end, the same call again and again, calls without an answer."""
+    names = dict.fromkeys(event.name for event in acts(bad))
+    for name in names:
+        count = sum(1 for _ in bad.events(name=name))
+        if count > _USUAL_REPEATS:
+            mended = count if fixed is None else sum(1 for _ in fixed.events(name=name))
+            yield f"{called('calls', name)} <= {mended if mended < count else _USUAL_REPEATS}"
+    yield f"repeats <= {_USUAL_REPEATS}"
+    yield "unanswered == 0"
+    yield "status == 'ok'"
+
+
+def _value(node: ast.expr, expectation: Expectation, recording: Recording) -> Json:
+    scope = RunScope(recording.run, lambda: recording)
+    return expectation.compiled().evaluation(scope).run(node)
+
+
+def _values(expectation: Expectation, recording: Recording) -> str:
+    """The values that an expectation which holds was decided by."""
+    return values(expectation.compiled(), RunScope(recording.run, lambda: recording))
+
+
+def _told(seen: str) -> str:
+    return f" ({seen})" if seen else ""
+
+
+def _is_number(value: Json) -> TypeGuard[int | float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

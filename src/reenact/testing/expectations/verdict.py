@@ -1,0 +1,51 @@
+"""Verdict: what an expectation came to over one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an expectation came to.
+
+    Attributes:
+        holds: Whether it holds. None where nobody can tell: the cost of a model without a price, a judge that gave no
+            score. What a run simply does not have (no answer, no such state) does not hold. So ``if not verdict.holds``
+            is right for a run that should be fine, and ``holds is False`` for one that must fail.
+        text: The expectation.
+        seen: What was seen, and what was expected: ``calls(search_docs) = 20, expected <= 3``.
+        event: Number of the first event with which it did not hold any more, else of the one that shows it best; None
+            where no event does (something never happened).
+        run: Id of the run.
+    """
+
+    holds: bool | None
+    text: str
+    seen: str = ""
+    event: int | None = None
+    run: str = ""
+
+    @property
+    def reference(self) -> str | None:
+        """Reference of the first bad event (``7f3c0a12:7``), for ``reenact show``; None where there is none."""
+        return None if self.event is None else f"{tail(self.run)}:{self.event}"
+
+    def __str__(self) -> str:
+        if self.holds:
+            return f"holds: {self.text}"
+        first = "" if self.event is None else f"; first bad event #{self.event}"
+        return f"{'cannot be judged: ' if self.holds is None else ''}{self.seen or self.text}{first}"
+
+    def to_json(self) -> dict[str, Json]:
+        """It as JSON-able data."""
+        return {
+            "holds": self.holds,
+            "text": self.text,
+            "seen": self.seen,
+            "event": self.event,
+            "reference": self.reference,
+        }

@@ -1,0 +1,139 @@
+"""Conduct: how a run went about it: what came before what, what was repeated, what stayed unanswered.
+
+Everything here reads events without their payloads. *Before* means issued before: that is what the agent decided, in
+its own order; when an answer came is not its doing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from reenact.abc.store import Recording
+from reenact.facts.call import EndKind, Json, Kind, Stream, calls_a_tool
+from reenact.facts.event import Event
+from reenact.timetravel.readings import decision_of, is_model
+from reenact.timetravel.steps import event_state
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found, why in words (empty where there is nothing to say), and the event that shows it best."""
+
+    value: Json
+    why: str = ""
+    event: int | None = None
+
+
+def came_before(recording: Recording, names: Sequence[str]) -> Finding:
+    """Whether each of some calls was made before the first of the next one, wherever the next one was made at all."""
+    for earlier, later in pairwise(names):
+        second = _first(recording, later)
+        if second is None:
+            continue
+        first = _first(recording, earlier, before=second)
+        if first is None:
+            return Finding(False, f"{later} was called at #{second}, {earlier} not before it", second)
+    return Finding(True)
+
+
+def in_order(recording: Recording, names: Sequence[str]) -> Finding:
+    """Whether calls of these names were made, one after the other; others may lie between."""
+    at, before = -1, ""
+    for name in names:
+        found = _first(recording, name, after=at)
+        if found is None:
+            why = f"no call of {name}" + (f" after {before} at #{at}" if before else "")
+            return Finding(False, why)
+        at, before = found, name
+    return Finding(True)
+
+
+def repeated(recording: Recording, name: str | None = None) -> Finding:
+    """How often the call that was made most often was made: the same name asked the same.
+
+    Args:
+        recording: The run.
+        name: Only calls of this name; None for everything the agent did (tools, retrievals, plain HTTP), model calls
+            left out.
+
+    Returns:
+        0 where there was no call. Calls with arguments that could not be stored are not compared.
+    """
+    counts: Counter[tuple[str, str, str]] = Counter()
+    latest: dict[tuple[str, str, str], int] = {}
+    for event in recording.events(name=name) if name is not None else acts(recording):
+        if event.call.head.get("opaque"):
+            continue
+        same = (event.kind, event.name, event.key or (event.request.digest if event.request else ""))
+        counts[same] += 1
+        latest[same] = event.number
+    if not counts:
+        return Finding(0)
+    (most, count) = counts.most_common(1)[0]
+    return Finding(count, "" if name is not None else most[1], latest[most])
+
+
+def unanswered(recording: Recording) -> Finding:
+    """How many tool calls have no answer: those a model asked for and nobody made, and those that never returned.
+
+    Where no call bears the tool's name (an unmarked function of the agent), what the agent did next stands for it.
+    """
+    known = {event.name for event in recording.events() if _acts(event)}
+    waiting: list[tuple[str, int]] = []
+    left: list[tuple[str, int]] = []
+    for event in recording.events():
+        decision = decision_of(event)
+        if is_model(event):
+            waiting = [each for each in waiting if each[0] in known]  # the conversation went on
+        elif _acts(event) or event.kind == Kind.HTTP:
+            name = event.name
+            answered = next((each for each in waiting if each[0] == name), None)
+            answered = answered or next((each for each in waiting if each[0] not in known), None)
+            if answered is not None:
+                waiting.remove(answered)
+            if _acts(event) and not _returned(event):
+                left.append((name, event.number))
+        if decision is not None:
+            waiting += [(name, event.number) for name, _ in decision.tools]
+    left = sorted([*left, *waiting], key=lambda each: each[1])
+    if not left:
+        return Finding(0)
+    return Finding(len(left), ", ".join(f"{name} at #{number}" for name, number in left[:3]), left[0][1])
+
+
+def state_left(recording: Recording, name: str) -> Finding:
+    """The state that the last step of a name left."""
+    for event in recording.events(kinds=[Kind.STEP], name=name, backwards=True):
+        state = event_state(recording, event.number)
+        if state is not None:
+            return Finding(state, event=event.number)
+    return Finding(None)
+
+
+def acts(recording: Recording) -> Iterator[Event]:
+    """What the agent did: its calls of tools, retrievals and plain HTTP, without what happened inside one of them."""
+    inside: set[int] = set()
+    for event in recording.events():
+        if event.parent in inside:
+            inside.add(event.number)
+        elif _acts(event) or (event.kind == Kind.HTTP and not is_model(event)):
+            inside.add(event.number)
+            yield event
+
+
+def _returned(event: Event) -> bool:
+    """Whether a call came back, with a value or an exception; one that was cancelled did not."""
+    end = event.outcome.end if isinstance(event.outcome, Stream) else None
+    return event.outcome is not None and (end is None or end.kind is not EndKind.CANCELLED)
+
+
+def _acts(event: Event) -> bool:
+    return event.kind == Kind.RETRIEVAL or calls_a_tool(event.call)
+
+
+def _first(recording: Recording, name: str, *, after: int = -1, before: int | None = None) -> int | None:
+    found = next(iter(recording.events(name=name, after=after, before=before, limit=1)), None)
+    return None if found is None else found.number

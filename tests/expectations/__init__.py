@@ -1,0 +1,1 @@
+"""Expectations over runs, and whether they are strong enough to be tests."""

@@ -1,0 +1,71 @@
+"""What holds on the bad run, or fails on the mended one, is named as too weak, with a proposal that would work."""
+
+from __future__ import annotations
+
+import pytest
+
+from reenact.abc.store import Recording
+from reenact.errors import UsageError
+from reenact.testing.expectations.expectation import Expectation, expect
+from reenact.testing.expectations.strength import proposals, strength, weak
+from tests.expectations.conftest import recorded, search_docs, write
+
+
+def test_strong_expectations_have_no_reason_against_them(bad: Recording, fixed: Recording) -> None:
+    strong = [expect("calls(search_docs) <= 3"), expect("'documents' in answer")]
+    assert weak(strong, bad) == weak(strong, bad, fixed) == ()
+    found = strength(strong, bad, fixed)
+    assert found.fails_on_bad and found.holds_on_fixed and all(each.strong for each in found.each)
+    assert str(found.each[0].bad).endswith("; first bad event #7")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("calls(search_docs) <= 30",
+         "calls(search_docs) <= 30: it holds on the bad run (calls(search_docs) = 20), so it tells nothing; "
+         "try calls(search_docs) <= 1 or repeats <= 3"),
+        ("calls(serch_docs) <= 3", "nothing is called serch_docs there, did you mean search_docs?"),
+        ("all(a['query'] != 'x' for a in args(search_docs))", "it holds on the bad run (args(search_docs) = ["),
+        ("calls(pay) >= 1", "it fails on the fixed run too: calls(pay) = 0, expected >= 1; try"),
+        ("tools >= 1", "try tools <= 1 or calls(search_docs) <= 1 or repeats <= 3"),
+    ],
+)  # fmt: skip
+def test_a_weak_one_says_why_and_what_to_say_instead(bad: Recording, fixed: Recording, text: str, reason: str) -> None:
+    (found,) = weak([expect(text)], bad, fixed)
+    assert reason in found
+
+
+def test_each_is_judged_alone(bad: Recording, fixed: Recording) -> None:
+    found = strength([expect("calls(search_docs) <= 3"), expect("user == 'u1'")], bad, fixed)
+    assert [each.strong for each in found.each] == [True, False]
+    assert found.fails_on_bad and found.holds_on_fixed and len(found.reasons) == 1
+
+
+def test_what_cannot_be_judged_proves_nothing(fixed: Recording) -> None:
+    asked = recorded(lambda: write([{"role": "user", "text": "hello"}]))
+    (reason,) = weak([expect("cost < 1")], asked)
+    assert reason.startswith("cost < 1: it cannot be judged on the bad run: cost is unknown")
+    assert not strength([expect("cost < 1")], asked).fails_on_bad
+
+
+def test_what_is_proposed_fails_on_the_bad_run_and_holds_on_the_mended(bad: Recording, fixed: Recording) -> None:
+    for weakling in ("calls(search_docs) <= 30", "tools < 100", "repeats >= 2", "user == 'u1'"):
+        for mended in (None, fixed):
+            found = proposals(expect(weakling), bad, mended)
+            assert found
+            for text in found:
+                assert Expectation(text).judge(bad).holds is False, text
+                assert mended is None or Expectation(text).judge(mended).holds, text
+
+
+def test_a_run_in_which_nothing_stands_out_gets_no_proposal() -> None:
+    quiet = recorded(lambda: search_docs("once"))
+    (reason,) = weak([expect("status == 'ok'")], quiet)
+    assert reason == "status == 'ok': it holds on the bad run (status = 'ok'), so it tells nothing"
+
+
+def test_nothing_expected_is_refused_with_what_stands_out(bad: Recording) -> None:
+    with pytest.raises(UsageError, match="nothing is expected") as caught:
+        weak([], bad)
+    assert "repeats <= 3" in caught.value.cause

@@ -1,0 +1,99 @@
+"""Patterns find what ``re`` finds, in linear time whatever the pattern; what cannot be had so is refused by name."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reenact.facts.patterns import MAX_STATES, PatternError, compile_pattern
+
+ATOMS = st.sampled_from(
+    [
+        *("a", "b", ".", r"\w", r"\d", r"\s", r"\S", "[ab]", "[^a]", "[a-c_]", r"[\w-]", "é", r"\n", "_"),
+        *(
+            r"\b",
+            r"\B",
+            "^",
+            "$",
+            r"\A",
+            r"\Z",
+            "(?m:^)",
+            "(?m:$)",
+            "(?s:.)",
+            "(?i:A)",
+            "(?i:É)",
+            r"(?a:\w)",
+            r"(?a:\b)",
+        ),
+    ]
+)
+PATTERNS = st.recursive(
+    ATOMS,
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda pair: f"(?:{pair[0]}|{pair[1]})"),
+        inner.map(lambda part: f"({part})*"),
+        inner.map(lambda part: f"(?:{part})+?"),
+        inner.map(lambda part: f"(?:{part}){{1,3}}"),
+        inner.map(lambda part: f"(?:{part})?"),
+    ),
+    max_leaves=8,
+)
+
+
+@given(PATTERNS, st.text(alphabet="abc1é_ \nAÉ-", max_size=8))
+def test_it_finds_what_the_interpreters_own_engine_finds(pattern: str, text: str) -> None:
+    assert compile_pattern(pattern).found_in(text) == (re.search(pattern, text) is not None)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+$", "(a|aa)+$", "(a*)*b", "(.*a){12}$", "(a|b)*a(a|b){12}c", "(?:a?){40}a{40}$"]
+)
+def test_no_pattern_makes_it_hang(pattern: str) -> None:
+    started = time.process_time()
+    assert not compile_pattern(pattern).found_in("a" * 30_000 + "!")
+    assert time.process_time() - started < 10, "the interpreter's own engine would need years"
+
+
+def test_its_work_is_told_and_may_be_stopped() -> None:
+    spent: list[int] = []
+
+    def spend(units: int) -> None:
+        spent.append(units)
+        if sum(spent) > 1_000:
+            raise OverflowError
+
+    compile_pattern("refund|return").found_in("we ship everywhere " * 500, spend)
+    assert 500 <= sum(spent) <= 1_000
+    with pytest.raises(OverflowError):
+        compile_pattern("(?:a?){40}a{40}$").found_in("a" * 50_000, spend)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        (r"(a)\1", "a back-reference"),
+        ("(?=a)", "looking ahead"),
+        ("(?<!a)b", "looking ahead"),
+        ("(?!)", "looking ahead"),
+        ("a++", "a possessive repeat"),
+        ("(?>a)", "an atomic group"),
+        ("(a)?(?(1)b|c)", "a condition on a group"),
+        ("(", "it is no pattern"),
+        ("a{9999999999}", "it is no pattern"),
+        ("(?:ab){1001}", f"more than {MAX_STATES} states"),
+        ("(?:(?:(?:){60000}){60000}){60000}", "too large"),
+        ("((?:){60000}|){60000}", "too large"),
+        ("a" * 1001, "1001 characters"),
+    ],
+)
+def test_what_cannot_be_had_is_refused_by_name_and_at_once(pattern: str, words: str) -> None:
+    started = time.process_time()
+    with pytest.raises(PatternError) as caught:
+        compile_pattern(pattern)
+    assert words in str(caught.value)
+    assert time.process_time() - started < 3
