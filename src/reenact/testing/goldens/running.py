@@ -9,6 +9,7 @@ from pathlib import Path
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import ReenactError, StoreError
+from reenact.facts.run import Run
 from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
 from reenact.store import open_store
@@ -19,6 +20,10 @@ from reenact.testing.goldens.outcome import Judged, Outcome, Status
 from reenact.testing.goldens.session import Misses
 from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.plan import Opening
+
+
+QUIET = Options(divert_output=True)
+"""What the agent prints is not shown."""
 
 
 def run_golden(
@@ -49,12 +54,40 @@ def run_golden(
 
 
 def _judged(shelf: Shelf, opened: OpenGolden, options: Options, misses: Misses | None, live: Opening) -> Outcome:
-    """Its expectations over what today's code does."""
+    """Its expectations over what today's code does: on the log of the fork that fixed it, where there is one.
+
+    Code that asks what only the incident has answers for has not been fixed: it is then judged on that."""
+    found = on_run(shelf, opened, opened.answering, options, misses=misses, live=live)
+    if opened.fixed is None or found.status != "stale":
+        return found
+    before = on_run(shelf, opened, opened.recorded, options)
+    if before.status != "failed":
+        return found
+    return replace(before, message=f"today's code re-enacts the incident\n{before.message}")
+
+
+def on_run(
+    shelf: Shelf,
+    opened: OpenGolden,
+    run: Run,
+    options: Options = QUIET,
+    *,
+    misses: Misses | None = None,
+    live: Opening = "none",
+    hash_seed: str = "",
+) -> Outcome:
+    """Run today's code on one run of a golden, and judge it.
+
+    Raises:
+        ReplayError: It cannot be started here, or has ended without a report.
+    """
     golden = opened.golden
+    if not golden.judged:
+        return _same(shelf, opened, options)
     with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
         into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
         misses = misses or ("reads" if golden.on_miss == "live-read" else "stale")
-        asked = Asked(str(opened.path), opened.answering, golden, opened.overlays, misses, live)
+        asked = Asked(str(opened.path), run, golden, opened.overlays, misses, live, hash_seed)
         told = launch(asked, options, into=into, project=str(shelf.root))
         with open_store(into) as store:
             return outcome_of(shelf, opened, told, store.open(told.run))

@@ -1,0 +1,157 @@
+"""Adding a golden: a run becomes a test that fails today for the reason of the incident, or it is not added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reenact.abc.sources import CLOCK, Clock
+from reenact.abc.store import Store
+from reenact.errors import UnreplayableRun, UsageError
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.testing.expectations.expectation import Expectation
+from reenact.testing.expectations.strength import strength
+from reenact.testing.goldens.golden import Change, Golden
+from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.outcome import Outcome
+from reenact.testing.goldens.running import on_run
+from reenact.testing.goldens.shelf import Shelf
+from reenact.testing.goldens.writing import stamp, with_golden
+from reenact.timetravel.bundling.packing import Packed, pack
+
+OTHER_SEEDS = ("1", "2")
+"""Hash seeds under which a golden is tried besides its own."""
+
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What was added.
+
+    Attributes:
+        path: The bundle.
+        golden: What it says of itself.
+        packed: What was removed on the way, and what looks like personal data.
+        now: What came of running it on today's code.
+        size: Of the file, in bytes.
+    """
+
+    path: Path
+    golden: Golden
+    packed: Packed
+    now: Outcome
+    size: int
+
+
+def add_golden(
+    store: Store,
+    run: Run,
+    golden: Golden,
+    expectations: Sequence[Expectation],
+    shelf: Shelf,
+    *,
+    fixed: Run | None = None,
+    replace_it: bool = False,
+    clock: Clock = CLOCK,
+    say: Say = lambda line: None,
+) -> Added:
+    """Add a golden.
+
+    Args:
+        store: Where its runs are.
+        run: The run that went wrong; without expectations, one that must stay the same.
+        golden: Its name, what is said of it, and its scripted answers.
+        expectations: What is expected: each fails on ``run`` and holds on ``fixed``.
+        shelf: Where it goes.
+        fixed: The fork that fixed it.
+        replace_it: Whether a golden of that name may be replaced.
+        clock: For its history.
+        say: Told what is being done, a line each.
+
+    Raises:
+        UsageError: An expectation is too weak to be a test; there is a golden of that name.
+        UnreplayableRun: Today's code cannot be run on it, or does not come as far as the incident.
+    """
+    path = shelf.path(golden.name)
+    if path.exists() and not replace_it:
+        raise UsageError(
+            f"there is a golden {golden.name} already",
+            cause=f"{shelf.shown(path)} would be replaced, and its history lost",
+            next_command=f"reenact golden rm {golden.name}",
+        )
+    _require_strength(store, run, fixed, expectations)
+    golden = replace(golden, expect=tuple(each.to_json() for each in expectations))
+    golden = golden.noted(Change(stamp(clock), "added", reason=golden.about))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = f"{golden.name}.draft-{tail(run.id)}"
+    drawn = shelf.path(draft)
+    try:
+        runs = [("recorded", run)] + ([("fixed", fixed)] if fixed is not None else [])
+        packed = pack(store, runs, drawn, golden.to_json())
+        say("replaying it in a clean process, on today's code")
+        now = _now(shelf, draft, golden)
+        golden = replace(golden, any_seed=_any_seed(shelf, draft, now, say))
+        with_golden(drawn, golden)
+        drawn.replace(path)
+    finally:
+        drawn.unlink(missing_ok=True)
+    size = path.stat().st_size
+    now = replace(now, name=golden.name, file=shelf.shown(path))
+    return Added(path, golden, replace(packed, path=path), now, size)
+
+
+def _require_strength(store: Store, run: Run, fixed: Run | None, expectations: Sequence[Expectation]) -> None:
+    """Every expectation tells the bad run from a good one."""
+    if not expectations:
+        return
+    found = strength(expectations, store.open(run), store.open(fixed) if fixed is not None else None)
+    if found.reasons:
+        raise UsageError(
+            "too weak to be a test: " + "; ".join(found.reasons),
+            cause=f"an expectation must fail on run {tail(run.id)}"
+            + (f" and hold on {tail(fixed.id)}" if fixed is not None else ""),
+            next_command=f"reenact show {tail(run.id)}",
+        )
+
+
+def _now(shelf: Shelf, name: str, golden: Golden) -> Outcome:
+    """What today's code does on the incident; with a golden that it cannot even start, there is no test."""
+    opened = open_golden(shelf.path(name))
+    now = on_run(shelf, opened, opened.recorded)
+    if now.status in ("passed", "failed"):
+        return now
+    raise UnreplayableRun(
+        f"golden {golden.name} is not added: today's code does not re-enact the incident\n{now.message}",
+        cause="the code, or what it asks, has changed since the run was recorded, or the run lacks something",
+        next_command=f"reenact replay {tail(opened.recorded.id)}",
+    )
+
+
+def _any_seed(shelf: Shelf, name: str, now: Outcome, say: Say) -> bool:
+    """Whether it comes to the same under other hash seeds."""
+    say(f"trying it under {len(OTHER_SEEDS)} other hash seeds")
+    opened = open_golden(shelf.path(name))
+    return all(_alike(now, on_run(shelf, opened, opened.recorded, hash_seed=seed)) for seed in OTHER_SEEDS)
+
+
+def _alike(left: Outcome, right: Outcome) -> bool:
+    def told(outcome: Outcome) -> tuple[object, ...]:
+        answers = [(each.get("name"), each.get("how"), each.get("why")) for each in outcome.answers]
+        return outcome.status, outcome.judged, outcome.boundaries, answers
+
+    return told(left) == told(right)
+
+
+def rm_golden(shelf: Shelf, name: str) -> Path:
+    """Remove a golden.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    shelf.matching([name])
+    path = shelf.path(name)
+    path.unlink()
+    return path
