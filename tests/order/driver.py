@@ -167,9 +167,9 @@ def replay(recorded: Recorded, program: Program, *, order: str = "exact") -> Rep
 def assert_exact(recorded: Recorded, replayed: Replayed) -> None:
     """Everything the program returned and did is as it was, in proven order, and nothing touched the world."""
     result = replayed.replay
-    assert replayed.said == recorded.said
+    assert replayed.said == recorded.said, result.report.last_line
     assert result.output == recorded.output
-    assert (result.verdict, result.report.unproven, result.report.differences) == ("exact", (), ())
+    assert (result.verdict, result.report.unproven, result.report.differences) == ("exact", (), ()), result.report
     assert (result.live_calls, replayed.performed) == (0, 0)
     assert (result.reordered, result.moved, result.unused) == (0, 0, 0)
     assert result.matched == result.report.events

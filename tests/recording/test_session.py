@@ -17,6 +17,7 @@ import reenact
 from reenact.facts.call import Call, Effect, Kind
 from reenact.recording.session import RecordingSession
 from reenact.recording.writer import Writer
+from reenact.replaying.ambient import _values
 from reenact.seams import lanes
 
 
@@ -149,3 +150,43 @@ def test_a_strand_that_outlives_its_run_is_neither_held_nor_kept(store: reenact.
             assert done.wait(20), "a strand of the agent waits for a recorder that has ended"
     assert late == ["late", (0, 0)]
     assert [event.name for event in store.events(run)] == ["order"]
+
+
+class _Interrupting(dict[Any, Any]):
+    """Lanes with reads; the agent reads once more at the very moment when the writer takes one of them out."""
+
+    def __init__(self, read: Any) -> None:
+        super().__init__()
+        self._read = read
+
+    def pop(self, *args: Any) -> Any:
+        self._read()
+        return super().pop(*args)
+
+
+def test_a_read_at_the_moment_the_writer_looks_loses_none_that_follow(store: reenact.Store) -> None:
+    seen: list[int] = []
+
+    def read() -> None:
+        lane = lanes.current()
+        if lane is not None:
+            seen.append(time.monotonic_ns())
+
+    with reenact.record(store=store):
+        session, root = _session(), lanes.current()
+
+        def as_agent() -> None:
+            with lanes.inside(root):
+                read()
+
+        session._reads = _Interrupting(as_agent)
+        for _ in range(3):
+            read()
+            _flush()
+            read()
+        session._reads = dict(session._reads)
+        _flush()
+    recording = store.open("@")
+    packed = recording.ambient("root", 0)["mono"]
+    assert len(seen) > 6
+    assert _values("mono", packed) == seen

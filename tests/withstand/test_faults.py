@@ -61,6 +61,7 @@ DOORS = frozenset(
         "recording/blocks.py:open_block",
         "recording/blocks.py:Block.enter",
         "recording/blocks.py:Block.leave",
+        "recording/blocks.py:_warn",
         "recording/blocks.py:Block._left",
         "recording/blocks.py:RootBlock.finish",
         "recording/blocks.py:RootBlock.finish.<locals>.close",

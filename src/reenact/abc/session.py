@@ -44,7 +44,7 @@ class Live(Protocol):
 
     def ready(self) -> Turn[None]:
         """Wait until the call may be performed: at once for reads; for writes, once the intent is durable. Where the
-        call is no transport, its coroutine waits for that without letting another task run."""
+        body is the agent's own code, a coroutine waits for that without letting another task run."""
         ...
 
     def enter(self) -> AbstractContextManager[None]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 _PATIENT = frozenset({Kind.HUMAN, Kind.INPUT})
 """Kinds that wait for the world and are no transports."""
+_BODIES = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
+"""Kinds whose body is code of the agent's process."""
 _settled = maker(CallSettled)
 _head = maker(HeadArrived)
 _segment = maker(SegmentArrived)
@@ -46,8 +48,8 @@ class Taper(Protocol):
     def fault(self, error: Exception) -> bool:
         """Something failed: whether it must be raised, because it is the program's own."""
 
-    def intent(self, below: bool) -> Any:
-        """A turn that comes when all that is queued is on the disk; ``below``: it is a transport that waits."""
+    def intent(self, *, in_place: bool) -> Any:
+        """A turn that comes when all that is queued is on the disk; ``in_place``: no other task runs meanwhile."""
 
     def came(self, call: Call, event: int, outcome: Value | Failure) -> None:
         """A tool that acts under a key of its own has come to something."""
@@ -171,7 +173,7 @@ class LiveCall:
         """Reads at once; a write once its intent is on the disk."""
         if self._call.effect is not Effect.WRITE or self._call.observed:
             return NOW
-        return self.session.intent(self._below)
+        return self.session.intent(in_place=self._call.kind in _BODIES)
 
     def enter(self) -> AbstractContextManager[None]:
         """The scope of the call. Below a transport the calling thread waits for the world, unless a loop goes on in

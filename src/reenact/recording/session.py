@@ -262,14 +262,16 @@ class RecordingSession:
             if self.fault(error):
                 raise
 
-    def intent(self, below: bool) -> Receipt | Any:
+    def intent(self, *, in_place: bool) -> Receipt | Any:
         """A turn that comes when all that is queued is on the disk.
 
-        Tasks go on in an order that they could have taken unrecorded: none runs where the agent itself does not wait.
-        A transport (``below``) waits anyhow; where no order is kept it is not given another rhythm either."""
+        Args:
+            in_place: No other task may run meanwhile: where the agent's own code follows, which might not wait for
+                anything. A transport waits anyhow; where no order is kept it is not given another rhythm either.
+        """
         if self.closed:
             return NOW
-        return self.writer.receipt(durable=True, in_place=not below or not self.ordered)
+        return self.writer.receipt(durable=True, in_place=in_place or not self.ordered)
 
     # --- effects -----------------------------------------------------------------------------------------------
 
@@ -313,8 +315,9 @@ class RecordingSession:
         if fresh:
             records.append(Delivered(fresh))
         for reads in list(self._reads.values()):
-            reads.listed = False
+            # In this order: what the agent appends meanwhile is either packed here, or listed anew by its own thread.
             self._reads.pop(id(reads), None)
+            reads.listed = False
             records.extend(_packed(reads))
         return records
 

@@ -32,20 +32,21 @@ __all__ = ["EXEMPT", "REAL", "install", "remove"]
 EXEMPT: Final = frozenset(
     {
         "asyncio",
-        "concurrent",
+        "hypothesis",
         "multiprocessing",
-        "queue",
         "reenact",
-        "sched",
         "selectors",
         "socketserver",
         "subprocess",
-        "threading",
         "trio",
         "uvloop",
     }
 )
-"""Packages whose reads are not the agent's: how often they look depends on scheduling, not on what the agent does."""
+"""Packages whose reads are not the agent's: how often they look depends on the system, not on what the agent does;
+``hypothesis`` looks whenever the collector runs.
+
+``threading``, ``queue``, ``concurrent`` and ``sched`` are not among them: they look once for each turn that the gate
+orders, and whether a wait still has time left decides what the agent does next."""
 
 _frame = sys._getframe
 

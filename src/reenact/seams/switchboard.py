@@ -100,12 +100,16 @@ async def across(
     perform: Callable[[], Awaitable[T]],
     seal: Callable[[T | None, BaseException | None], Value | Failure],
     reveal: Callable[[Value | Failure], T],
+    *,
+    own: bool = False,
 ) -> T:
-    """``cross`` for coroutines. A cancelled call stays open: the agent itself ended it."""
+    """``cross`` for coroutines. A cancelled call stays open: the agent itself ended it.
+
+    ``own``: what is performed is the agent's own code, which decides by itself whether it waits for anything."""
     crossing = begin(lane, describe)
     if crossing is None:
         return await perform()
-    return await answered(lane, crossing, perform, seal, reveal)
+    return await answered(lane, crossing, perform, seal, reveal, own=own)
 
 
 async def answered(
@@ -114,6 +118,8 @@ async def answered(
     perform: Callable[[], Awaitable[T]],
     seal: Callable[[T | None, BaseException | None], Value | Failure],
     reveal: Callable[[Value | Failure], T],
+    *,
+    own: bool = False,
 ) -> T:
     """``crossed`` for coroutines."""
     if crossing.mode == "frozen":
@@ -123,17 +129,19 @@ async def answered(
     body: Resting | None = None
     try:
         with crossing.enter():
-            body = Resting(perform())
-            result: T = await body
+            made = perform()
+            if own:
+                made = body = Resting(made)
+            result: T = await made
     except BaseException as error:
         if isinstance(error, (GeneratorExit, *cancelled())):
             if crossing.mode == "live":
                 crossing.dropped(End(EndKind.CANCELLED))
                 await rejoin_cancelled(error)
             raise
-        await _handed(lane, crossing, seal, None, error, body is not None and body.rested)
+        await _handed(lane, crossing, seal, None, error, body)
         raise
-    await _handed(lane, crossing, seal, result, None, body.rested)
+    await _handed(lane, crossing, seal, result, None, body)
     return result
 
 
@@ -143,17 +151,17 @@ async def _handed(
     seal: Callable[[T | None, BaseException | None], Value | Failure],
     result: T | None,
     error: BaseException | None,
-    rested: bool,
+    body: Resting | None,
 ) -> None:
     """Note what a coroutine came to. One that has not waited for anything has let nobody else run, and must not do so
     now: what it came to is at hand."""
     sealed = _sealed(lane, seal, result, error)
     if sealed is None:
         return
-    if rested or crossing.mode == "rerun":
-        await crossing.settle(sealed)
-    else:
+    if crossing.mode == "live" and body is not None and not body.rested:
         crossing.at_hand(sealed)
+    else:
+        await crossing.settle(sealed)
 
 
 def telling(lane: Lane, reveal: Callable[[Value | Failure], T]) -> Callable[[Value | Failure], T]:

@@ -77,7 +77,7 @@ def _coroutine(seam: Seam) -> Callable[..., Any]:
         if lane is None:
             return await function(*args, **kwargs)
         call = SeamCall(seam, lane, args, kwargs)
-        return await across(lane, call.describe, call.perform_async, call.seal, call.reveal)
+        return await across(lane, call.describe, call.perform_async, call.seal, call.reveal, own=True)
 
     return called
 
