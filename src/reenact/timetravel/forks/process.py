@@ -46,9 +46,9 @@ class ForkingProcess(replaying.ReplayingProcess):
         return Isolation()
 
     def _open(self) -> ForkSession:
-        session = open_session(self.recording, self.options, self.plan)
         tree = self._tree
-        if tree is not None:
+        session = open_session(self.recording, self.options, self.plan, tree)
+        if tree is not None and tree.commit:  # a scratch folder; a project that was moved is where the fork belongs
             session.placed = lambda call: replace(call, source=(call.source or "").replace(tree.path, tree.root))
         return session
 
@@ -90,7 +90,8 @@ class ForkingProcess(replaying.ReplayingProcess):
         if not self._owns_streams:
             return
         data = bytes(data)
-        self.session.printed(stream, data if self._tree is None else self._tree.named_as_then(data))
+        scratch = self._tree is not None and self._tree.commit
+        self.session.printed(stream, self._tree.named_as_then(data) if self._tree is not None and scratch else data)
 
     def finish(self) -> None:
         """The program has ended: close the fork's own recording, and write the report. Runs once."""
