@@ -14,6 +14,9 @@ _KEPT = re.compile(
     r"|AWS_(DEFAULT_)?REGION|(HTTP|HTTPS|ALL|NO)_PROXY|(http|https|all|no)_proxy)"
 )
 _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|COOKIE|SESSION_ID|AUTH)", re.IGNORECASE)
+_ADDRESS = re.compile(r"(URL|URI|BASE|ENDPOINT|HOST|PORT|PROXY|proxy)$")
+_LOADING = frozenset({"BASH_ENV"})
+_PLAIN = frozenset({"PYTHONUTF8", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONDONTWRITEBYTECODE", "PYTHONOPTIMIZE"})
 _OURS = re.compile(r"REENACT_|PYTHONHASHSEED$|PYTHONPATH$")
 
 
@@ -41,6 +44,21 @@ def chosen(environment: Mapping[str, str], allowed: Iterable[str] = ()) -> dict[
         elif _KEPT.fullmatch(name) or any(fnmatchcase(name, pattern) for pattern in patterns):
             values[name] = value
     return {"env": dict(values), "env_names": list(names), "env_secret": list(secrets)}
+
+
+def may_travel(name: str, *, live: bool = False) -> bool:
+    """Whether a variable of a run that somebody else recorded may be set where it is replayed: one that is kept by
+    default, and that neither names code to load nor, where something goes live, says where to send it.
+
+    Args:
+        name: Its name.
+        live: Whether calls may leave this machine.
+    """
+    if _KEPT.fullmatch(name) is None or _SECRET.search(name) or _OURS.match(name) or name in _LOADING:
+        return False
+    if name.startswith("PYTHON"):
+        return name in _PLAIN
+    return not (live and _ADDRESS.search(name))
 
 
 def is_secret(name: str) -> bool:

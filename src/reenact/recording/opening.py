@@ -104,6 +104,7 @@ class Opened:
         release: Lets go of the store when the recording has ended; None where it is not ours to let go.
         place: Private directory of the boot that began this process; empty without one.
         gate: What orders it, where that is not a gate of its own.
+        sealed: Whether its entry is what this user has started, so that it may be started again.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class Opened:
         *,
         place: str = "",
         gate: Numbering | None = None,
+        sealed: bool = True,
     ) -> None:
         surroundings = chosen(os.environ, policy.env)
         secrets = surroundings["env_secret"]
@@ -136,7 +138,7 @@ class Opened:
                 "redact": dict(policy.redact),
                 "check_changes": policy.check_changes,
                 "output": "process" if run.entry.kind == "command" else "lanes",
-                "seal": trust.seal(run.id, run.entry, ENTROPY),
+                "seal": trust.seal(run.id, run.entry, ENTROPY) if sealed else "",
                 **run.capture,
             },
             environment={

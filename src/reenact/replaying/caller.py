@@ -20,14 +20,19 @@ from reenact.facts.values import decode, describe_error, encode
 from reenact.replaying import process
 from reenact.replaying.session import ReplaySession
 from reenact.seams import lanes
+from reenact.seams.places import installed
 
 
-def find(entry: str, file: str = "") -> Callable[..., Any]:
+def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
     """The function of ``module:qualname``, undecorated.
 
     Args:
         entry: Its address; it comes from a person, or has been found to lie inside this project.
         file: File that defines it; used where the module was a script, whose name is ``__main__``.
+        within: Root of the project that it must be defined in, by that file; empty for any function.
+
+    Raises:
+        UnreplayableRun: It is not there, or is defined elsewhere.
     """
     name, _, qualname = entry.partition(":")
     if file:
@@ -35,6 +40,8 @@ def find(entry: str, file: str = "") -> Callable[..., Any]:
     sys.path.insert(0, os.getcwd())
     try:
         module = _script(file) if name == "__main__" else importlib.import_module(name)
+        if within and name != "__main__" and not _same_file(getattr(module, "__file__", None), file):
+            raise _elsewhere(entry, within)
         found: Any = module
         for part in qualname.split("."):
             found = getattr(found, part)
@@ -45,7 +52,30 @@ def find(entry: str, file: str = "") -> Callable[..., Any]:
             next_command="reenact replay @ --entry module:function",
             missing=("entry",),
         ) from None
-    return inspect.unwrap(found, stop=lambda f: not hasattr(f, "__wrapped__"))  # type: ignore[no-any-return]
+    function = inspect.unwrap(found, stop=lambda f: not hasattr(f, "__wrapped__"))
+    if within and not _defined_in(function, within):
+        raise _elsewhere(entry, within)
+    return function  # type: ignore[no-any-return]
+
+
+def _same_file(path: str | None, file: str) -> bool:
+    return path is not None and os.path.realpath(path) == os.path.realpath(file)
+
+
+def _defined_in(function: Any, root: str) -> bool:
+    """Whether a function's own code stands in a file below ``root`` that belongs to no installation."""
+    code = getattr(function, "__code__", None)
+    path = os.path.realpath(code.co_filename) if code is not None else ""
+    return path.startswith(os.path.join(os.path.realpath(root), "")) and not installed(path)
+
+
+def _elsewhere(entry: str, root: str) -> UnreplayableRun:
+    return UnreplayableRun(
+        f"the recorded entry point is shown, not called: {entry}",
+        cause=f"it is no function that is defined inside this project ({root})",
+        next_command="reenact replay @ --entry module:function",
+        missing=("entry",),
+    )
 
 
 def _script(file: str) -> Any:
@@ -172,7 +202,7 @@ def main() -> None:
     replaying = process.current()
     instructions = replaying.instructions
     session = replaying.session
-    function = find(instructions["entry"], instructions.get("file") or "")
+    function = find(instructions["entry"], instructions.get("file") or "", instructions.get("within") or "")
     try:
         args, options = arguments_for(session, function)
         with replaying.entered():

@@ -7,6 +7,7 @@ here, when it resolves inside this project, or when a person passes it. Otherwis
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass
 
@@ -15,9 +16,12 @@ from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.facts.serving import REQUEST
 from reenact.replaying.options import Options
-from reenact.seams import trust
+from reenact.seams import places, trust
 
 CALLER = "reenact.replaying.caller"
+_PYTHON = re.compile(r"(python|pypy)[0-9.]*w?")
+_OPTION = re.compile(r"-([bBdiOPqRsuvx]+|[WX].*)", re.DOTALL)
+"""Options of the interpreter that a recorded command may have: none that names a module or a text to run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +33,14 @@ class Start:
         cwd: Working directory.
         entry: ``module:function`` that the process calls instead of running a program; empty otherwise.
         file: File that defines the function.
+        within: Root of the project that the function must be defined in; empty where a person vouches for it.
     """
 
     argv: tuple[str, ...]
     cwd: str
     entry: str = ""
     file: str = ""
+    within: str = ""
 
 
 def start_of(run: Run, options: Options, project: str) -> Start:
@@ -61,9 +67,10 @@ def start_of(run: Run, options: Options, project: str) -> Start:
             )
         return Start(_calling(options.entry), os.getcwd(), options.entry)
     if entry.kind == "callable":
-        if not trust.is_ours(run):
-            _inside(run, entry.file, project)
-        return Start(_calling(entry.target), cwd, entry.target, entry.file)
+        if trust.is_ours(run):
+            return Start(_calling(entry.target), cwd, entry.target, entry.file)
+        _defined(run, project)
+        return Start(_calling(entry.target), cwd, entry.target, entry.file, project)
     if entry.kind in ("command", REQUEST) and entry.argv:
         if trust.is_ours(run):
             return Start(entry.argv, cwd)
@@ -83,12 +90,15 @@ def _calling(target: str) -> tuple[str, ...]:
 def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[str, ...]:
     """The recorded command with this interpreter, if what it runs lies inside the project."""
     program = os.path.basename(argv[0]).removesuffix(".exe")
-    if not program.startswith(("python", "pypy")):
-        if _within(os.path.join(cwd, argv[0]), project) or _beside_us(argv[0]):
+    if not _PYTHON.fullmatch(program):
+        path = os.path.join(cwd, argv[0])
+        if os.path.isfile(path) and _within(path, project):
             return argv
         raise _shown(run, argv, f"{argv[0]} lies outside this project")
     at = 1
     while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-c", "-m", "-"):
+        if not _OPTION.fullmatch(argv[at]):
+            raise _shown(run, argv, f"{argv[at]} is no option of Python that may come from a recording")
         at += 2 if argv[at] in ("-W", "-X") else 1
     if at >= len(argv):
         raise _shown(run, argv, "it runs an interactive interpreter")
@@ -108,13 +118,15 @@ def _interpreter(recorded: str) -> str:
     return sys.executable
 
 
-def _beside_us(program: str) -> bool:
-    """Whether a command is a tool of our own environment (pytest, uvicorn …)."""
-    name = os.path.basename(program)
-    return os.path.exists(os.path.join(os.path.dirname(sys.executable), name)) and program in (
-        name,
-        os.path.join(os.path.dirname(sys.executable), name),
-    )
+def _defined(run: Run, project: str) -> None:
+    """Refuse a function whose module is not the file that is named with it, inside this project. The process that calls
+    it looks once more, at what it has imported."""
+    _inside(run, run.entry.file, project)
+    name = run.entry.target.partition(":")[0]
+    path = os.path.realpath(run.entry.file).removesuffix(".py").removesuffix(os.sep + "__init__")
+    parts = name.split(".")
+    if name != "__main__" and path.split(os.sep)[-len(parts) :] != parts:
+        raise _shown(run, (run.entry.target,), f"{run.entry.target} is not what {run.entry.file} defines")
 
 
 def _module_inside(module: str, cwd: str, project: str) -> bool:
@@ -136,9 +148,17 @@ def _inside(run: Run, path: str, project: str) -> None:
 
 
 def _within(path: str, project: str) -> bool:
+    """Whether a path lies inside the project, and in no virtual environment there: pip is no code of the project."""
     real, root = os.path.realpath(path), os.path.realpath(project)
     same_drive = os.path.splitdrive(real)[0] == os.path.splitdrive(root)[0]
-    return same_drive and os.path.commonpath([real, root]) == root
+    if not same_drive or os.path.commonpath([real, root]) != root or places.installed(real):
+        return False
+    folder = os.path.dirname(real)
+    while len(folder) > len(root):
+        if os.path.exists(os.path.join(folder, "pyvenv.cfg")):
+            return False
+        folder = os.path.dirname(folder)
+    return True
 
 
 def _shown(run: Run, argv: tuple[str, ...], why: str) -> UnreplayableRun:

@@ -19,13 +19,16 @@ from reenact.facts.known import placeholder
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION
 from reenact.facts.spotting import normalise
+from reenact.facts.variables import may_travel
 from reenact.replaying import player
 from reenact.replaying.entries import Start, start_of
 from reenact.replaying.options import Options
+from reenact.replaying.relocating import relocated
 from reenact.replaying.report import Report
 from reenact.replaying.results import exit_statuses
 from reenact.replaying.revision import REVISION, Tree, kept_revision, remarks, tree_of
 from reenact.replaying.verdict import first_line, last_line
+from reenact.seams import trust
 from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
 from reenact.seams.zone import zone_for
 from reenact.store import open_store
@@ -66,9 +69,11 @@ def replay_run(
         kept = kept_revision(run)
         options = replace(options, rev=options.rev or kept)
         known = {"commit": kept} if kept else _revision_note(store, run) if options.rev else {}
-    start = start_of(run, options, project_of(store_url))
+    project = project_of(store_url)
+    run, moved = relocated(run, project)
+    start = start_of(run, options, project)
     if not options.rev:
-        return _replayed(url, run, options, start, None)
+        return _replayed(url, run, options, start, moved)
     with tree_of(options.rev, start.cwd, run) as tree:
         report = _replayed(url, run, options, tree.start(start, run, options.rev), tree)
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
@@ -111,6 +116,7 @@ def _replayed(store_url: str, run: Run, options: Options, start: Start, tree: Tr
         "options": asdict(options),
         "entry": start.entry,
         "file": start.file,
+        "within": start.within,
         "tree": None if tree is None else asdict(tree),
         "root": project_of(store_url),
         "keep": [keep] if keep else [],
@@ -190,18 +196,22 @@ def project_of(store_url: str | None) -> str:
         path = above
 
 
-def environment_of(run: Run, now: Mapping[str, str]) -> dict[str, str]:
+def environment_of(run: Run, now: Mapping[str, str], *, live: bool = False) -> dict[str, str]:
     """The environment a replay starts in: today's, with what was recorded by value, and placeholders for credentials.
 
     Args:
         run: The recorded run; ``environment["env"]`` holds values by name, ``environment["env_secret"]`` the names of
             credentials that were set.
         now: Today's environment.
+        live: Whether calls may go live: then a run from elsewhere does not say where they go.
     """
     environment = dict(now)
     values = run.environment.get("env") or {}
     secrets = run.environment.get("env_secret") or ()
+    ours = trust.is_ours(run)
     for name, value in values.items():
+        if not ours and (not may_travel(name, live=live) or "\0" in str(value)):
+            continue
         if normalise(str(value).encode()) == str(value).encode():  # a value that redaction touched is today's
             environment[name] = str(value)
     same = run.capture.get("same_values") or {}

@@ -12,21 +12,29 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.privacy import make_redactor
 from reenact.replaying.options import Options
+from reenact.replaying.relocating import renaming
 from reenact.replaying.requests import Preamble
+from reenact.replaying.revision import Tree
 from reenact.replaying.session import ReplaySession
 
 
-def open_session(recording: Recording, options: Options) -> ReplaySession:
-    """A session that answers from ``recording``. Opens in constant time: nothing is read before it is asked for."""
+def open_session(recording: Recording, options: Options, tree: Tree | None = None) -> ReplaySession:
+    """A session that answers from ``recording``. Opens in constant time: nothing is read before it is asked for.
+
+    Args:
+        recording: The run.
+        options: How to replay it.
+        tree: Where its project lies now, for a run from elsewhere.
+    """
     run = recording.run
-    redactor = make_redactor(run.id, Policy(), known=known_values(run, os.environ))
+    redactor = renaming(make_redactor(run.id, Policy(), known=known_values(run, os.environ)), tree)
     return ReplaySession(recording, redactor, Rules(run.capture.get("ignore") or {}), options)
 
 
-def open_preamble(recording: Recording, options: Options, deliveries: int) -> Preamble:
+def open_preamble(recording: Recording, options: Options, deliveries: int, tree: Tree | None = None) -> Preamble:
     """The session of the process that served a request, as far as it had come by then (``deliveries``)."""
     run = recording.run
-    redactor = make_redactor(run.id, Policy(), known=known_values(run, os.environ))
+    redactor = renaming(make_redactor(run.id, Policy(), known=known_values(run, os.environ)), tree)
     return Preamble(recording, redactor, Rules(run.capture.get("ignore") or {}), options, deliveries)
 
 

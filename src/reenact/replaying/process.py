@@ -23,6 +23,7 @@ from reenact.replaying.ambient import clock_of
 from reenact.replaying.isolation import Isolation, folders_of, isolate
 from reenact.replaying.opening import known_values, open_preamble, open_session
 from reenact.replaying.options import Options
+from reenact.replaying.relocating import placed
 from reenact.replaying.report import Difference
 from reenact.replaying.requests import Player, Preamble, Stage, never_served, preamble_of
 from reenact.replaying.results import Output, Printed, files
@@ -61,7 +62,7 @@ class ReplayingProcess:
         tree = instructions.get("tree")
         self._tree = Tree(**tree) if tree else None
         self._store: Store = open_store(instructions["store"])
-        self.recording: Recording = self._store.open(instructions["run"])
+        self.recording: Recording = self._recorded(instructions["run"])
         self.session = self._open()
         self._before = self._preamble()
         self._player = Player(self.session, self._before, self) if self._before is not None else None
@@ -77,13 +78,19 @@ class ReplayingProcess:
         self._finished = False
         self.output: str | None = None
 
+    def _recorded(self, run: str) -> Recording:
+        """A run of the store; one from elsewhere as this project has it, so that its files are compared."""
+        found = self._store.run(run)
+        tree = self._tree
+        return self._store.open(placed(found, tree) if tree is not None and not tree.commit else found)
+
     def _isolate(self) -> Isolation:
         """Keep this process from the world, as far as the system permits."""
         return _isolated(self.instructions)
 
     def _open(self) -> ReplaySession:
         """The session that answers."""
-        return open_session(self.recording, self.options)
+        return open_session(self.recording, self.options, self._tree)
 
     def _speech(self) -> Any:
         """Who listens to what is written."""
@@ -124,7 +131,7 @@ class ReplayingProcess:
         if not before:
             return None
         known = run.capture["preamble"]
-        return open_preamble(self._store.open(self._store.run(before)), self.options, int(known["deliveries"]))
+        return open_preamble(self._recorded(before), self.options, int(known["deliveries"]), self._tree)
 
     def _folder(self) -> str:
         """Where the program runs: declared files lie below it."""

@@ -55,10 +55,15 @@ def parse_run(text: str) -> Latest | Prefix:
         return Latest(int(back[1] or 0))
     if text == "@failed":
         return Latest(failed=True)
-    if text.startswith("@golden/") or text.endswith(".reenact"):
-        what = "golden traces" if text.startswith("@golden/") else "bundles"
+    if text.endswith(".reenact"):
         raise UsageError(
-            f"{text}: {what} are not available yet",
+            f"{text} is a bundle, and no run of this store",
+            cause="a bundle is opened by itself, or unpacked into the store first",
+            next_command=f"reenact unpack {text}",
+        )
+    if text.startswith("@golden/"):
+        raise UsageError(
+            f"{text}: golden traces are not available yet",
             cause="this version reads runs of a store only",
             next_command="reenact ls",
         )
@@ -97,7 +102,8 @@ def split(ref: str) -> tuple[str, str]:
     Raises:
         UsageError: There is no colon in it.
     """
-    run, colon, event = ref.partition(":")
+    bundle, ends, rest = ref.partition(".reenact:")
+    run, colon, event = (bundle + ".reenact", ":", rest) if ends else ref.partition(":")
     if not colon:
         raise UsageError(
             f"{ref!r} names a run, not an event",

@@ -67,12 +67,6 @@ def reference(text: str) -> Reference:
         UsageError: It is none, or of a kind that is not available yet.
     """
     found = parse_reference(text)
-    if found.run.endswith(".reenact"):
-        raise UsageError(
-            f"{found.run}: references to a packed run are not available yet in this version",
-            cause="only runs in a store can be read so far",
-            next_command="reenact ls",
-        )
     if found.run.startswith("@golden/"):
         raise UsageError(
             f"{found.run}: references to a golden are not available yet in this version",

@@ -1,11 +1,21 @@
-"""Opening the store a command reads or writes: ``--store``, else the settings, else ``.reenact/`` found upwards."""
+"""Opening what a command reads or writes: a bundle where the reference names one, else the store in force: ``--store``,
+the settings, or ``.reenact/`` found upwards."""
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 from reenact.abc.settings import load_settings
 from reenact.abc.store import Store
+from reenact.facts.ids import tail
 from reenact.interfaces.cli.shell import Shell
 from reenact.store import open_store
+from reenact.store.bundles import bundle_store
+from reenact.timetravel.bundling.unpacking import unpack
+from reenact.timetravel.references import parse_reference
+
+SUFFIX = ".reenact"
 
 
 def store_url(shell: Shell) -> str | None:
@@ -16,10 +26,44 @@ def store_url(shell: Shell) -> str | None:
     return url if isinstance(url, str) else None
 
 
-def opened(shell: Shell) -> Store:
-    """The store in force, to be used in a ``with`` block.
+def opened(shell: Shell, ref: str = "") -> Store:
+    """What a reference is looked up in, to be used in a ``with`` block.
+
+    Args:
+        shell: The running command's.
+        ref: The reference; one that names a ``.reenact`` file opens that, for reading.
 
     Raises:
         StoreError, UsageError: It cannot be opened, or the settings are wrong.
     """
-    return open_store(store_url(shell))
+    file = bundle_of(ref)
+    if file is None:
+        return open_store(store_url(shell))
+    store = bundle_store(file)
+    shell.named[tail(store.bundle.main.run.id)] = shlex.quote(str(file))
+    return store
+
+
+def bundle_of(ref: str) -> Path | None:
+    """The bundle that a reference names; None where it names a run of a store."""
+    if SUFFIX not in ref:
+        return None
+    run = parse_reference(ref).run
+    return Path(run) if run.endswith(SUFFIX) else None
+
+
+def stored(shell: Shell, ref: str) -> str:
+    """A reference to a run of the store in force, for what writes: a bundle is unpacked first, and that is said.
+
+    Args:
+        shell: The running command's.
+        ref: A reference; to a run, an event or anything else.
+    """
+    file = bundle_of(ref)
+    if file is None:
+        return ref
+    with opened(shell) as store:
+        found = unpack(file, store)
+    how = "unpacked" if found.run.id in found.fresh else "was unpacked before"
+    shell.talk(f"reenact: {file} {how}, as run {tail(found.run.id)}: what comes of it is kept beside it")
+    return found.run.id + ref[len(str(parse_reference(ref).run)) :]

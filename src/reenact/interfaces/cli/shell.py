@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import IO, Any
 
@@ -28,11 +29,13 @@ class Shell:
         store_url: ``--store``; None where the settings decide.
         json: Print JSON Lines.
         pager: Long answers may go through a pager, on a terminal.
+        named: What the person called a run that is in no store, by the tail of its id: the path of a bundle.
     """
 
     store_url: str | None = None
     json: bool = False
     pager: bool = True
+    named: dict[str, str] = field(default_factory=dict)
 
     def data(self, text: str) -> None:
         """Print one line of data."""
@@ -69,7 +72,13 @@ class Shell:
     def next(self, command: str) -> None:
         """End an answer with the next useful command; silent where a program reads."""
         if not self.json:
-            self.talk(f"next: {command}")
+            self.talk(f"next: {self.called(command)}")
+
+    def called(self, command: str) -> str:
+        """A command in which each run is called as the person called it."""
+        for name, path in self.named.items():
+            command = path.join(re.split(rf"(?<![0-9a-z]){name}(?![0-9a-z])", command))
+        return command
 
 
 def binary_stdout() -> IO[bytes]:

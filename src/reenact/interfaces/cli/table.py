@@ -85,13 +85,8 @@ COMMANDS: tuple[Entry, ...] = (
         "failures and cold cases by what they share",
         "triage [--since 7d]: failures and cold cases grouped by what they share, a representative of each, counted.",
     ),
-    Entry(
-        "pack",
-        _SHARE,
-        "one run as one file, redacted",
-        "pack REF -o FILE.reenact: one run as one file, redacted; prints what was removed.",
-    ),
-    Entry("unpack", _SHARE, "a packed run into the store", "unpack FILE: a packed run into the store."),
+    Entry("pack", _SHARE, "one run as one file, redacted"),
+    Entry("unpack", _SHARE, "a packed run into the store"),
     Entry(
         "import",
         _SHARE,
@@ -107,7 +102,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("serve", _SHARE, "the OTLP receiver", "serve: a receiver of OpenTelemetry traces."),
     Entry("push", _SHARE, "runs to another store", "push URL: runs of this store to another one."),
     Entry("pull", _SHARE, "runs from another store", "pull URL: runs of another store into this one."),
-    Entry("textconv", _SHARE, "a packed run as text, for git diff", "textconv FILE: a bundle as text, for git diff."),
+    Entry("textconv", _SHARE, "a packed run as text, for git diff"),
     Entry(
         "vault",
         _STORE,

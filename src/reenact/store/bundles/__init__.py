@@ -7,6 +7,15 @@
 from reenact.store.bundles.model import Bundle, PackedRun
 from reenact.store.bundles.opening import BundleStore, bundle_store
 from reenact.store.bundles.reading import read_bundle
-from reenact.store.bundles.writing import write_bundle
+from reenact.store.bundles.writing import content_digest, members_of, write_bundle
 
-__all__ = ["Bundle", "BundleStore", "PackedRun", "bundle_store", "read_bundle", "write_bundle"]
+__all__ = [
+    "Bundle",
+    "BundleStore",
+    "PackedRun",
+    "bundle_store",
+    "content_digest",
+    "members_of",
+    "read_bundle",
+    "write_bundle",
+]

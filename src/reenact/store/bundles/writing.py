@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -13,6 +13,7 @@ from reenact.abc.sources import ENTROPY
 from reenact.errors import StoreError, UsageError
 from reenact.facts.call import Json
 from reenact.facts.jsontext import writer
+from reenact.facts.record import Record
 from reenact.store.bundles import limits
 from reenact.store.bundles.archive import OLDEST_READER, WRITTEN, too_large, write_archive
 from reenact.store.bundles.chain import chained, last_link
@@ -104,6 +105,15 @@ def members_of(runs: Sequence[PackedRun], golden: Mapping[str, Json] | None) -> 
     }
     members[MANIFEST] = _json(manifest).encode()
     return members
+
+
+def content_digest(records: Iterable[Record]) -> str:
+    """One digest over the records of a run: the same wherever it is kept."""
+    name = member_name(0, "run")
+    found: list[bytes] = []
+    for line in chained(name, (line_of(record, lambda data: hashlib.sha256(data).hexdigest()) for record in records)):
+        found = [line]
+    return last_link(found, name)
 
 
 def member_name(number: int, role: str) -> str:

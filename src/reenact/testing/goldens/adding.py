@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from reenact.abc.sources import CLOCK, Clock
+from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
@@ -55,7 +55,6 @@ def add_golden(
     *,
     fixed: Run | None = None,
     replace_it: bool = False,
-    clock: Clock = CLOCK,
     say: Say = lambda line: None,
 ) -> Added:
     """Add a golden.
@@ -68,7 +67,6 @@ def add_golden(
         shelf: Where it goes.
         fixed: The fork that fixed it.
         replace_it: Whether a golden of that name may be replaced.
-        clock: For its history.
         say: Told what is being done, a line each.
 
     Raises:
@@ -84,7 +82,7 @@ def add_golden(
         )
     _require_strength(store, run, fixed, expectations)
     golden = replace(golden, expect=tuple(each.to_json() for each in expectations))
-    golden = golden.noted(Change(stamp(clock), "added", reason=golden.about))
+    golden = golden.noted(Change(stamp(CLOCK), "added", reason=golden.about))
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = f"{golden.name}.draft-{tail(run.id)}"
     drawn = shelf.path(draft)

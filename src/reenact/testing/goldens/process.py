@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording, Store
 from reenact.facts.keys import Rules
 from reenact.facts.policy import Policy
@@ -12,12 +13,12 @@ from reenact.privacy import make_redactor
 from reenact.replaying import process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.opening import known_values
-from reenact.replaying.options import Options
+from reenact.replaying.relocating import renaming
+from reenact.replaying.revision import Tree
 from reenact.store import open_store
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
-from reenact.testing.goldens.session import GoldenSession, Misses, boundaries
-from reenact.timetravel.forks.plan import Plan
+from reenact.testing.goldens.session import GoldenSession, boundaries
 from reenact.timetravel.forks.process import ForkingProcess
 from reenact.timetravel.forks.report import ForkReport
 
@@ -42,10 +43,14 @@ class GoldenProcess(ForkingProcess):
         told = self.instructions
         overlays = [self._store.open(self._store.run(each)) for each in told["overlays"]]
         answers = Answers(
-            [Overlay(each, _redactor_of(each)) for each in overlays],
+            [Overlay(each, redactor_of(each, self._tree)) for each in overlays],
             [Scripted(**each) for each in told["scripted"]],
         )
-        session = open_session(self.recording, self.options, answers, told["misses"], self.plan, told["name"])
+        rules = Rules(self.recording.run.capture.get("ignore") or {})
+        cleaned = redactor_of(self.recording, self._tree)
+        session = GoldenSession(
+            self.recording, cleaned, rules, self.options, answers, told["misses"], self.plan, told["name"]
+        )
         self._placed_by_tree(session)
         return session
 
@@ -65,18 +70,10 @@ class GoldenProcess(ForkingProcess):
         }
 
 
-def open_session(
-    recording: Recording, options: Options, answers: Answers, misses: Misses, plan: Plan, name: str
-) -> GoldenSession:
-    """A session that answers today's code from a golden."""
-    rules = Rules(recording.run.capture.get("ignore") or {})
-    return GoldenSession(recording, _redactor_of(recording), rules, options, answers, misses, plan, name)
-
-
-def _redactor_of(recording: Recording) -> Any:
-    """What cleans calls as those of a recording were."""
+def redactor_of(recording: Recording, tree: Tree | None) -> Redactor:
+    """What cleans calls as those of a recording were; ``tree``: where its project lies now."""
     run = recording.run
-    return make_redactor(run.id, Policy(), known=known_values(run, os.environ))
+    return renaming(make_redactor(run.id, Policy(), known=known_values(run, os.environ)), tree)
 
 
 def begin(instructions: dict[str, Any]) -> None:

@@ -21,7 +21,6 @@ from reenact.testing.goldens.session import Misses
 from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.plan import Opening
 
-
 QUIET = Options(divert_output=True)
 """What the agent prints is not shown."""
 

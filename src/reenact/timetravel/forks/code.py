@@ -21,7 +21,7 @@ class Code:
     Attributes:
         start: How, in the folder that holds the code.
         plan: The plan, naming the commit instead of what a person called it, which may move.
-        tree: The worktree; None where the files are taken as they are.
+        tree: The worktree, or where the project of a run from elsewhere lies; None where nothing has moved.
     """
 
     start: Start
@@ -30,20 +30,21 @@ class Code:
 
 
 @contextmanager
-def code_of(run: Run, plan: Plan, start: Start) -> Iterator[Code]:
+def code_of(run: Run, plan: Plan, start: Start, moved: Tree | None = None) -> Iterator[Code]:
     """The code for one fork; a worktree is there for the length of the block.
 
     Args:
         run: The parent; a fork of a fork under ``--rev`` keeps its code unless the plan names another.
         plan: Whose ``rev`` says which.
         start: How the program starts in the files as they are.
+        moved: Where the project lies now, for a run that was recorded elsewhere.
 
     Raises:
         UsageError: There is no repository, or no such revision.
     """
     rev = plan.rev or kept_revision(run)
     if not rev:
-        yield Code(start, plan)
+        yield Code(start, plan, moved)
         return
     with tree_of(rev, start.cwd, run) as tree:
         yield Code(tree.start(start, run, rev), replace(plan, rev=tree.commit), tree)

@@ -16,6 +16,7 @@ from reenact.facts.serving import RELATION
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import environment_of, project_of
 from reenact.replaying.options import Options
+from reenact.replaying.relocating import relocated
 from reenact.seams.boot.parent import Boot, find_program, run_program
 from reenact.store import open_store
 from reenact.timetravel.forks.changes import check
@@ -57,7 +58,9 @@ def fork_run(
         check(recording, plan, options.entry)
         url = store.url
     announce(first_line(run.id, plan))
-    with code_of(run, plan, start_of(run, options, project_of(url))) as code:
+    project = project_of(url)
+    run, moved = relocated(run, project)
+    with code_of(run, plan, start_of(run, options, project), moved) as code:
         report = _forked(url, run, code, options)
     return replace(report, first_line=first_line(run.id, plan))
 
@@ -75,9 +78,10 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
         "options": asdict(options),
         "entry": start.entry,
         "file": start.file,
+        "within": start.within,
         "tree": None if tree is None else asdict(tree),
     }
-    environment = environment_of(run, os.environ)
+    environment = environment_of(run, os.environ, live=True)
     if tree is not None:
         environment = tree.environment(environment)
     seed = run.entry.hash_seed or None

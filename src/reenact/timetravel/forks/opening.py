@@ -18,7 +18,9 @@ from reenact.recording.opening import Opened, hash_seed
 from reenact.replaying.ambient import clock_of
 from reenact.replaying.opening import known_values
 from reenact.replaying.options import Options
-from reenact.seams import machine
+from reenact.replaying.relocating import renaming
+from reenact.replaying.revision import Tree
+from reenact.seams import machine, trust
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.session import ForkSession
 
@@ -26,10 +28,11 @@ _CARRIED = ("streams", "time_zone", "hash_seed_set")
 """What the agent's code may ask of its surroundings: the parent's, so that the prefix is the same in the fork."""
 
 
-def open_session(recording: Recording, options: Options, plan: Plan) -> ForkSession:
-    """A session that answers from ``recording`` up to the branching event, and goes on from there."""
+def open_session(recording: Recording, options: Options, plan: Plan, tree: Tree | None = None) -> ForkSession:
+    """A session that answers from ``recording`` up to the branching event, and goes on from there. ``tree``: where the
+    project of a run from elsewhere lies now."""
     run = recording.run
-    redactor = make_redactor(run.id, Policy(), known=known_values(run, os.environ))
+    redactor = renaming(make_redactor(run.id, Policy(), known=known_values(run, os.environ)), tree)
     return ForkSession(recording, redactor, Rules(run.capture.get("ignore") or {}), options, plan)
 
 
@@ -44,7 +47,9 @@ def open_child(
     """Begin the fork's own run: everything that happens in the session is noted there, from its first event on."""
     parent = session.run
     run = child_of(parent, session.plan, run_id)
-    return Opened(run, store, policy_of(parent), CLOCK, release, place=place, gate=session.gate)
+    # The fork bears its parent's entry: whoever may not start the one may not start the other.
+    sealed = trust.is_ours(parent)
+    return Opened(run, store, policy_of(parent), CLOCK, release, place=place, gate=session.gate, sealed=sealed)
 
 
 def policy_of(parent: Run) -> Policy:

@@ -47,14 +47,16 @@ class ForkingProcess(replaying.ReplayingProcess):
         return Isolation()
 
     def _open(self) -> ForkSession:
-        session = open_session(self.recording, self.options, self.plan)
+        tree = self._tree
+        session = open_session(self.recording, self.options, self.plan, tree)
         self._placed_by_tree(session)
         return session
 
     def _placed_by_tree(self, session: ForkSession) -> None:
-        """Calls of code that lies in a scratch folder have the place that their parent's have."""
+        """Calls of code that lies in a scratch folder have the place that their parent's have; a project that was moved
+        is where the fork belongs."""
         tree = self._tree
-        if tree is not None:
+        if tree is not None and tree.commit:
             session.placed = lambda call: replace(call, source=(call.source or "").replace(tree.path, tree.root))
 
     def _speech(self) -> ForkSpeech:
@@ -99,7 +101,8 @@ class ForkingProcess(replaying.ReplayingProcess):
         if not self._owns_streams:
             return
         data = bytes(data)
-        self.session.printed(stream, data if self._tree is None else self._tree.named_as_then(data))
+        scratch = self._tree is not None and self._tree.commit
+        self.session.printed(stream, self._tree.named_as_then(data) if self._tree is not None and scratch else data)
 
     def finish(self) -> None:
         """The program has ended: close the fork's own recording, and write the report. Runs once."""

@@ -50,7 +50,7 @@ def command(ctx: click.Context, ref: str, form: str | None) -> None:
         raise UsageError(
             f"{ref} names no event", cause="cat prints one event", next_command=f"reenact show {wanted.run}"
         )
-    with opened(shell) as store:
+    with opened(shell, ref) as store:
         event = store.event(wanted.event_ref)
         recording = store.open(event.run)
         if form in ("curl", "python"):

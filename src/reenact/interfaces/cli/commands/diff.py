@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import groupby
 
 import click
 
+from reenact.abc.store import Recording, Store
 from reenact.errors import UsageError
 from reenact.facts.call import Json, Kind
 from reenact.facts.difference import Difference, differences, patch, render, words
 from reenact.facts.event import Event
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
 from reenact.timetravel.aligning import Sort
@@ -58,8 +60,9 @@ def command(ctx: click.Context, refs: tuple[str, ...], stat: bool, state: bool, 
     shell = current(ctx)
     if len(refs) < _FEWEST:
         raise UsageError("diff takes two runs or more", cause="one was named", next_command="reenact diff @~1 @")
-    with opened(shell) as store:
-        found = compare_all([store.open(store.run(whole_run(ref))) for ref in refs])
+    with ExitStack() as opening:
+        stores = {bundle_of(ref): opening.enter_context(opened(shell, ref)) for ref in refs}
+        found = compare_all([_recording(stores[bundle_of(ref)], ref) for ref in refs])
         if len(found) > 1:
             _table(shell, found)
         elif state:
@@ -68,6 +71,10 @@ def command(ctx: click.Context, refs: tuple[str, ...], stat: bool, state: bool, 
             _two(shell, found[0], stat=stat, text=text)
         same = all(each.same for each in found)
     ctx.exit(0 if same else 1)
+
+
+def _recording(store: Store, ref: str) -> Recording:
+    return store.open(store.run(whole_run(ref)))
 
 
 def _two(shell: Shell, comparison: Comparison, *, stat: bool, text: bool) -> None:

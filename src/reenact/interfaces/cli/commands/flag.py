@@ -23,7 +23,7 @@ from reenact.timetravel.plain import run_data
 def command(ctx: click.Context, ref: str, text: str) -> None:
     """Flag REF with a verdict, in words if TEXT is given. Flagged runs live longer."""
     shell = current(ctx)
-    with opened(shell) as store:
+    with opened(shell, ref) as store:
         run = store.amend(store.run(whole_run(ref)), flag=text)
     if shell.json:
         shell.line(run_data(run))

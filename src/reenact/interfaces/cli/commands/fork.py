@@ -14,7 +14,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import reference
-from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.opening import opened, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.options import Options
 from reenact.timetravel import preview
@@ -59,8 +59,9 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
     live as far as --live allows; a write is refused unless --allow-write names it. The fork is a run of its own.
     """
     shell = current(ctx)
+    ref = ref if dry_run else stored(shell, ref)
     named = reference(ref)
-    with opened(shell) as store:
+    with opened(shell, ref) as store:
         run = store.run(named.run)
         at = store.event(f"{run.id}:{named.event}").number if named.event and not named.event.isdigit() else None
         plan = plan_of(how, at if at is not None else int(named.event or 0), numbering(store, run.id))

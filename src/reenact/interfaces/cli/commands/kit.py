@@ -48,7 +48,7 @@ def command(ctx: click.Context, ref: str, budget: bool) -> None:
     case. With --json the first line is the kit, then one line an item, then one a line of the budget.
     """
     shell = current(ctx)
-    with opened(shell) as store:
+    with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
         scene = scene_of(store, run)
         kit, lines = judge(scene), allow(scene)

@@ -13,7 +13,7 @@ from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.commands.fork import tell_fork
-from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.opening import opened, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
@@ -66,7 +66,9 @@ def command(ctx: click.Context, /, ref: str, events: bool, rev: str | None, cmd:
         )
     shell = current(ctx)
     options = _options(shell, events, cmd, {**how, "rev": rev or ""})
-    with opened(shell) as store:
+    if options.live or options.save:
+        ref = stored(shell, ref)
+    with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
         url = store.url
         plan = opened_plan(store.open(run), options.live, options.rev) if options.live else None
@@ -123,5 +125,7 @@ def _tell(shell: Shell, report: Report, run: str) -> None:
         shell.talk(f"reenact: {preview.safe(text)}")
     if not any("\n  next: " in each.text for each in report.differences):  # a divergence says itself where to look
         event = next((each.event for each in report.differences if each.event is not None), None)
-        shell.talk(f"reenact: next: reenact show {run}" + (f":{event}" if event is not None else ""))
+        shell.talk(
+            f"reenact: next: reenact show {shell.named.get(run, run)}" + (f":{event}" if event is not None else "")
+        )
     shell.talk(f"reenact: {report.last_line}")

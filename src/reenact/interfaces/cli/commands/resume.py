@@ -11,7 +11,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.commands.fork import numbering, pairs, value
-from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.opening import opened, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.options import Options
 from reenact.timetravel import preview
@@ -49,7 +49,7 @@ def command(
     you are asked, and without a terminal nothing is run.
     """
     shell = current(ctx)
-    named = reference(ref)
+    named = reference(stored(shell, ref))
     with opened(shell) as store:
         run = store.run(named.run)
         number = numbering(store, run.id)

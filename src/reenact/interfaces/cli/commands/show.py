@@ -64,7 +64,7 @@ def command(ctx: click.Context, ref: str, everything: bool, state: bool, oneline
     wanted = reference(ref)
     if wanted.field:
         raise UsageError(f"{ref} names a field", cause="show prints events and runs", next_command=f"reenact cat {ref}")
-    with opened(shell) as store:
+    with opened(shell, ref) as store:
         if wanted.event:
             _event(shell, store, wanted)
         else:

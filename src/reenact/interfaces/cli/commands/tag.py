@@ -20,7 +20,7 @@ def command(ctx: click.Context, ref: str, labels: tuple[str, ...]) -> None:
     """Label REF with K=V. A label that is there already gets the new value."""
     shell = current(ctx)
     wanted = pairs(labels)
-    with opened(shell) as store:
+    with opened(shell, ref) as store:
         run = store.amend(store.run(whole_run(ref)), tags=wanted)
     if shell.json:
         shell.line(run_data(run))

@@ -61,7 +61,7 @@ def command(
         raise UsageError(f"{ref} names a field", cause="a timeline is of a run", next_command=f"reenact cat {ref}")
     if wanted.event and at is None:
         at = wanted.event
-    with opened(shell) as store:
+    with opened(shell, ref) as store:
         timeline = Timeline(store.open(store.run(wanted.run)))
         if watch is not None:
             _watch(shell, timeline, watch, wanted.stretch or (0, None))

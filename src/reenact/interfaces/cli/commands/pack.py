@@ -1,0 +1,104 @@
+"""``reenact pack``: one run as one file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from reenact.errors import UsageError
+from reenact.facts.ids import tail
+from reenact.interfaces.cli.arguments import whole_run
+from reenact.interfaces.cli.opening import SUFFIX, opened
+from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.timetravel.bundling.packing import Checked, Packed, check, pack
+from reenact.timetravel.preview import safe
+
+_PLACES = 4
+
+
+@click.command(
+    cls=Command,
+    name="pack",
+    short_help="one run as one file, redacted",
+    example="""
+    reenact pack @failed -o incident.reenact
+    reenact replay incident.reenact
+    """,
+)
+@click.argument("ref", default="@")
+@click.option("-o", "--output", metavar="FILE.reenact", required=True, help="The file to write.")
+@click.option("--no-check", is_flag=True, help="Do not replay the result.")
+@click.pass_context
+def command(ctx: click.Context, ref: str, output: str, no_check: bool) -> None:
+    """Write REF (default: @, the last run) into one file that replays on another machine, without the store.
+
+    Runs that were recorded inside it, and those that it replays with, come along. Credentials are removed once more,
+    and where is said; nothing is written while one is left. What looks like personal data is listed, and left as it
+    is. The result is replayed once in a process of its own, and the verdict told; the exit code is that of the replay.
+    """
+    shell = current(ctx)
+    path = Path(output)
+    if path.suffix != SUFFIX or path.name == SUFFIX:
+        raise UsageError(
+            f"{output} is no name of a bundle",
+            cause=f"it must end in {SUFFIX}, so that every command knows it for one",
+            next_command=f"reenact pack {ref} -o {shlex.quote(path.stem or 'run')}{SUFFIX}",
+        )
+    with opened(shell, ref) as store:
+        run = store.run(whole_run(ref))
+        packed = pack(store, [("run", run)], path)
+    checked = None if no_check else check(path, run)
+    if shell.json:
+        shell.line(_data(packed, checked))
+    else:
+        _tell(shell, packed, checked)
+    ctx.exit(checked.exit_code if checked is not None else 0)
+
+
+def _data(packed: Packed, checked: Checked | None) -> dict[str, object]:
+    return {
+        "file": str(packed.path),
+        "digest": packed.digest,
+        "runs": list(packed.runs),
+        "removed": [{"run": run, "place": place} for run, place in packed.removed],
+        "personal": [{"run": run, "sort": sort, "places": dict(places)} for run, sort, places in packed.personal],
+        "replayed": None if checked is None else {"verdict": checked.verdict, "words": checked.words},
+    }
+
+
+def _tell(shell: Shell, packed: Packed, checked: Checked | None) -> None:
+    size = packed.path.stat().st_size
+    more = f" and {len(packed.runs) - 1} that belong to it" if len(packed.runs) > 1 else ""
+    shell.data(f"{packed.path}: run {tail(packed.runs[0])}{more}, {-(-size // 1024)} KiB")
+    tell_findings(shell, packed)
+    if checked is None:
+        shell.talk("reenact: not replayed (--no-check): nobody knows yet whether it replays")
+    else:
+        shell.talk(f"reenact: replayed in a process of its own: {safe(checked.words)}")
+    shell.next(f"reenact replay {shlex.quote(str(packed.path))}")
+
+
+def tell_findings(shell: Shell, packed: Packed) -> None:
+    """What was removed, and what looks like personal data."""
+    if packed.removed:
+        listed = _shortened([place for _, place in packed.removed])
+        shell.talk(f"reenact: credentials removed in {len(packed.removed)} places: {listed}")
+    else:
+        shell.talk("reenact: nothing removed: no credentials were left in it")
+    for _, sort, places in packed.personal:
+        shell.talk(f"reenact: looks like personal data: {_counted(sort, places)}")
+    if packed.personal:
+        shell.talk("reenact: personal data is not removed yet: look at it before you hand the file on")
+
+
+def _counted(sort: str, places: Mapping[str, int]) -> str:
+    listed = _shortened([f"{place} ({count})" if count > 1 else place for place, count in places.items()])
+    return f"{sort} in {listed}"
+
+
+def _shortened(places: list[str]) -> str:
+    more = f" and {len(places) - _PLACES} more" if len(places) > _PLACES else ""
+    return ", ".join(places[:_PLACES]) + more

@@ -1,0 +1,39 @@
+"""``reenact unpack``: a packed run into the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reenact.facts.ids import tail
+from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.shell import Command, current
+from reenact.timetravel.bundling.unpacking import unpack
+from reenact.timetravel.plain import run_data
+
+
+@click.command(
+    cls=Command,
+    name="unpack",
+    short_help="a packed run into the store",
+    example="reenact unpack incident.reenact",
+)
+@click.argument("file", metavar="FILE")
+@click.pass_context
+def command(ctx: click.Context, file: str) -> None:
+    """Take the run of FILE, and those that belong to it, into the store, under the ids they were recorded with.
+
+    The same file twice is no second run. What somebody else recorded is shown, and executed only where its code lies
+    inside this project, or with --cmd or --entry. Nothing else than the store is written.
+    """
+    shell = current(ctx)
+    with opened(shell) as store:
+        found = unpack(Path(file), store)
+    if shell.json:
+        shell.line(run_data(found.run) | {"fresh": list(found.fresh), "runs": list(found.runs)})
+        return
+    how = "" if found.fresh else ", was here already"
+    more = f" and {len(found.runs) - 1} that belong to it" if len(found.runs) > 1 else ""
+    shell.data(f"run {tail(found.run.id)}{more}{how}")
+    shell.next(f"reenact replay {tail(found.run.id)}")

@@ -1,0 +1,102 @@
+"""A run that was recorded elsewhere, as this project has it: its paths, where they lay in its own project.
+
+What is replayed is the code that lies here, so this asks for nothing but a folder of the same shape: a clone of the
+repository, wherever it was put. Only runs that somebody else recorded, or that came in a bundle, are moved.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+
+from reenact.abc.redaction import Redactor
+from reenact.facts.call import Call, Json
+from reenact.facts.record import Record
+from reenact.facts.run import Run
+from reenact.replaying.revision import Tree
+from reenact.seams import trust
+
+
+def relocated(run: Run, project: str) -> tuple[Run, Tree | None]:
+    """A run whose entry lies in this project.
+
+    Args:
+        run: The run.
+        project: Root of this project.
+
+    Returns:
+        The run, and where its project lies now; the run itself and None, where it was recorded here.
+    """
+    root = run.entry.project
+    here = os.path.realpath(project)
+    if not root or trust.is_ours(run) or os.path.realpath(root) == here:
+        return run, None
+    tree = Tree(os.path.realpath(root), here, "")
+    return placed(run, tree), tree
+
+
+def placed(run: Run, tree: Tree) -> Run:
+    """A run whose entry lies in a tree."""
+    entry = run.entry
+    return replace(
+        run,
+        entry=replace(
+            entry,
+            argv=tuple(tree.moved(word) if os.path.isabs(word) else word for word in entry.argv),
+            file=tree.moved(entry.file) if entry.file else "",
+            cwd=tree.moved(entry.cwd) if entry.cwd else "",
+            project=tree.path,
+        ),
+    )
+
+
+class Renaming:
+    """Cleans live calls, in which this project is called what the recorded one was called (``abc.redaction.Redactor``).
+
+    What a call asks may name files of the project: in a clone of it these are the same files.
+
+    Args:
+        redactor: Cleans them as the recording's were.
+        tree: Where the project lies now.
+    """
+
+    def __init__(self, redactor: Redactor, tree: Tree) -> None:
+        self._redactor = redactor
+        # Not inside a longer name: "/b/proj" is no part of "/b/proj-2" or "/b/proj.old".
+        self._text = re.compile(re.escape(tree.path) + r"(?![\w-]|\.\w)")
+        self._bytes = re.compile(re.escape(os.fsencode(tree.path)) + rb"(?![\w-]|\.\w)")
+        self._then, self._then_bytes = tree.root, os.fsencode(tree.root)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """See ``abc.redaction.Redactor``."""
+        return self._redactor.rules
+
+    def clean(self, record: Record) -> tuple[Record, ...]:
+        """See ``abc.redaction.Redactor``."""
+        return self._redactor.clean(record)
+
+    def flush(self) -> tuple[Record, ...]:
+        """See ``abc.redaction.Redactor``."""
+        return self._redactor.flush()
+
+    def call(self, call: Call) -> Call:
+        """See ``abc.redaction.Redactor``."""
+        body = self._bytes.sub(lambda _: self._then_bytes, call.body)
+        head = self._renamed(dict(call.head))
+        if body != call.body or head != call.head:
+            call = replace(call, body=body, head=head)
+        return self._redactor.call(call)
+
+    def _renamed(self, value: Json) -> Json:
+        if isinstance(value, str):
+            return self._text.sub(lambda _: self._then, value)
+        if isinstance(value, dict):
+            return {name: self._renamed(part) for name, part in value.items()}
+        return [self._renamed(part) for part in value] if isinstance(value, list) else value
+
+
+def renaming(redactor: Redactor, tree: Tree | None) -> Redactor:
+    """A redactor that knows where the project of a run from elsewhere lies; itself, where nothing was moved."""
+    return redactor if tree is None or tree.commit else Renaming(redactor, tree)

@@ -1,0 +1,185 @@
+"""The records of a run before they leave this machine: once more through the gate, and looked at afterwards.
+
+They were cleaned when they were recorded. Rules are better now than they were then, and a value may have become a
+credential since; so everything passes the same gate again, and nothing is handed on that would not pass it unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reenact.errors import RedactionLeak
+from reenact.facts.call import Fidelity, Value
+from reenact.facts.ids import tail
+from reenact.facts.known import Known
+from reenact.facts.record import (
+    AmbientRead,
+    CallIssued,
+    CallSettled,
+    CheckpointTaken,
+    GapNoted,
+    HeadArrived,
+    Noted,
+    Printed,
+    Record,
+    RunClosed,
+    SegmentArrived,
+    StreamEnded,
+)
+from reenact.facts.run import Run
+from reenact.facts.variables import chosen
+from reenact.privacy import make_redactor
+from reenact.privacy.personal import personal
+from reenact.store.codec import dump, joined, weaker
+
+_FLOWING: Final = (HeadArrived, SegmentArrived, Printed)
+_PLACES: Final[dict[type, str]] = {
+    CallIssued: "the request",
+    **dict.fromkeys((CallSettled, HeadArrived, SegmentArrived, StreamEnded), "the answer"),
+    CheckpointTaken: "the state",
+    Noted: "the evidence",
+    AmbientRead: "what it read of its surroundings",
+    GapNoted: "what escaped",
+}
+_OUTPUT: Final = {1: "its output", 2: "its error output"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What may be handed on.
+
+    Attributes:
+        records: The records.
+        removed: Where a credential was removed, in the order of the run.
+        personal: What looks like personal data: sort, to how many different ones at each place.
+    """
+
+    records: tuple[Record, ...]
+    removed: tuple[str, ...]
+    personal: Mapping[str, Mapping[str, int]]
+
+
+def known_here(run: Run, environment: Mapping[str, str]) -> Known:
+    """The credentials that are known by value: those of the variables that were credentials when the run was recorded,
+    and of those that are today."""
+    names = {*_names(run.environment.get("env_secret")), *_names(chosen(environment)["env_secret"])}
+    same, fields = run.capture.get("same_values"), run.capture.get("redact")
+    return Known(
+        environment,
+        names,
+        same if isinstance(same, Mapping) else {},
+        _names(list(fields) if isinstance(fields, Mapping) else fields),
+    )
+
+
+def _names(found: object) -> list[str]:
+    return [each for each in found if isinstance(each, str)] if isinstance(found, (list, tuple)) else []
+
+
+def clean(run: Run, records: Iterable[Record], known: Known) -> Cleaned:
+    """The records of a run without credentials.
+
+    Args:
+        run: The run.
+        records: Its whole log.
+        known: Credentials that are known by value.
+
+    Raises:
+        RedactionLeak: What came out of the gate does not pass it unchanged.
+    """
+    before = tuple(records)
+    once, removed = _passed(run, before, known)
+    again, left = _passed(run, once, known)
+    places = left or tuple(place for place, data in _joined(once).items() if _joined(again)[place] != data)
+    if places:
+        place = places[0]
+        raise RedactionLeak(
+            f"run {tail(run.id)} is not handed on: a credential is left in {place}",
+            cause="what redaction put in its place looks like a credential again",
+            next_command=f"reenact show {tail(run.id)}",
+            run=run.id,
+        )
+    return Cleaned(once, removed, _about_people(once))
+
+
+def _passed(run: Run, records: tuple[Record, ...], known: Known) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+    """The records behind the gate, and where it changed something."""
+    redactor = make_redactor(run.id, known=known)
+    labelled = {
+        place_of(each) for each in records if isinstance(each, _FLOWING) and each.fidelity is not Fidelity.EXACT
+    }
+    out: list[Record] = []
+    removed: dict[str, None] = {}
+
+    def keep(record: Record, cleaned: Record) -> None:
+        if isinstance(cleaned, _FLOWING):  # it may have been held back, so its counterpart is another one
+            changed = cleaned.fidelity is not Fidelity.EXACT and place_of(cleaned) not in labelled
+        else:
+            changed = type(record) is type(cleaned) and record != cleaned
+        if isinstance(cleaned, CallIssued) and isinstance(record, CallIssued) and changed:
+            fidelity, note = weaker(record.fidelity, cleaned.fidelity), joined(record.note, cleaned.note)
+            cleaned = replace(cleaned, fidelity=fidelity, note=note)
+        if changed:
+            removed[place_of(cleaned)] = None
+        out.append(cleaned)
+
+    ended = next((n for n, each in enumerate(records) if isinstance(each, RunClosed)), len(records))
+    for record in records[:ended]:
+        for cleaned in redactor.clean(record):
+            keep(record, cleaned)
+    for cleaned in redactor.flush():
+        keep(cleaned, cleaned)
+    for record in records[ended:]:
+        for cleaned in redactor.clean(record):
+            keep(record, cleaned)
+    return tuple(out), tuple(removed)
+
+
+def _joined(records: Iterable[Record]) -> dict[str, bytes]:
+    """What flowed in pieces, whole, by place."""
+    found: dict[str, bytearray] = {}
+    for record in records:
+        if isinstance(record, (SegmentArrived, Printed)):
+            found.setdefault(place_of(record), bytearray()).extend(record.data)
+    return {place: bytes(data) for place, data in found.items()}
+
+
+def place_of(record: Record) -> str:
+    """Where a record belongs, for people."""
+    if isinstance(record, Printed):
+        return _OUTPUT.get(record.stream, "its output")
+    name = _PLACES.get(type(record), "the run itself")
+    event = getattr(record, "event", None)
+    return name if event is None else f"{name} of event {event}"
+
+
+def _about_people(records: Iterable[Record]) -> dict[str, dict[str, int]]:
+    """What looks like personal data, by sort and place; the pieces of a stream are read as one."""
+    texts: dict[str, list[bytes]] = {}
+    for record in records:
+        texts.setdefault(place_of(record), []).extend(_contents(record))
+    found: dict[str, dict[str, int]] = {}
+    for place, pieces in texts.items():
+        for sort, count in personal(b"".join(pieces).decode("utf-8", "replace")).items():
+            found.setdefault(sort, {})[place] = count
+    return found
+
+
+def _contents(record: Record) -> tuple[bytes, ...]:
+    """What a record holds that people may stand in."""
+    match record:
+        case CallIssued():
+            return (record.call.body, dump(dict(record.call.head)).encode(), b"\n")
+        case CallSettled():
+            outcome = record.outcome
+            return (outcome.body, b"\n") if isinstance(outcome, Value) else (str(outcome).encode("utf-8", "replace"),)
+        case SegmentArrived() | Printed():
+            return (record.data,)
+        case CheckpointTaken():
+            return tuple(each + b"\n" for each in record.slots.values())
+        case Noted():
+            return (dump(record.value).encode(), b"\n")
+        case _:
+            return ()

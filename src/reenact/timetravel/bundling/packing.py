@@ -1,0 +1,156 @@
+"""Packing: runs of a store, with what belongs to them, cleaned once more, into one file; and whether it replays."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reenact.abc.store import Store
+from reenact.errors import RedactionLeak
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+from reenact.facts.known import Known
+from reenact.facts.record import RunClosed
+from reenact.facts.run import Run
+from reenact.facts.variables import is_secret
+from reenact.replaying.launch import project_of
+from reenact.seams import trust
+from reenact.store.bundles import PackedRun, members_of, write_bundle
+from reenact.timetravel.bundling.cleaning import clean, known_here
+from reenact.timetravel.bundling.gathering import gather, records
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What was packed.
+
+    Attributes:
+        path: The file.
+        digest: Digest of its content.
+        runs: Ids of the runs in it, the main one first.
+        removed: Where credentials were removed: id of the run, and place.
+        personal: What looks like personal data: id of the run, sort, and how many different ones at each place.
+    """
+
+    path: Path
+    digest: str
+    runs: tuple[str, ...]
+    removed: tuple[tuple[str, str], ...]
+    personal: tuple[tuple[str, str, Mapping[str, int]], ...]
+
+
+def pack(store: Store, runs: Sequence[tuple[str, Run]], path: Path, golden: Mapping[str, Json] | None = None) -> Packed:
+    """Write runs, and whatever belongs to them, into one file without credentials.
+
+    Args:
+        store: Where they are.
+        runs: Role in the bundle (``run``, or ``recorded``, ``fixed`` and ``overlay`` of a golden) and run; the main one
+            first.
+        path: The file to write; one that is there is replaced.
+        golden: What a golden says of itself.
+
+    Raises:
+        UsageError: A run cannot be packed, or the file not be written.
+        RedactionLeak: A credential would be left in it; nothing was written.
+        StoreError: A part of a run is missing or damaged, or it is too large.
+    """
+    found: dict[str, PackedRun] = {}
+    removed: list[tuple[str, str]] = []
+    people: list[tuple[str, str, Mapping[str, int]]] = []
+    secrets: list[tuple[str, Known]] = []
+    for role, run in runs:
+        for each in gather(store, run, role):
+            own = each.recording.run
+            if own.id in found:
+                continue
+            known = known_here(own, os.environ)
+            cleaned = clean(own, records(each, store), known)
+            ends = [record.run for record in cleaned.records if isinstance(record, RunClosed)]
+            found[own.id] = PackedRun(each.role, ends[-1] if ends else own, cleaned.records)
+            removed += [(own.id, place) for place in cleaned.removed]
+            people += [(own.id, sort, places) for sort, places in cleaned.personal.items()]
+            secrets.append((own.id, known))
+    packed = _in_order(found.values())
+    require_no_secret(members_of(packed, golden), secrets)
+    digest = write_bundle(path, packed, golden)
+    return Packed(path, digest, tuple(each.run.id for each in packed), tuple(removed), tuple(people))
+
+
+def _in_order(runs: Iterable[PackedRun]) -> list[PackedRun]:
+    """The runs as they were given; what only belongs to them comes last."""
+    return sorted(runs, key=lambda each: each.role in ("needed", "inner"))
+
+
+def require_no_secret(members: Mapping[str, bytes], secrets: Iterable[tuple[str, Known]]) -> None:
+    """Look for the value of every known credential in the very bytes that are about to be written.
+
+    Raises:
+        RedactionLeak: There is one.
+    """
+    for run, known in secrets:
+        for name, data in members.items():
+            if known.spans(data):
+                raise RedactionLeak(
+                    f"run {tail(run)} is not handed on: the value of a credential of this environment is in {name}",
+                    cause="it stands where redaction does not look, or in what was said about a golden",
+                    next_command=f"reenact show {tail(run)}",
+                    run=run,
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What replaying a bundle in a process of its own has shown.
+
+    Attributes:
+        verdict: ``exact``, ``same`` or ``different``; empty where it could not be replayed.
+        words: What to tell a person.
+        exit_code: As ``replay`` ends; 0 where it could not be replayed.
+    """
+
+    verdict: str
+    words: str
+    exit_code: int
+
+
+def check(path: Path, run: Run) -> Checked:
+    """Replay a bundle once, as somebody would who has nothing but it and the code: in a fresh process, without the
+    credentials of this environment, with the store it came from out of reach.
+
+    Args:
+        path: The bundle.
+        run: The run that was packed: where this user has recorded it, its own command may be started.
+    """
+    words = [sys.executable, "-m", "reenact", "--json", "replay", os.path.abspath(path)]
+    folder = project_of(None)
+    if run.entry.kind == "command" and run.entry.argv and trust.is_ours(run):
+        words += ["--cmd", shlex.join(run.entry.argv)]
+        folder = run.entry.cwd if os.path.isdir(run.entry.cwd) else folder
+    environment = {name: value for name, value in os.environ.items() if not is_secret(name) and name != "REENACT_STORE"}
+    done = subprocess.run(
+        words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    report = _report(done.stdout)
+    if report is None:
+        said = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.startswith("reenact: ")]
+        why = said[-1].removeprefix("reenact: ") if said else f"exit status {done.returncode}"
+        return Checked("", f"not replayed: {why}", 0)
+    return Checked(str(report.get("verdict") or ""), str(report.get("last_line") or ""), done.returncode)
+
+
+def _report(output: bytes) -> dict[str, Any] | None:
+    for line in reversed(output.splitlines()):
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, dict) and "verdict" in found:
+            return found
+    return None

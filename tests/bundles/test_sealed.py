@@ -1,0 +1,134 @@
+"""A bundle whose bytes were altered anywhere is refused, and what its format promises about its bytes holds."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from reenact.errors import FormatTooNew, ReenactError, StoreError, UsageError
+from reenact.store.bundles import read_bundle, write_bundle
+from reenact.store.bundles.limits import INLINE
+from tests.bundles.forging import COMMENT, contained, honest, lines, parts, relined, sealed, small, summed, written
+from tests.store.records import issued, new_run
+
+
+def refusal(path: Path, data: bytes) -> StoreError:
+    """How some bytes are refused."""
+    path.write_bytes(data)
+    with pytest.raises(StoreError) as caught:
+        read_bundle(path)
+    return caught.value
+
+
+def test_any_altered_byte_is_refused(tmp_path: Path, sweep: bool) -> None:
+    data = written(tmp_path / "x.reenact").read_bytes()
+    other = tmp_path / "y.reenact"
+    for at in range(len(data)):
+        for change in (1, 0x20, 0x80) if sweep else ((1, 0x20, 0x80)[at % 3],):
+            altered = bytearray(data)
+            altered[at] ^= change
+            refusal(other, bytes(altered))
+
+
+def test_a_bundle_that_was_cut_or_has_more_bytes_is_refused(tmp_path: Path, sweep: bool) -> None:
+    data = written(tmp_path / "x.reenact").read_bytes()
+    other = tmp_path / "y.reenact"
+    for end in range(0, len(data), 1 if sweep else 7):
+        refusal(other, data[:end])
+    for altered in (data + b"\0", b"\0" + data, data + data, data[:40] + b"\0" + data[40:]):
+        assert refusal(other, altered).exit_code == 4
+
+
+def test_an_altered_byte_under_a_fitting_seal_changes_nothing_or_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.reenact")
+    data, digest = path.read_bytes(), read_bundle(path).digest
+    other = tmp_path / "y.reenact"
+    accepted = 0
+    for at in range(len(data) - len(COMMENT) - 64 - 2):
+        altered = bytearray(data)
+        altered[at] ^= 1
+        try:
+            other.write_bytes(sealed(bytes(altered)))
+        except ValueError:  # the end record itself is no longer found
+            continue
+        try:
+            assert read_bundle(other).digest == digest  # bits behind the end of a compressed member mean nothing
+            accepted += 1
+        except StoreError:
+            pass
+    assert accepted < 8
+
+
+def test_a_line_cannot_be_left_out_moved_or_altered_even_with_a_fitting_manifest(tmp_path: Path) -> None:
+    members = honest()
+    name = "runs/0000-run.jsonl"
+    text = members[name].splitlines(keepends=True)
+    for altered in (text[:2] + text[3:], text[:1] + text[2:3] + text[1:2] + text[3:], [*text, text[-1]]):
+        forged = contained(tmp_path / "y.reenact", summed({**members, name: b"".join(altered)}))
+        assert "chained" in refusal(tmp_path / "z.reenact", forged.read_bytes()).message
+
+
+def test_a_newer_format_is_refused_by_name_and_says_what_to_do(tmp_path: Path) -> None:
+    data = written(tmp_path / "x.reenact").read_bytes()
+    path = tmp_path / "y.reenact"
+    path.write_bytes(data.replace(b"written=1 reader=1", b"written=3 reader=2"))
+    with pytest.raises(FormatTooNew, match="bundle format 3") as caught:
+        read_bundle(path)
+    assert caught.value.next_command == "pip install --upgrade reenact"
+
+
+@pytest.mark.parametrize("place", ["absent.reenact", "folder.reenact", "odd\0.reenact"])
+def test_what_is_no_file_is_refused(tmp_path: Path, place: str) -> None:
+    (tmp_path / "folder.reenact").mkdir()
+    with pytest.raises(ReenactError):
+        read_bundle(tmp_path / place)
+
+
+def test_a_file_that_cannot_be_written_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_bundle(tmp_path / "absent" / "x.reenact", [small()])
+    (tmp_path / "x.reenact").mkdir()
+    with pytest.raises(UsageError):
+        write_bundle(tmp_path / "x.reenact", [small()])
+    assert [each.name for each in tmp_path.iterdir()] == ["x.reenact"]
+
+
+def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
+    packed = small()
+    first, second = (written(tmp_path / f"{n}.reenact", packed).read_bytes() for n in "ab")
+    assert first == second
+
+
+def test_any_program_can_unzip_it_and_read_its_lines(tmp_path: Path) -> None:
+    run = new_run(agent="größe")
+    path = written(tmp_path / "x.reenact", small(run, issued(1, b"x" * (INLINE + 1)), issued(2, b"\xff" * 300)))
+    with zipfile.ZipFile(path) as found:
+        assert found.testzip() is None
+        assert found.namelist() == sorted(found.namelist())
+        texts = found.read("runs/0000-run.jsonl").decode().splitlines()
+    assert [json.loads(text)["is"] for text in texts] == ["run", "lane", "call", "answer", "call", "call", "run-end"]
+    assert "größe" in texts[0]
+    blobs = [each["body"]["blob"] for each in map(json.loads, texts) if isinstance(each.get("body"), dict)]
+    assert {f"blobs/{each}" for each in blobs} == {name for name in parts(path) if name.startswith("blobs/")}
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    members = honest()
+    path = contained(tmp_path / "x.reenact", relined(members, lines(members)))
+    assert read_bundle(path).main.run.id == lines(members)[0]["run"]["id"]
+
+
+def test_a_golden_says_more_and_holds_several_runs(tmp_path: Path) -> None:
+    runs = [small(), small(), small()]
+    roles = ("recorded", "fixed", "overlay")
+    packed = [type(each)(role, each.run, each.records) for role, each in zip(roles, runs, strict=True)]
+    path = tmp_path / "golden.reenact"
+    write_bundle(path, packed, {"about": "look here", "expect": ["len(calls('x')) < 3"]})
+    found = read_bundle(path)
+    assert [(each.role, each.run.id) for each in found.runs] == [(each.role, each.run.id) for each in packed]
+    assert found.golden == {"about": "look here", "expect": ["len(calls('x')) < 3"]}
+    with pytest.raises(StoreError, match="main run"):
+        write_bundle(path, packed[1:])
