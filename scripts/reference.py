@@ -19,6 +19,7 @@ import reenact
 from reenact.facts import expressions
 from reenact.interfaces.cli.main import cli
 from reenact.interfaces.cli.table import COMMANDS
+from reenact.testing.expectations.scope import ASKING_WORDS
 from reenact.timetravel.vocabulary import EVENT_WORDS, RUN_WORDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -176,7 +177,12 @@ def vocabulary() -> str:
     lines += ["## Functions over one value", "", "| name | meaning |", "|---|---|"]
     lines += [f"| `{name}` | {cell(about)} |" for name, about in sorted(expressions.ASSERTIONS.items())]
     lines += [""]
-    for title, words in (("Names over a run", RUN_WORDS), ("Names over an event", EVENT_WORDS)):
+    tables = (
+        ("Names over a run", RUN_WORDS),
+        ("Names that only an expectation has", ASKING_WORDS),
+        ("Names over an event", EVENT_WORDS),
+    )
+    for title, words in tables:
         lines += [f"## {title}", "", "| name | meaning |", "|---|---|"]
         lines += [f"| `{word.name}` | {cell(word.about)} |" for word in sorted(words, key=lambda word: word.name)]
         lines += [""]

@@ -13,7 +13,8 @@ import pytest
 import reenact
 from reenact.interfaces.cli.main import cli
 from reenact.interfaces.cli.table import COMMANDS
-from reenact.timetravel.vocabulary import EVENT_WORDS, RUN_WORDS
+from reenact.testing.expectations.scope import EXPECTATION_WORDS
+from reenact.timetravel.vocabulary import EVENT_WORDS
 from tests.project.transcript import type_out
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ def test_every_public_name_is_documented(name: str) -> None:
 
 def test_every_word_of_the_expressions_is_documented() -> None:
     text = page("expressions.md")
-    assert [word.name for word in (*RUN_WORDS, *EVENT_WORDS) if f"| `{word.name}` |" not in text] == []
+    assert [word.name for word in (*EXPECTATION_WORDS, *EVENT_WORDS) if f"| `{word.name}` |" not in text] == []
 
 
 def test_the_reference_is_current_and_no_link_is_dead() -> None:

@@ -106,7 +106,9 @@ class _Explanation:
                 return f"{self.valued(value)}, expected {_not(wanted)}to match {self._source(pattern)}"
             case ast.Call(func=ast.Name(id="conforms"), args=[value, schema]):
                 found = self._seen.run(value)
-                wrong = None if found is None else shortcoming(found, schema, self._files, self._seen.spend)
+                if found is None:
+                    return f"{self.valued(value)}, expected {_not(wanted)}to conform to {self._source(schema)}"
+                wrong = shortcoming(found, schema, self._files, self._seen.spend)
                 hint = "" if not isinstance(found, str) else " (a text of JSON is read with json(…))"
                 what = f": {wrong}{hint}" if wrong else f" = {brief(found)}"
                 return f"{self._source(value)}{what}, expected {_not(wanted)}to conform to {self._source(schema)}"

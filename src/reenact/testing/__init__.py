@@ -10,26 +10,41 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reenact.testing import expecting
+    from reenact.testing.expectations.courts import Court, Opinion, Question
     from reenact.testing.expectations.expectation import Expectation, expect
+    from reenact.testing.expectations.opinions import KeptOpinions
+    from reenact.testing.expectations.runview import RunView
     from reenact.testing.expectations.strength import Strength, strength, weak
     from reenact.testing.expectations.verdict import Verdict
     from reenact.testing.provider import ProviderProcess, ScriptedProvider
     from reenact.testing.sources import FrozenClock, SeededEntropy
 
 __all__ = [
+    "Court",
     "Expectation",
     "FrozenClock",
+    "KeptOpinions",
+    "Opinion",
     "ProviderProcess",
+    "Question",
+    "RunView",
     "ScriptedProvider",
     "SeededEntropy",
     "Strength",
     "Verdict",
     "expect",
+    "expecting",
     "strength",
     "weak",
 ]
 
 _HOMES = {
+    "Court": "expectations.courts",
+    "KeptOpinions": "expectations.opinions",
+    "Opinion": "expectations.courts",
+    "Question": "expectations.courts",
+    "RunView": "expectations.runview",
     "Expectation": "expectations.expectation",
     "FrozenClock": "sources",
     "ProviderProcess": "provider",
@@ -38,6 +53,7 @@ _HOMES = {
     "Strength": "expectations.strength",
     "Verdict": "expectations.verdict",
     "expect": "expectations.expectation",
+    "expecting": "expecting",
     "strength": "expectations.strength",
     "weak": "expectations.strength",
 }
@@ -47,7 +63,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
+    module = import_module(f"{__name__}.{home}")
+    value = module if name == home else getattr(module, name)
     globals()[name] = value
     return value
 

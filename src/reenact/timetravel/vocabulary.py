@@ -113,8 +113,12 @@ class RunScope:
 
     def remark(self, name: str, *arguments: Json) -> str:
         """Why a word has the value it has, where there is more to say; for explanations."""
-        found = self._found.get((name, *arguments))
+        found = self.finding(name, *arguments)
         return "" if found is None else found.why
+
+    def finding(self, name: str, *arguments: Json) -> Finding | None:
+        """What a word has found, with its reason and its event; None where it has no more than a value."""
+        return self._found.get((name, *arguments))
 
     def shown_by(self) -> list[int]:
         """The events that show best what words have found, in the order they were asked for."""

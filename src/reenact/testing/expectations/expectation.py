@@ -12,18 +12,16 @@ from typing import Final
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import Json
-from reenact.facts.expressions import Expression, Word, compile_expression
+from reenact.facts.expressions import Expression, compile_expression
+from reenact.testing.expectations.courts import Court
 from reenact.testing.expectations.judging import judged
+from reenact.testing.expectations.scope import EXPECTATION_WORDS, ExpectationScope, misused
 from reenact.testing.expectations.verdict import Verdict
-from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
 
-__all__ = ["EXPECTATION_WORDS", "VERSION", "Expectation", "expect"]
+__all__ = ["VERSION", "Expectation", "expect"]
 
 VERSION: Final = 1
 """Version of the form in which expectations are kept."""
-
-EXPECTATION_WORDS: tuple[Word, ...] = RUN_WORDS
-"""The names an expectation may use."""
 
 _KIND = "expression"
 _LARGEST = 256 << 10
@@ -56,18 +54,30 @@ class Expectation:
         Raises:
             UsageError: It is none; the message names the place.
         """
-        return compile_expression(self.text, EXPECTATION_WORDS, self.files)
+        compiled = compile_expression(self.text, EXPECTATION_WORDS, self.files)
+        wrong = misused(compiled)
+        if wrong is not None:
+            raise wrong
+        return compiled
 
-    def judge(self, recording: Recording) -> Verdict:
+    def judge(self, recording: Recording, *, court: Court | None = None, project: Path | None = None) -> Verdict:
         """Whether a run fulfils it, what was seen, and the first event to blame.
 
         Args:
             recording: The run: an incident, a fork, a replay that was kept.
+            court: Where the opinions of models come from (``judge(…)``); None: they are stale.
+            project: Root of the project that defines graders (``grade(…)``); None for the one around the working
+                directory.
 
         Raises:
-            UsageError: It needs more work than an expression may.
+            UsageError: It needs more work than an expression may; a grader is not in the project.
+            UnreplayableRun: A model's opinion is not recorded (exit status 3: stale).
         """
-        return judged(self.compiled(), recording, lambda each: RunScope(each.run, lambda: each))
+        return judged(self.compiled(), recording, lambda each: self.scope(each, court, project))
+
+    def scope(self, recording: Recording, court: Court | None = None, project: Path | None = None) -> ExpectationScope:
+        """A run as this expectation sees it."""
+        return ExpectationScope(recording.run, lambda: recording, court, project)
 
     def to_json(self) -> dict[str, Json]:
         """It as JSON-able data, with the version of this form."""

@@ -13,11 +13,11 @@ from reenact.facts.call import Kind
 from reenact.facts.explaining import explain
 from reenact.facts.expressions import Expression
 from reenact.testing.expectations.prefixes import Prefixes, Watched
+from reenact.testing.expectations.scope import ExpectationScope
 from reenact.testing.expectations.verdict import Verdict
 from reenact.timetravel.contents import error_of
-from reenact.timetravel.vocabulary import RunScope
 
-Scopes = Callable[[Recording], RunScope]
+Scopes = Callable[[Recording], ExpectationScope]
 """Makes what an expression is evaluated over, of a recording."""
 
 TOTALS = frozenset(("cost", "events", "models", "tokens", "tokens_in", "tokens_out", "tools"))
@@ -90,15 +90,13 @@ def _names_in(expression: Expression) -> Iterator[str]:
                             yield name
 
 
-def _nobody_knows(expression: Expression, scope: RunScope) -> bool:
+def _nobody_knows(expression: Expression, scope: ExpectationScope) -> bool:
     """Whether it is for lack of knowledge that an expression is unknown, not for lack of something in the run."""
     used = words_of(expression)
-    return any(scope.value(word) is None for word in used & _UNKNOWABLE) or any(
-        scope.remark(word).startswith("no score") for word in used & ASKED
-    )
+    return scope.undecided or any(scope.value(word) is None for word in used & _UNKNOWABLE)
 
 
-def _blamed(expression: Expression, scope: RunScope) -> list[Expression]:
+def _blamed(expression: Expression, scope: ExpectationScope) -> list[Expression]:
     """The parts of a conjunction that do not hold; else the expression itself."""
     parts = [expression.root]
     while any(isinstance(part, ast.BoolOp) and isinstance(part.op, ast.And) for part in parts):
@@ -111,7 +109,7 @@ def _blamed(expression: Expression, scope: RunScope) -> list[Expression]:
     return [part for part in each if part.holds(scope) is not True]
 
 
-def _first_bad(expression: Expression, recording: Recording, scopes: Scopes, seen: RunScope) -> int | None:
+def _first_bad(expression: Expression, recording: Recording, scopes: Scopes, seen: ExpectationScope) -> int | None:
     """The event with which an expression was lost for good; else the one that shows best that it does not hold."""
     used = words_of(expression)
     if used & ASKED:

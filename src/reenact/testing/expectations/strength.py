@@ -8,18 +8,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeGuard
 
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.explaining import values
+from reenact.testing.expectations.courts import Court
 from reenact.testing.expectations.expectation import Expectation
-from reenact.testing.expectations.judging import misspelt
+from reenact.testing.expectations.judging import ASKED, misspelt, words_of
 from reenact.testing.expectations.spelling import called
 from reenact.testing.expectations.verdict import Verdict
 from reenact.timetravel.conduct import acts
-from reenact.timetravel.vocabulary import RunScope
 
 _MOST_PROPOSALS = 3
 _USUAL_REPEATS = 3
@@ -61,6 +62,17 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class _Asked:
+    """Who is asked where an expectation asks."""
+
+    court: Court | None
+    project: Path | None
+
+    def judge(self, expectation: Expectation, recording: Recording) -> Verdict:
+        return expectation.judge(recording, court=self.court, project=self.project)
+
+
+@dataclass(frozen=True, slots=True)
 class Strength:
     """What each of some expectations came to, alone.
 
@@ -86,13 +98,21 @@ class Strength:
         return all(judged.fixed is None or judged.fixed.holds is True for judged in self.each)
 
 
-def weak(expectations: Sequence[Expectation], bad: Recording, fixed: Recording | None = None) -> tuple[str, ...]:
+def weak(
+    expectations: Sequence[Expectation],
+    bad: Recording,
+    fixed: Recording | None = None,
+    *,
+    court: Court | None = None,
+    project: Path | None = None,
+) -> tuple[str, ...]:
     """Why expectations are too weak to be a test of an incident.
 
     Args:
         expectations: What is to be expected.
         bad: The run that went wrong: each must fail on it.
         fixed: The run that was mended: each must hold on it.
+        court, project: Who is asked, see ``Expectation.judge``.
 
     Returns:
         One reason for each that is too weak, with what was seen and what could be said instead; empty where all are
@@ -101,10 +121,17 @@ def weak(expectations: Sequence[Expectation], bad: Recording, fixed: Recording |
     Raises:
         UsageError: None is given.
     """
-    return strength(expectations, bad, fixed).reasons
+    return strength(expectations, bad, fixed, court=court, project=project).reasons
 
 
-def strength(expectations: Sequence[Expectation], bad: Recording, fixed: Recording | None = None) -> Strength:
+def strength(
+    expectations: Sequence[Expectation],
+    bad: Recording,
+    fixed: Recording | None = None,
+    *,
+    court: Court | None = None,
+    project: Path | None = None,
+) -> Strength:
     """What each expectation comes to alone, over the bad run and over the mended one; see ``weak``."""
     if not expectations:
         raise UsageError(
@@ -113,15 +140,17 @@ def strength(expectations: Sequence[Expectation], bad: Recording, fixed: Recordi
             + (", ".join(proposals(None, bad, fixed)) or "nothing"),
             next_command="reenact ls --help",
         )
-    return Strength(tuple(_judged(each, bad, fixed) for each in expectations))
+    asked = _Asked(court, project)
+    return Strength(tuple(_judged(each, bad, fixed, asked) for each in expectations))
 
 
-def _judged(expectation: Expectation, bad: Recording, fixed: Recording | None) -> Judged:
-    over_bad = expectation.judge(bad)
+def _judged(expectation: Expectation, bad: Recording, fixed: Recording | None, asked: _Asked) -> Judged:
+    over_bad = asked.judge(expectation, bad)
     if over_bad.holds:
-        seen = "; ".join((_values(expectation, bad), *misspelt(expectation.compiled(), bad)))
+        told = values(expectation.compiled(), expectation.scope(bad, asked.court, asked.project))
+        seen = "; ".join((told, *misspelt(expectation.compiled(), bad)))
         over_bad = Verdict(True, over_bad.text, seen.strip("; "), run=over_bad.run)
-    judged = Judged(expectation, over_bad, None if fixed is None else expectation.judge(fixed))
+    judged = Judged(expectation, over_bad, None if fixed is None else asked.judge(expectation, fixed))
     if judged.strong:
         return judged
     return Judged(expectation, over_bad, judged.fixed, tuple(proposals(expectation, bad, fixed)))
@@ -182,13 +211,9 @@ def _standing_out(bad: Recording, fixed: Recording | None) -> Iterator[str]:
 
 
 def _value(node: ast.expr, expectation: Expectation, recording: Recording) -> Json:
-    scope = RunScope(recording.run, lambda: recording)
-    return expectation.compiled().evaluation(scope).run(node)
-
-
-def _values(expectation: Expectation, recording: Recording) -> str:
-    """The values that an expectation which holds was decided by."""
-    return values(expectation.compiled(), RunScope(recording.run, lambda: recording))
+    if words_of(expectation.compiled()) & ASKED:
+        return None
+    return expectation.compiled().evaluation(expectation.scope(recording)).run(node)
 
 
 def _told(seen: str) -> str:

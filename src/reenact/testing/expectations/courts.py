@@ -1,0 +1,82 @@
+"""Courts: what a model that judges is asked, what it replies, and who gives its opinions.
+
+An expectation with ``judge(…)`` in it asks a court. ``opinions`` has the one that records and replays; without a
+recording an opinion is *stale*.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Protocol
+
+from reenact.errors import UnreplayableRun
+from reenact.testing.expectations.asking import FORM
+
+__all__ = ["Court", "Opinion", "Question", "stale"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a judge is asked.
+
+    Attributes:
+        claim: What should be true of the answer.
+        answer: What the run said.
+        asked: What the run was asked; empty where that is not known.
+        model: Who is asked.
+    """
+
+    claim: str
+    answer: str
+    asked: str
+    model: str
+
+    @property
+    def parts(self) -> tuple[str, str, str, str]:
+        """Claim, answer, what was asked, model: what ``ask`` takes first."""
+        return self.claim, self.answer, self.asked, self.model
+
+    @property
+    def digest(self) -> str:
+        """Identity of the question: the same question has the same opinion."""
+        parts = json.dumps([FORM, *self.parts])
+        return "q" + hashlib.blake2b(parts.encode(), digest_size=12).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a judge replied.
+
+    Attributes:
+        score: From 0 (the claim is false) to 1; None where the reply held no score.
+        reason: Why, in the judge's words; the whole reply where it could not be read.
+        run: Id of the run that holds the exchange; empty where it was not kept.
+    """
+
+    score: float | None
+    reason: str
+    run: str = ""
+
+
+class Court(Protocol):
+    """Gives opinions. Whoever runs golden traces may implement it."""
+
+    def opinion(self, question: Question) -> Opinion:
+        """The opinion on a question.
+
+        Raises:
+            UnreplayableRun: It is not recorded, and nobody may be asked.
+        """
+        ...
+
+
+def stale(question: Question, why: str) -> UnreplayableRun:
+    """The error for an opinion that is not there."""
+    return UnreplayableRun(
+        f"the judge {question.model} has given no opinion on {question.claim!r}",
+        cause=why,
+        next_command="reenact golden run --help",
+        missing=("judge",),
+    )

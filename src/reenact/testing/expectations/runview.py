@@ -1,0 +1,89 @@
+"""Run view: a recorded run as a grader written in Python sees it, read as far as it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Json
+from reenact.facts.event import Event
+from reenact.facts.run import Run
+from reenact.timetravel.contents import error_data, error_of
+from reenact.timetravel.steps import Step, steps_of
+from reenact.timetravel.vocabulary import RunScope
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """One call: its event, what it was asked with, and its result or error (one of them is None)."""
+
+    event: int
+    name: str
+    args: Json
+    result: Json
+    error: Json
+
+
+class RunView:
+    """A recorded run, for graders.
+
+    Args:
+        scope: The run as expressions see it; what was read for one is not read again.
+    """
+
+    def __init__(self, scope: RunScope) -> None:
+        self._scope = scope
+
+    @property
+    def run(self) -> Run:
+        """Identity, status, tags, totals."""
+        return self._scope.run
+
+    @property
+    def recording(self) -> Recording:
+        """Everything, down to exact bytes."""
+        return self._scope.recording
+
+    @property
+    def input(self) -> Json:
+        """What the run was given; None where its entry point takes nothing."""
+        return self._scope.value("args")
+
+    @property
+    def answer(self) -> Json:
+        """What the run said in the end: its output, else the last words of a model, else what it printed."""
+        return self._scope.value("answer")
+
+    @property
+    def events(self) -> Iterator[Event]:
+        """Every event, in order."""
+        return self.recording.events()
+
+    @property
+    def steps(self) -> Iterator[Step]:
+        """The steps, declared or derived, in order."""
+        return steps_of(self.recording)
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in and out; None where no provider reported them."""
+        found = self._scope.value("tokens")
+        return found if isinstance(found, int) else None
+
+    def calls(self, name: str) -> list[Called]:
+        """Every call of a name, in order, with its arguments and what came of it."""
+        events = self.recording.events(name=name)
+        args, results = self._scope.call("args", name), self._scope.call("result", name)
+        return [_called(*each) for each in zip(events, args, results, strict=True)]
+
+    def state(self, step: str | None = None) -> Json:
+        """The last state that a step left; of the step of a name where one is given. None where there is none."""
+        return self._scope.value("state") if step is None else self._scope.call("state", step)
+
+
+def _called(event: Event, args: Json, result: Json) -> Called:
+    error = error_of(event)
+    if error is None:
+        return Called(event.number, event.name, args, result, None)
+    return Called(event.number, event.name, args, None, error_data(error))

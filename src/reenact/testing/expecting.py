@@ -1,0 +1,182 @@
+"""The usual expectations without the quoting: ``expecting.call("search_docs", at_most=3)``.
+
+Each gives what ``expect`` gives for its text, so that nothing can be said here that ``--expect`` cannot say.
+"""
+
+from __future__ import annotations
+
+import inspect
+from types import FunctionType
+
+from reenact.errors import UsageError
+from reenact.facts.call import Json
+from reenact.facts.expressions import MAX_TEXT
+from reenact.testing.expectations.expectation import Expectation
+from reenact.testing.expectations.spelling import called, spelled
+
+__all__ = [
+    "all_answered",
+    "answer",
+    "call",
+    "each_call",
+    "graded",
+    "in_order",
+    "judged",
+    "limits",
+    "never_before",
+    "no_loop",
+    "state",
+]
+
+
+def call(
+    name: str, *, times: int | None = None, at_least: int | None = None, at_most: int | None = None
+) -> Expectation:
+    """How often a tool (or a step, or anything with a name) is called: once or more where nothing else is said.
+
+    Args:
+        name: Its name.
+        times: Exactly so often; 0: never.
+        at_least, at_most: Bounds.
+    """
+    word = called("calls", name)
+    if times is not None:
+        return Expectation(f"{word} == {times}")
+    bounds = [f"{word} >= {at_least}"] if at_least is not None else []
+    bounds += [f"{word} <= {at_most}"] if at_most is not None else []
+    return Expectation(" and ".join(bounds) or f"{word} >= 1")
+
+
+def each_call(name: str, **arguments: Json) -> Expectation:
+    """Every call of a tool has these arguments, and there is one.
+
+    Args:
+        name: Its name.
+        **arguments: What each call must be given, JSON-able data.
+    """
+    parts = [f"a[{key!r}] == {spelled(value)}" for key, value in arguments.items()]
+    if not parts:
+        return call(name)
+    return Expectation(f"{called('calls', name)} >= 1 and all({' and '.join(parts)} for a in {called('args', name)})")
+
+
+def in_order(*names: str) -> Expectation:
+    """These are called one after the other; other calls may lie between."""
+    return Expectation(called("order", *names))
+
+
+def never_before(name: str, first: str) -> Expectation:
+    """``name`` is never called without a call of ``first`` before it."""
+    return Expectation(called("before", first, name))
+
+
+def no_loop(name: str | None = None, *, at_most: int = 3) -> Expectation:
+    """No identical call is made more than so many times; of one tool where a name is given."""
+    return Expectation(f"{'repeats' if name is None else called('repeats', name)} <= {at_most}")
+
+
+def all_answered() -> Expectation:
+    """Every tool call that a model asks for is made, and comes back."""
+    return Expectation("unanswered == 0")
+
+
+def answer(
+    *,
+    contains: str | None = None,
+    matches: str | None = None,
+    equals: Json = None,
+    conforms: Json = None,
+    lacks: str | None = None,
+) -> Expectation:
+    """What the run says in the end. Several together must all hold.
+
+    Args:
+        contains, lacks: A text that stands in it, or does not.
+        matches: A regular expression that is found in it (``(?i)`` in front of it: in any case).
+        equals: What it is.
+        conforms: A JSON schema; an answer of text is read as JSON.
+    """
+    parts, files = [], {}
+    if contains is not None:
+        parts.append(f"{contains!r} in answer")
+    if lacks is not None:
+        parts.append(f"{lacks!r} not in answer")
+    if matches is not None:
+        parts.append(f"matches(answer, {matches!r})")
+    if equals is not None:
+        parts.append(f"answer == {spelled(equals)}")
+    if conforms is not None:
+        written = spelled(conforms)
+        if len(written) > MAX_TEXT // 2:
+            files, written = {"@schema": conforms}, "'@schema'"
+        parts.append(f"conforms(json(answer), {written})")
+    return Expectation(" and ".join(parts) or "answer != None", files)
+
+
+def state(step: str, **values: Json) -> Expectation:
+    """What a step leaves, the last time it runs: these of its values; that it leaves any, where none are given."""
+    word = called("state", step)
+    return Expectation(
+        " and ".join(f"{word}[{key!r}] == {spelled(value)}" for key, value in values.items()) or f"{word} != None"
+    )
+
+
+def limits(*, tokens: int | None = None, cost: float | None = None, seconds: float | None = None) -> Expectation:
+    """What the run may use: tokens in and out, US dollars, seconds from start to end.
+
+    Raises:
+        UsageError: No limit is given.
+    """
+    parts = [
+        f"{word} <= {spelled(bound)}"
+        for word, bound in (("tokens", tokens), ("cost", cost), ("duration", seconds))
+        if bound is not None
+    ]
+    if not parts:
+        raise _impossible("no limit is given", "tokens, cost or seconds")
+    return Expectation(" and ".join(parts))
+
+
+def graded(grader: FunctionType | str, at_least: float | None = None) -> Expectation:
+    """What a function of this project says of the run (see ``reenact.testing.RunView``).
+
+    Args:
+        grader: A function of a module, or ``module:function``. It returns True or False, a complaint (an empty one is
+            none), or a score; or asserts.
+        at_least: The least score that is good.
+
+    Raises:
+        UsageError: It is no function that can be found again by its name.
+    """
+    if not isinstance(grader, str):
+        grader = _name_of(grader)
+    return Expectation(f"grade({grader!r}{_enough(at_least)})")
+
+
+def judged(claim: str, *, model: str, at_least: float | None = None) -> Expectation:
+    """A model finds a claim true of the answer. It is asked once, and its exchange is recorded and replayed.
+
+    Args:
+        claim: ``it says that there are no documents``.
+        model: ``openai/NAME``, ``anthropic/NAME``, or ``NAME`` for OpenAI's protocol.
+        at_least: The least score that is good, from 0 to 1; 0.5 where not given.
+    """
+    return Expectation(f"judge({claim!r}, {model!r}{_enough(at_least)})")
+
+
+def _enough(at_least: float | None) -> str:
+    return "" if at_least is None else f", {spelled(at_least)}"
+
+
+def _name_of(grader: FunctionType) -> str:
+    module, name = getattr(grader, "__module__", None), getattr(grader, "__qualname__", "")
+    if not inspect.isfunction(grader) or not module or module == "__main__" or not name.isidentifier():
+        raise _impossible(
+            f"{name or grader!r} cannot be found again by a name",
+            "a grader is a function at the top of a module, since an expectation is kept as text",
+        )
+    return f"{module}:{name}"
+
+
+def _impossible(what: str, cause: str) -> UsageError:
+    return UsageError(what, cause=cause, next_command="python -m pydoc reenact.testing.expecting")
