@@ -63,14 +63,7 @@ COMMANDS: tuple[Entry, ...] = (
         "send one model call again",
         "resend REF:EVENT: one recorded model call sent again.",
     ),
-    Entry(
-        "golden",
-        _TEST,
-        "turn runs into regression tests",
-        "golden add REF --as NAME [--about TEXT] [--expected TEXT] [--expect EXPR]… [--fixed FORK] "
-        "[--on-miss fail|live-read|scripted] [--answer CALL=@FILE], golden ls, golden run [NAME]…, golden rm NAME: "
-        "runs kept as regression tests in tests/goldens.",
-    ),
+    Entry("golden", _TEST, "turn runs into regression tests"),
     Entry(
         "experiment",
         _TEST,

@@ -1,0 +1,46 @@
+"""``reenact golden``: runs kept as regression tests; a group that loads a command when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from reenact.interfaces.cli.shell import common_options
+
+_COMMANDS = {
+    "add": "turn a run into a regression test",
+    "ls": "list the goldens of this project",
+    "run": "run today's code on them",
+    "rm": "remove one",
+}
+
+
+class Goldens(click.Group):
+    """The commands about goldens."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All of them, in the order in which they are needed."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One of them, loaded now."""
+        if cmd_name not in _COMMANDS:
+            return None
+        found = importlib.import_module(f"reenact.interfaces.cli.goldens.{cmd_name}").command
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table, without loading any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+command = Goldens(
+    "golden",
+    help="Keep runs as regression tests in tests/goldens, and run today's code on them.",
+    short_help="turn runs into regression tests",
+    params=common_options(),
+    no_args_is_help=True,
+)

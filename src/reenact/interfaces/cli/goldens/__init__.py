@@ -1,0 +1,1 @@
+"""The commands about goldens, a module each; loaded when one is asked for."""

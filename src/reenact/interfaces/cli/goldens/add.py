@@ -1,0 +1,145 @@
+"""``reenact golden add``: a run becomes a regression test."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reenact.abc.store import Store
+from reenact.errors import UsageError
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+from reenact.interfaces.cli.arguments import whole_run
+from reenact.interfaces.cli.commands.pack import tell_findings
+from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.testing.expectations.expectation import expect
+from reenact.testing.goldens.adding import Added, add_golden
+from reenact.testing.goldens.golden import ON_MISS, Golden, OnMiss, Scripted
+from reenact.testing.goldens.shelf import Shelf, open_shelf
+from reenact.testing.goldens.testfile import add_test
+from reenact.timetravel.preview import safe
+
+
+@click.command(
+    cls=Command,
+    name="add",
+    short_help="turn a run into a regression test",
+    example="""
+    reenact golden add @failed --as refund-loop --expect 'calls(search_docs) <= 3'
+    reenact golden run refund-loop
+    """,
+)
+@click.argument("ref")
+@click.option("--as", "name", metavar="NAME", required=True, help="Its name: letters, digits, . - _ and / for folders.")
+@click.option("--about", metavar="TEXT", default="", help="What went wrong.")
+@click.option("--expected", metavar="TEXT", default="", help="What should have happened.")
+@click.option("--expect", "expect_", metavar="EXPR", multiple=True, help="What must hold; it must fail on REF.")
+@click.option("--fixed", metavar="FORK", help="The fork that fixed it; what is expected must hold on it.")
+@click.option(
+    "--on-miss",
+    type=click.Choice(ON_MISS),
+    help="A call without a recorded answer: the golden is stale (default), it goes live if it reads, or --answer.",
+)
+@click.option("--answer", metavar="CALL=@FILE", multiple=True, help="A scripted answer (JSON) for calls of that name.")
+@click.option("--no-test", is_flag=True, help="Write the bundle only, and no test into tests/test_goldens.py.")
+@click.option("--force", is_flag=True, help="Replace a golden of that name.")
+@click.pass_context
+def command(
+    ctx: click.Context, /, ref: str, name: str, expect_: tuple[str, ...], fixed: str | None, **how: Any
+) -> None:
+    """Keep run REF as tests/goldens/NAME.reenact, and a test that fails now for the reason of the incident.
+
+    Each --expect is an expression over a run, as for `ls --where`, and must fail on REF: one that holds already is no
+    test, and is refused. Without any, the golden must re-enact without a difference. The bundle is replayed in a
+    clean process before it takes its name, and tried under two other hash seeds.
+    """
+    shell = current(ctx)
+    golden = _golden(name, **{option: how[option] for option in ("about", "expected", "on_miss", "answer")})
+    shelf = open_shelf()
+    expectations = [expect(text) for text in expect_]
+    with opened(shell, ref) as store:
+        run = store.run(whole_run(ref))
+        mended = _fixed(store, fixed)
+        added = add_golden(
+            store,
+            run,
+            golden,
+            expectations,
+            shelf,
+            fixed=mended,
+            replace_it=how["force"],
+            say=lambda line: shell.talk(f"reenact: {line}"),
+        )
+    test = None if how["no_test"] else add_test(shelf, name)
+    _tell(shell, shelf, added, test)
+
+
+def _golden(name: str, about: str, expected: str, on_miss: OnMiss | None, answer: tuple[str, ...]) -> Golden:
+    scripted = tuple(_scripted(each) for each in answer)
+    on_miss = on_miss or ("scripted" if scripted else "fail")
+    return Golden(name, about=about, expected=expected, on_miss=on_miss, answers=scripted)
+
+
+def _fixed(store: Store, ref: str | None) -> Any:
+    return None if ref is None else store.run(whole_run(ref))
+
+
+def _scripted(text: str) -> Scripted:
+    """``CALL=@FILE``, or ``CALL=JSON``.
+
+    Raises:
+        UsageError: It is neither, or the file cannot be read.
+    """
+    call, sign, value = text.partition("=")
+    if not sign or not call.strip() or not value:
+        raise _refused(text, "an answer is CALL=@FILE, or CALL=JSON")
+    if not value.startswith("@"):
+        return Scripted(call.strip(), _parsed(value, text))
+    try:
+        return Scripted(call.strip(), _parsed(Path(value[1:]).read_text(encoding="utf-8"), text))
+    except (OSError, UnicodeDecodeError) as error:
+        raise _refused(text, f"{value[1:]} cannot be read: {error}") from None
+
+
+def _parsed(text: str, option: str) -> Json:
+    try:
+        found: Json = json.loads(text)
+    except ValueError as error:
+        raise _refused(option, f"it is no JSON: {error}") from None
+    return found
+
+
+def _refused(text: str, why: str) -> UsageError:
+    return UsageError(f"--answer {text} is no answer", cause=why, next_command="reenact golden add --help")
+
+
+def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
+    now = added.now
+    if shell.json:
+        shell.line(
+            {
+                "golden": added.golden.to_json(),
+                "file": shelf.shown(added.path),
+                "test": test,
+                "run": added.packed.runs[0],
+                "now": now.to_json(),
+                "removed": [place for _, place in added.packed.removed],
+            }
+        )
+        return
+    wrote = shelf.shown(added.path) + (f" and {test}" if test else "")
+    shell.data(f"{wrote}: run {tail(added.packed.runs[0])}, {-(-added.size // 1024)} KiB")
+    tell_findings(shell, added.packed)
+    if now.status == "failed":
+        first = (now.message or "it differs").splitlines()[0]
+        shell.talk(f"reenact: it fails now: {safe(first)}  ({now.boundaries} boundaries crossed)")
+    else:
+        shell.talk(f"reenact: it passes now: {now.boundaries} boundaries crossed")
+    if added.golden.any_seed is False:
+        shell.talk("reenact: what it does depends on the hash seed: it always runs in an interpreter of its own")
+    shell.next(f"reenact golden run {shlex.quote(added.golden.name)}")

@@ -1,0 +1,24 @@
+"""``reenact golden rm``: remove a golden."""
+
+from __future__ import annotations
+
+import click
+
+from reenact.interfaces.cli.shell import Command, current
+from reenact.testing.goldens.adding import rm_golden
+from reenact.testing.goldens.shelf import open_shelf
+
+
+@click.command(cls=Command, name="rm", short_help="remove one", example="reenact golden rm refund-loop")
+@click.argument("name")
+@click.pass_context
+def command(ctx: click.Context, name: str) -> None:
+    """Remove golden NAME. Its test in tests/test_goldens.py stays: it says that its golden is gone."""
+    shell = current(ctx)
+    shelf = open_shelf()
+    path = rm_golden(shelf, name)
+    if shell.json:
+        shell.line({"removed": shelf.shown(path)})
+    else:
+        shell.data(f"removed {shelf.shown(path)}")
+    shell.next("reenact golden ls")

@@ -1,0 +1,84 @@
+"""Modes in which goldens are run, and recording the answers that one lacks: each is asked once, and kept beside."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from reenact.abc.sources import CLOCK
+from reenact.errors import UsageError
+from reenact.replaying.options import Options
+from reenact.store import open_store
+from reenact.testing.goldens.golden import Change
+from reenact.testing.goldens.launch import Asked, launch
+from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.outcome import Outcome
+from reenact.testing.goldens.running import outcome_of
+from reenact.testing.goldens.shelf import Shelf
+from reenact.testing.goldens.writing import overlay_of, stamp, with_golden
+
+FROZEN: Final = "frozen"
+"""Only what is recorded."""
+MISSING: Final = "missing"
+"""Record the answers that are missing; tools stay frozen."""
+RERECORD: Final = "rerecord"
+"""Record those anew that were recorded later; tools stay frozen."""
+MODES: Final = (FROZEN, MISSING, RERECORD)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What recording the missing answers has come to.
+
+    Attributes:
+        outcome: What the golden came to with them.
+        kept: How many answers were recorded, and are kept from now on.
+    """
+
+    outcome: Outcome
+    kept: int
+
+
+def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
+    """Run a golden, and ask models for what has no answer yet. Tools are not asked: what they lack stays missing.
+
+    The answers are kept beside the incident's own recording, which stays as it is; nothing is written where the run
+    was stopped before its end.
+
+    Args:
+        shelf: Where it lies.
+        name: Its name.
+        anew: Forget what was recorded later before, and ask it again.
+
+    Raises:
+        UsageError: It is one that must stay the same: it asks for nothing else by definition.
+        ReenactError: It cannot be read, started or written.
+    """
+    started_us = CLOCK.mono_us()
+    opened = open_golden(shelf.path(name))
+    golden = opened.golden
+    if not golden.judged:
+        raise UsageError(
+            f"golden {name} must stay the same: nothing is missing in it",
+            cause="without expectations, a call that was not recorded is what it is there to find",
+            next_command=f"reenact golden run {name}",
+        )
+    earlier = () if anew else opened.overlays
+    with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
+        into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
+        asked = Asked(str(opened.path), opened.answering, golden, earlier, misses="models")
+        told = launch(asked, Options(divert_output=True), into=into, project=str(shelf.root))
+        kept = int(told.used.get("live", 0))
+        with open_store(into) as store:
+            outcome = outcome_of(shelf, opened, told, store.open(told.run))
+            if outcome.status in ("passed", "failed") and (kept or anew):
+                overlays = [each for each in opened.store.bundle.runs if each.run.id in earlier]
+                if kept:
+                    overlays.append(overlay_of(store, store.run(told.run)))
+                changed = golden.noted(Change(stamp(CLOCK), "rerecorded", reason=f"{kept} answers"))
+                with_golden(opened.path, changed, overlays=overlays)
+            elif outcome.status not in ("passed", "failed"):
+                kept = 0
+    return Recorded(replace(outcome, duration_us=CLOCK.mono_us() - started_us), kept)
