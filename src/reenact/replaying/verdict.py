@@ -9,6 +9,7 @@ from typing import Any
 from reenact.errors import Divergence, UnreplayableRun
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.imported import UNPROVEN, is_imported
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.session import ReplaySession
@@ -120,6 +121,8 @@ def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int
 
 def _unproven(session: ReplaySession) -> list[str]:
     """What is not proven of the order."""
+    if is_imported(session.run):
+        return [UNPROVEN]
     notes = [f"order not proven at {number}" for number in sorted({*session.gate.doubts})]
     if session.run.capture.get("order") == "off":
         notes.append("order not recorded")
