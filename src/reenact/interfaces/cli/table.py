@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keyword import iskeyword
 from typing import NamedTuple
 
 
@@ -29,7 +30,7 @@ class Entry(NamedTuple):
     @property
     def module(self) -> str:
         """Module that defines the command."""
-        return f"reenact.interfaces.cli.commands.{self.name}"
+        return f"reenact.interfaces.cli.commands.{self.name}{'_' if iskeyword(self.name) else ''}"
 
 
 _RECORD = "Record and look"
@@ -92,12 +93,7 @@ COMMANDS: tuple[Entry, ...] = (
         "pack REF -o FILE.reenact: one run as one file, redacted; prints what was removed.",
     ),
     Entry("unpack", _SHARE, "a packed run into the store", "unpack FILE: a packed run into the store."),
-    Entry(
-        "import",
-        _SHARE,
-        "traces of other tools into the store",
-        "import FORMAT FILE: runs from the open formats of other tools.",
-    ),
+    Entry("import", _SHARE, "recordings of other tools into the store"),
     Entry(
         "export",
         _SHARE,
