@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reenact.errors import InteropError, UsageError
-from reenact.interop import cassettes
+from reenact.interop import archives, cassettes, conversations
 from reenact.interop.arriving import Origin
 from reenact.interop.documents import contents
 from reenact.interop.exchanges import Found
@@ -34,6 +34,8 @@ Reader = Callable[[bytes, Asked], list[Found]]
 
 READERS: Final[Mapping[str, Reader]] = {
     "vcr": lambda data, asked: [cassettes.read(data, asked.only)],
+    "har": lambda data, asked: [archives.read(data, asked.only)],
+    "messages": lambda data, asked: conversations.read(data, asked.url, asked.params, asked.only),
 }
 """How each format is read."""
 

@@ -10,7 +10,7 @@ import _thread
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reenact.abc.redaction import Redactor
@@ -21,7 +21,7 @@ from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Stream, V
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
-from reenact.facts.keys import Rules
+from reenact.facts.keys import Rules, canonical_body
 from reenact.facts.order import Delivery
 from reenact.facts.values import canonical
 from reenact.replaying import divergence as words
@@ -336,7 +336,11 @@ class ReplaySession:
             return words.ambiguous(nearest, call, next_command)
         if nearest is None or miss.reason == "added":
             return words.added(call, lane.path, next_command, imported=is_imported(self.run))
-        return words.changed(nearest, self.tape.body(nearest), call, next_command)
+        body = self.tape.body(nearest)
+        if ignore := self.rules.ignore:  # what is not compared is not the difference
+            call = replace(call, body=canonical_body(call.body, call.media, ignore))
+            body = canonical_body(body, nearest.call.media, ignore)
+        return words.changed(nearest, body, call, next_command)
 
     def _nobody_awaits(self, delivery: Delivery) -> None:
         """A recorded answer is due and nobody waits for it (gate locked)."""

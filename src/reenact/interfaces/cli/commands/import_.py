@@ -14,7 +14,7 @@ from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.facts.settings import policy_of
-from reenact.interfaces.cli.arguments import pairs
+from reenact.interfaces.cli.arguments import fields, pairs
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.arriving import arrive
@@ -31,12 +31,15 @@ from reenact.timetravel.preview import safe
     short_help="recordings of other tools into the store",
     example="""
     reenact import vcr tests/cassettes/test_refund.yaml
-    reenact import vcr tests/cassettes/test_refund.yaml --dry-run
+    reenact import har refund.har --only https://api.example.com/ --dry-run
+    reenact import messages chats.jsonl --param model=gpt-4o
     """,
 )
 @click.argument("form", metavar="FORMAT", type=click.Choice(tuple(READERS)))
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--only", metavar="PREFIX", default="", help="Only exchanges whose address begins like this.")
+@click.option("--url", default="", help="Where it was asked, for messages that do not say so.")
+@click.option("--param", metavar="K=V", multiple=True, help="A field of every request, for messages; may be repeated.")
 @click.option("--agent", metavar="NAME[@VERSION]", default="", help="Name of the agent, and its version.")
 @click.option("--tag", metavar="K=V", multiple=True, help="A label; may be repeated.")
 @click.option("--dry-run", is_flag=True, help="Say what would be imported, and write nothing.")
@@ -44,14 +47,16 @@ from reenact.timetravel.preview import safe
 def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Sequence[str], **how: Any) -> None:
     """Bring FILE, which another tool has recorded, into the store as a run.
 
-    FORMAT is vcr: cassettes of VCR.py, YAML or JSON, of old versions too, and of VCR for Ruby and Betamax.
+    FORMAT is vcr (cassettes of VCR.py, YAML or JSON, of old versions too, and of VCR for Ruby and Betamax), har (HTTP
+    archives of browsers and proxies) or messages (JSON Lines: logged pairs of request and response, or conversations
+    with a model, each of which becomes a run).
 
     All of the file is read before anything is written; what cannot be read is refused by its place in the file. Such
     a run knows neither the program nor the order of its calls: replay it with --cmd or --entry. Its exchanges are found
     by what they ask, and each is given once.
     """
     shell = current(ctx)
-    found, origin = read(form, file, Asked(how["only"]))
+    found, origin = read(form, file, Asked(how["only"], how["url"], fields(how["param"])))
     if how["dry_run"]:
         for each in found:
             _would(shell, each)
