@@ -25,6 +25,7 @@ class Exchange:
         at_us: When it was asked, microseconds since the epoch; None where that is not known.
         first_us, ended_us: Microseconds from then to the head and to the end of the answer.
         remarks: What the format could not say, or said otherwise than the wire.
+        client: Family of the client that asked (``httpx``, ``urllib3`` …); empty where it is not known.
     """
 
     method: str
@@ -40,6 +41,7 @@ class Exchange:
     first_us: int = 0
     ended_us: int = 0
     remarks: tuple[str, ...] = ()
+    client: str = ""
 
 
 @dataclass(frozen=True, slots=True)

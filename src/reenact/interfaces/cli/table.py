@@ -94,12 +94,7 @@ COMMANDS: tuple[Entry, ...] = (
     ),
     Entry("unpack", _SHARE, "a packed run into the store", "unpack FILE: a packed run into the store."),
     Entry("import", _SHARE, "recordings of other tools into the store"),
-    Entry(
-        "export",
-        _SHARE,
-        "a run in an open format",
-        "export FORMAT REF: a run in an open format of another tool.",
-    ),
+    Entry("export", _SHARE, "a run in an open format"),
     Entry("serve", _SHARE, "the OTLP receiver", "serve: a receiver of OpenTelemetry traces."),
     Entry("push", _SHARE, "runs to another store", "push URL: runs of this store to another one."),
     Entry("pull", _SHARE, "runs from another store", "pull URL: runs of another store into this one."),

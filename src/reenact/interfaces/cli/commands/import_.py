@@ -48,8 +48,8 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
     """Bring FILE, which another tool has recorded, into the store as a run.
 
     FORMAT is vcr (cassettes of VCR.py, YAML or JSON, of old versions too, and of VCR for Ruby and Betamax), har (HTTP
-    archives of browsers and proxies) or messages (JSON Lines: logged pairs of request and response, or conversations
-    with a model, each of which becomes a run).
+    archives of browsers and proxies), json (what reenact export json wrote) or messages (JSON Lines: logged pairs of
+    request and response, or conversations with a model, each of which becomes a run).
 
     All of the file is read before anything is written; what cannot be read is refused by its place in the file. Such
     a run knows neither the program nor the order of its calls: replay it with --cmd or --entry. Its exchanges are found
