@@ -125,7 +125,7 @@ def _posted(where: str, asked: Mapping[str, Any], remarks: list[str]) -> bytes:
         raise refused("its postData is no object", "a damaged archive", where=where)
     text, params = posted.get("text"), posted.get("params")
     if isinstance(text, str) and (text or not params):
-        return _bytes(where, text, posted.get("encoding"))
+        return _bytes(where, text, posted.get("encoding", posted.get("_encoding")))
     kind = str(posted.get("mimeType") or "").partition(";")[0].strip().lower()
     if not isinstance(params, list) or kind != "application/x-www-form-urlencoded":
         raise refused("the body of its request was not kept", "only its parameters stand in the archive", where=where)
@@ -146,7 +146,7 @@ def _content(where: str, asked: Mapping[str, Any], answered: Mapping[str, Any]) 
     if not bodiless and isinstance(size, int | float) and size > 0:
         raise refused(
             f"the body of its answer ({size} bytes) was not kept",
-            "exported without contents, or too large",
+            "exported without contents, or too large: --only ADDRESS leaves others out",
             where=where,
         )
     return b""

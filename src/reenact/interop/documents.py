@@ -19,7 +19,7 @@ MOST_TOKENS: Final = 1_500_000
 """Most strings, lists, objects and separators in a JSON text."""
 
 _GZIP = b"\x1f\x8b"
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{,]', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{,]', re.DOTALL)
 
 
 def contents(path: Path) -> bytes:
