@@ -109,12 +109,12 @@ def test_an_agent_of_the_openai_sdk_replays_without_a_key_or_a_provider(desk: Tr
     assert recorded.code == 0, recorded.err.decode()
     cassette = (desk.folder / "cassette.yaml").read_bytes()
     assert b"sk-tried-at-a-desk" in cassette
+    desk.environment.pop("OPENAI_API_KEY")
     imported = desk.reenact("--json", "import", "vcr", "cassette.yaml")
     run = json.loads(imported.out)
     assert run["totals"]["models"] == 3
     for kept in (desk.folder / ".reenact").rglob("*"):
         assert not kept.is_file() or b"sk-tried-at-a-desk" not in kept.read_bytes()
-    desk.environment.pop("OPENAI_API_KEY")
     replayed = desk.replay("--cmd", f"python agent.py {base}")
     assert replayed.out == recorded.out, replayed.err.decode()
     assert replayed.code == 0

@@ -32,6 +32,7 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Entry, Run, Status, Totals
 from reenact.facts.variables import chosen
+from reenact.interop.demanded import variables
 from reenact.interop.exchanges import Exchange, Found
 from reenact.privacy import make_redactor
 from reenact.recording.opening import Who
@@ -108,7 +109,7 @@ def _begun(found: Found, origin: Origin, who: Who, policy: Policy, clock: Clock,
     """The run of some exchanges, before its first record."""
     now_us = clock.wall_us()
     surroundings = chosen(os.environ, policy.env)
-    secrets = surroundings["env_secret"]
+    secrets = sorted({*surroundings["env_secret"], *variables(found.exchanges)})
     seen: dict[str, Json] = {
         "format": found.source,
         "file": origin.file,
