@@ -1,15 +1,25 @@
-"""What the tests of open formats share: a server that is gone when it counts, and a desk to try programs at."""
+"""What the tests of open formats share: a server that is gone when it counts, a desk, a store and a way into it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.abc.store import Store
+from reenact.facts.policy import Policy
+from reenact.facts.run import Run
+from reenact.interop.arriving import arrive
+from reenact.interop.formats import Asked, read
+from reenact.recording.opening import Who
+from reenact.store import open_store
 from tests.fresh.desk import Desk, Ended
 from tests.http.server import Server
+
+Bring = Callable[..., list[Run]]
 
 
 @pytest.fixture
@@ -18,6 +28,28 @@ def server() -> Iterator[Server]:
     made = Server()
     yield made
     made.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An empty store."""
+    with open_store(str(tmp_path / ".reenact")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def bring(store: Store, tmp_path: Path) -> Bring:
+    """Imports a file (or a text, which becomes one) into the store, as the command does."""
+
+    def brought(form: str, file: Path | str, asked: Asked | None = None) -> list[Run]:
+        if isinstance(file, str):
+            path = tmp_path / "recorded"
+            path.write_text(file, encoding="utf-8")
+            file = path
+        found, origin = read(form, file, asked or Asked())
+        return arrive(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
+
+    return brought
 
 
 class Tried(Desk):

@@ -3,83 +3,68 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
+import anthropic
+import openai
 import pytest
 
-from reenact.errors import InteropError
-from reenact.interop import conversations
-from tests.interop.conftest import Tried
+import reenact
+from reenact.abc.store import Store
+from reenact.errors import Divergence, InteropError
+from reenact.interop import arriving, conversations
+from tests.interop.conftest import Bring
 
 
-def write(desk: Tried, *lines: Any) -> None:
-    (desk.folder / "chats.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+def text_of(*lines: Any) -> str:
+    return "".join(json.dumps(line) + "\n" for line in lines)
 
 
-OPENAI = """
-import openai
-client = openai.OpenAI()
-said = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Where is order 7?"}]
-tools = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
-first = client.chat.completions.create(model="gpt-4o", temperature=0, messages=said, tools=tools).choices[0].message
-call = first.tool_calls[0]
-said.append({"role": "assistant", "content": None, "tool_calls": [call.model_dump()]})
-said.append({"role": "tool", "tool_call_id": call.id, "content": "on its way"})
-last = client.chat.completions.create(model="gpt-4o", temperature=0, messages=said, tools=tools).choices[0]
-print(call.function.arguments, last.message.content, last.finish_reason)
-"""
+TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
 
 
-def test_a_conversation_replays_in_the_agent_that_would_have_had_it(desk: Tried) -> None:
-    call = {"id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": '{"id": 7}'}}
-    write(
-        desk,
-        {
-            "messages": [
-                {"role": "system", "content": "Be short."},
-                {"role": "user", "content": "Where is order 7?"},
-                {"role": "assistant", "content": None, "tool_calls": [call]},
-                {"role": "tool", "tool_call_id": "call_1", "content": "on its way"},
-                {"role": "assistant", "content": "It is on its way."},
-            ]
-        },
-    )
-    desk.writes("agent.py", OPENAI)
-    imported = desk.reenact("import", "messages", "chats.jsonl")
-    assert imported.code == 0, imported.err.decode()
-    assert b"ignore rules: unsaid: model," in imported.err
-    replayed = desk.replay("--cmd", "python agent.py", more={"OPENAI_API_KEY": "sk-none"})
-    assert (replayed.code, replayed.out) == (0, b'{"id": 7} It is on its way. stop\n'), replayed.err.decode()
-    said = replayed.err.decode()
-    assert "ignore rule unsaid: model applied" in said
-    assert "ignore rule unsaid: tools applied" in said
-    assert "order not known" in said
-    desk.writes("agent.py", OPENAI.replace("Be short.", "Be long."))
-    changed = desk.replay("--cmd", "python agent.py", more={"OPENAI_API_KEY": "sk-none"})
-    assert changed.code == 1
-    assert b"differs at body.messages.0.content" in changed.err
-    desk.writes("agent.py", OPENAI.replace("temperature=0", "stream=True"))
-    streamed = desk.replay("--cmd", "python agent.py", more={"OPENAI_API_KEY": "sk-none"})
-    assert streamed.code == 1
-    assert b"differs at body.stream" in streamed.err
+def agent(system: str = "Be short.", **options: Any) -> tuple[Any, ...]:
+    """An agent on the real SDK, which asks, calls a tool, and asks again."""
+    client = openai.OpenAI(api_key="none")
+    asked = partial(client.chat.completions.create, model="gpt-4o", tools=TOOLS, **options)
+    said: list[Any] = [{"role": "system", "content": system}, {"role": "user", "content": "Where is order 7?"}]
+    call = asked(messages=said).choices[0].message.tool_calls[0]
+    said.append({"role": "assistant", "content": None, "tool_calls": [call.model_dump()]})
+    said.append({"role": "tool", "tool_call_id": call.id, "content": "on its way"})
+    last = asked(messages=said).choices[0]
+    return call.function.arguments, last.message.content, last.finish_reason
 
 
-ANTHROPIC = """
-import anthropic
-client = anthropic.Anthropic()
-said = [{"role": "user", "content": "Hello"}]
-reply = client.messages.create(model="claude", max_tokens=9, system="Be kind.", messages=said)
-print(reply.content[0].text, reply.stop_reason)
-"""
+CALL = {"id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": '{"id": 7}'}}
+CONVERSATION = {
+    "messages": [
+        {"role": "system", "content": "Be short."},
+        {"role": "user", "content": "Where is order 7?"},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "on its way"},
+        {"role": "assistant", "content": "It is on its way."},
+    ]
+}
 
 
-def test_pairs_of_a_log_are_one_run_and_speak_their_own_protocol(desk: Tried) -> None:
-    asked = {
-        "model": "claude",
-        "max_tokens": 9,
-        "system": "Be kind.",
-        "messages": [{"role": "user", "content": "Hello"}],
+def test_a_conversation_replays_in_the_agent_that_would_have_had_it(bring: Bring, store: Store) -> None:
+    (run,) = bring("messages", text_of(CONVERSATION))
+    replayed = reenact.replay(run, entry=lambda: agent(temperature=0), store=store)
+    assert replayed.output == ('{"id": 7}', "It is on its way.", "stop")
+    assert {"ignore rule unsaid: model applied", "ignore rule unsaid: tools applied"} <= {
+        remark.rpartition(" applied")[0] + " applied" for remark in replayed.report.remarks
     }
+    with pytest.raises(Divergence, match=r"differs at body\.messages\.0\.content"):
+        reenact.replay(run, entry=lambda: agent("Be long."), store=store)
+    with pytest.raises(Divergence, match=r"differs at body\.stream"):
+        reenact.replay(run, entry=lambda: agent(stream=True), store=store)
+
+
+def test_pairs_of_a_log_are_one_run_and_speak_their_own_protocol(bring: Bring, store: Store) -> None:
+    said = [{"role": "user", "content": "Hello"}]
+    asked = {"model": "claude", "max_tokens": 9, "system": "Be kind.", "messages": said}
     answered = {
         "id": "msg_1",
         "type": "message",
@@ -90,15 +75,17 @@ def test_pairs_of_a_log_are_one_run_and_speak_their_own_protocol(desk: Tried) ->
         "stop_sequence": None,
         "usage": {"input_tokens": 5, "output_tokens": 2},
     }
-    write(
-        desk, {"request": asked, "response": answered}, {"request": {**asked, "model": "other"}, "response": answered}
-    )
-    desk.writes("agent.py", ANTHROPIC)
-    run = json.loads(desk.reenact("--json", "import", "messages", "chats.jsonl").out)
-    assert (run["totals"]["events"], run["totals"]["models"], run["totals"]["tokens_in"]) == (2, 2, 10)
-    replayed = desk.replay("--cmd", "python agent.py", more={"ANTHROPIC_API_KEY": "none"})
-    assert replayed.out == b"Hi. end_turn\n", replayed.err.decode()
-    assert b"1 recorded calls were not made: 1 POST api.anthropic.com/v1/messages" in replayed.err
+    pair = {"request": asked, "response": answered}
+    (run,) = bring("messages", text_of(pair, {**pair, "request": {**asked, "model": "other"}}))
+    assert (run.totals.events, run.totals.models, run.totals.tokens_in) == (2, 2, 10)
+
+    def entry() -> tuple[str, str | None]:
+        client = anthropic.Anthropic(api_key="none")
+        reply = client.messages.create(**asked)  # type: ignore[call-overload]
+        return reply.content[0].text, reply.stop_reason
+
+    replayed = reenact.replay(run, entry=entry, store=store)
+    assert (replayed.output, replayed.unused) == (("Hi.", "end_turn"), 1)
 
 
 def only(line: Any, **said: Any) -> Any:
@@ -151,9 +138,14 @@ def test_a_line_that_cannot_be_read_is_refused_by_its_number(line: Any, why: str
     assert why in refusal.value.message or why in str(refusal.value)
 
 
-def test_each_conversation_of_a_file_is_a_run_of_its_own(desk: Tried) -> None:
+def test_each_conversation_of_a_file_is_a_run_of_its_own(bring: Bring) -> None:
     line = {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}
-    write(desk, line, line)
-    imported = desk.reenact("--json", "import", "messages", "chats.jsonl")
-    parts = [json.loads(each)["capture"]["import"]["part"] for each in imported.out.splitlines()]
-    assert parts == ["line 1", "line 2"]
+    runs = bring("messages", text_of(line, line))
+    assert [run.capture["import"]["part"] for run in runs] == ["line 1", "line 2"]
+
+
+def test_a_run_that_cannot_be_written_leaves_none_of_its_file(bring: Bring, store: Store) -> None:
+    line = {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}
+    with patch.object(arriving, "_duration_us", side_effect=[0, OSError("the disk is full")]), pytest.raises(OSError):
+        bring("messages", text_of(line, line))
+    assert list(store.runs()) == []

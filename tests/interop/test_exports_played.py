@@ -49,22 +49,31 @@ def serve(server: Server) -> None:
     )
 
 
-@pytest.fixture
-def recorded(desk: Tried, server: Server) -> tuple[Tried, str, bytes]:
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tried, str, bytes]:
     """A desk with a recorded run, the address that nobody serves any more, and what the program printed."""
+    desk = Tried(tmp_path_factory.mktemp("recorded"))
+    server = Server()
     serve(server)
     desk.writes("program.py", PROGRAM)
     done = desk.run("reenact", "record", "--", "python", "program.py", server.url)
-    assert done.code == 0, done.err.decode()
     server.close()
+    assert done.code == 0, done.err.decode()
+    run = desk.reenact("--json", "ls").out
+    desk.environment["RUN"] = json.loads(run.splitlines()[0])["tail"]
     return desk, server.url, done.out
+
+
+def exported(desk: Tried, form: str, output: str) -> str:
+    """Exports the recorded run; what is said."""
+    done = desk.reenact("export", form, desk.environment["RUN"], "-o", output)
+    assert done.code == 0, done.err.decode()
+    return done.err.decode()
 
 
 def test_a_cassette_is_played_back_by_vcr_itself(recorded: tuple[Tried, str, bytes]) -> None:
     desk, url, printed = recorded
-    exported = desk.reenact("export", "vcr", "@", "-o", "cassette.yaml")
-    assert exported.code == 0, exported.err.decode()
-    said = exported.err.decode()
+    said = exported(desk, "vcr", "cassette.yaml")
     assert "9 exchanges written to cassette.yaml" in said
     assert "not in the file: 9 times of exchanges" in said
     assert "streams in pieces, kept as one" in said
@@ -74,8 +83,7 @@ def test_a_cassette_is_played_back_by_vcr_itself(recorded: tuple[Tried, str, byt
 
 def test_an_archive_keeps_to_the_rules_of_har_and_comes_back(recorded: tuple[Tried, str, bytes]) -> None:
     desk, url, printed = recorded
-    exported = desk.reenact("export", "har", "@", "-o", "run.har")
-    assert exported.code == 0, exported.err.decode()
+    exported(desk, "har", "run.har")
     archive = json.loads((desk.folder / "run.har").read_text(encoding="utf-8"))
     har.require(archive)
     assert [each["request"]["url"] for each in archive["log"]["entries"]][:2] == [
@@ -108,8 +116,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.skipif(sys.platform == "win32", reason="the bare environment is made of links")
 def test_plain_json_runs_in_an_interpreter_without_this_project(recorded: tuple[Tried, str, bytes], bare: Path) -> None:
     desk, url, printed = recorded
-    exported = desk.reenact("export", "json", "@", "-o", "run.json")
-    assert exported.code == 0, exported.err.decode()
+    exported(desk, "json", "run.json")
     script = (desk.folder / "run_offline.py").read_text()
     assert len(script.splitlines()) <= 30
     compile(script, "run_offline.py", "exec")
@@ -121,25 +128,25 @@ def test_plain_json_runs_in_an_interpreter_without_this_project(recorded: tuple[
     assert offline("-c", "import reenact").returncode != 0
     done = offline("run_offline.py", "program.py", url)
     assert (done.returncode, done.stdout) == (0, printed), done.stderr.decode()
-    desk.writes("program.py", PROGRAM.replace("[1, 2]", "[1, 3]").replace(".json())\npacked", ".status_code)\npacked"))
-    other = offline("run_offline.py", "program.py", url)
+    desk.writes("changed.py", PROGRAM.replace("[1, 2]", "[1, 3]").replace(".json())\npacked", ".status_code)\npacked"))
+    other = offline("run_offline.py", "changed.py", url)
     assert other.returncode == 1
     assert b"1 not recorded: [('POST'" in other.stderr
     assert b"1 not asked for" in other.stderr
-    desk.writes("program.py", PROGRAM.replace("base = sys.argv[1]", f"base = {url.replace('http:', 'https:')!r}"))
+    desk.writes("secure.py", PROGRAM.replace("base = sys.argv[1]", f"base = {url.replace('http:', 'https:')!r}"))
     document = (desk.folder / "run.json").read_text(encoding="utf-8")
     (desk.folder / "run.json").write_text(document.replace("http://", "https://"), encoding="utf-8")
-    secure = offline("run_offline.py", "program.py")
+    secure = offline("run_offline.py", "secure.py")
     assert (secure.returncode, secure.stdout) == (0, printed), secure.stderr.decode()
 
 
 def test_a_script_of_somebody_else_is_never_overwritten(recorded: tuple[Tried, str, bytes]) -> None:
     desk, _, _ = recorded
-    desk.writes("run_offline.py", "print('mine')")
-    refused = desk.reenact("export", "json", "@", "-o", "run.json")
+    desk.writes("agent_offline.py", "print('mine')")
+    refused = desk.reenact("export", "json", desk.environment["RUN"], "-o", "agent.json")
     assert refused.code == 2
     assert b"is there already" in refused.err
-    assert not (desk.folder / "run.json").exists()
+    assert not (desk.folder / "agent.json").exists()
 
 
 def test_what_no_exchange_can_hold_is_counted(desk: Tried, server: Server) -> None:

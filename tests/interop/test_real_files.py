@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +12,19 @@ import pytest
 import yaml
 
 import reenact
-from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.errors import InteropError
-from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.interop import archives, cassettes
-from reenact.interop.arriving import arrive
 from reenact.interop.exchanges import Exchange
 from reenact.interop.formats import Asked, read
-from reenact.recording.opening import Who
-from reenact.store import open_store
+from tests.interop.conftest import Bring
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(str(tmp_path / ".reenact")) as opened:
-        yield opened
-
-
-def imported(store: Store, form: str, path: Path) -> tuple[Run, tuple[Exchange, ...]]:
-    found, origin = read(form, path, Asked())
-    runs = arrive(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
-    return runs[0], found[0].exchanges
+def imported(bring: Bring, form: str, path: Path) -> tuple[Run, tuple[Exchange, ...]]:
+    (run,) = bring(form, path)
+    ((found,), _) = read(form, path, Asked())
+    return run, found.exchanges
 
 
 def answers(exchanges: tuple[Exchange, ...]) -> list[bytes]:
@@ -62,12 +51,12 @@ WIRE = ["anthropic", "bedrock", "google", "groq", "openai", "openai_responses"]
 
 
 @pytest.mark.parametrize("provider", WIRE)
-def test_every_cassette_of_real_providers_replays(shared_data: Path, store: Store, provider: str) -> None:
+def test_every_cassette_of_real_providers_replays(shared_data: Path, store: Store, bring: Bring, provider: str) -> None:
     paths = sorted((shared_data / "wire").glob(f"{provider}__*.yaml"))
     assert paths
     for path in paths:
         items = yaml.safe_load(path.read_bytes())["interactions"]
-        run, exchanges = imported(store, "vcr", path)
+        run, exchanges = imported(bring, "vcr", path)
         assert len(exchanges) == len(items)
         assert run.totals.models == len([each for each in exchanges if "/conversations" not in each.url])
         replayed = reenact.replay(run, entry=lambda asked=exchanges: answers(asked), store=store)
@@ -76,8 +65,8 @@ def test_every_cassette_of_real_providers_replays(shared_data: Path, store: Stor
         assert (replayed.matched, replayed.unused, replayed.verdict) == (len(items), 0, "same")
 
 
-def test_a_redirect_of_long_ago_is_followed_and_unpacked(shared_data: Path, store: Store) -> None:
-    run, exchanges = imported(store, "vcr", shared_data / "formats" / "vcr" / "domain_redirect.yaml")
+def test_a_redirect_of_long_ago_is_followed_and_unpacked(shared_data: Path, store: Store, bring: Bring) -> None:
+    run, exchanges = imported(bring, "vcr", shared_data / "formats" / "vcr" / "domain_redirect.yaml")
     assert [each.status for each in exchanges] == [301, 200]
 
     def entry() -> tuple[list[str], bool]:
@@ -89,8 +78,8 @@ def test_a_redirect_of_long_ago_is_followed_and_unpacked(shared_data: Path, stor
     assert replayed.matched == 2
 
 
-def test_a_cassette_from_before_version_1_is_read(shared_data: Path, store: Store) -> None:
-    run, (only,) = imported(store, "vcr", shared_data / "formats" / "vcr" / "old_cassette.json")
+def test_a_cassette_from_before_version_1_is_read(shared_data: Path, store: Store, bring: Bring) -> None:
+    run, (only,) = imported(bring, "vcr", shared_data / "formats" / "vcr" / "old_cassette.json")
     assert (only.method, only.url, only.status) == ("GET", "http://httpbin.org/ip", 200)
     assert ("server", "gunicorn/0.17.4") in only.headers
     assert run.capture["import"]["format"] == "vcr (before 1.0)"
@@ -99,8 +88,8 @@ def test_a_cassette_from_before_version_1_is_read(shared_data: Path, store: Stor
     assert replayed.output == {"origin": "217.122.164.194"}
 
 
-def test_archives_of_browsers_are_read(shared_data: Path, store: Store) -> None:
-    run, (page,) = imported(store, "har", shared_data / "formats" / "har" / "single_entry.har")
+def test_archives_of_browsers_are_read(shared_data: Path, store: Store, bring: Bring) -> None:
+    run, (page,) = imported(bring, "har", shared_data / "formats" / "har" / "single_entry.har")
     assert page.answer[:2] == b"\x1f\x8b", "the archive keeps it decoded, and its headers say gzip"
     kept = json.loads((shared_data / "formats" / "har" / "single_entry.har").read_bytes())
     text = kept["response"]["content"]["text"]
