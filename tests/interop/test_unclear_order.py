@@ -17,7 +17,7 @@ import pytest
 import reenact
 from reenact.abc.store import Store
 from reenact.errors import Divergence
-from tests.interop.conftest import Bring
+from tests.interop.conftest import Bring, Tried
 
 BASE = "http://api.example.test"
 
@@ -29,19 +29,24 @@ def ask(path: str, method: str = "GET", **options: Any) -> str:
     return httpx.request(method, BASE + path, **options).text
 
 
+def cassette(*exchanges: tuple[str, str, str]) -> str:
+    """A cassette of ``(method, path, answer)``."""
+    interactions = [
+        {
+            "request": {"method": method, "uri": BASE + path, "body": None, "headers": {}},
+            "response": {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": answer}},
+        }
+        for method, path, answer in exchanges
+    ]
+    return json.dumps({"version": 1, "interactions": interactions})
+
+
 @pytest.fixture
 def tape(bring: Bring, store: Store) -> Tape:
     """Imports a cassette of ``(method, path, answer)``; gives what replays a function against it."""
 
     def imported(*exchanges: tuple[str, str, str]) -> Try:
-        interactions = [
-            {
-                "request": {"method": method, "uri": BASE + path, "body": None, "headers": {}},
-                "response": {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": answer}},
-            }
-            for method, path, answer in exchanges
-        ]
-        (run,) = bring("vcr", json.dumps({"version": 1, "interactions": interactions}))
+        (run,) = bring("vcr", cassette(*exchanges))
         return lambda entry: reenact.replay(run, entry=entry, store=store)
 
     return imported
@@ -143,6 +148,21 @@ def test_each_recording_is_used_once_and_what_is_left_is_said(tape: Tape) -> Non
     left = tape(*exchanges)(lambda: ask("/b"))
     assert (left.output, left.verdict, left.unused, left.reordered) == ("B", "different", 1, 1)
     assert left.report.exit_code == 1
+
+
+def test_an_observing_replay_answers_what_it_can_and_names_the_rest(desk: Tried) -> None:
+    (desk.folder / "cassette.json").write_text(cassette(("GET", "/a", "A"), ("GET", "/b", "B")))
+    desk.writes(
+        "agent.py",
+        f"import httpx\nhttpx.get({BASE!r} + '/b')\nhttpx.get({BASE!r} + '/a?changed=1')\n",
+    )
+    assert desk.reenact("import", "vcr", "cassette.json").code == 0
+    ended = desk.replay("--cmd", "python agent.py", "--on-divergence", "observe")
+    said = ended.err.decode()
+    assert ended.code == 1
+    assert "diverged at event 0: http GET api.example.test/a differs at url" in said
+    assert "1 recorded calls were not made: 0 GET api.example.test/a" in said
+    assert "matched 1 of 2, reordered 1, unused 1" in said
 
 
 def test_a_changed_question_is_shown_beside_the_nearest_one(tape: Tape) -> None:

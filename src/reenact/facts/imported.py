@@ -29,6 +29,12 @@ def is_imported(run: Run) -> bool:
     return run.entry.kind == IMPORT
 
 
+def remarks(run: Run) -> tuple[str, ...]:
+    """What was kept otherwise than it crossed the wire, for whoever reads a verdict on the run."""
+    said = (run.capture.get(NOTE) or {}).get("remarks") if is_imported(run) else None
+    return tuple(f"imported: {remark} ({count})" for remark, count in said.items()) if isinstance(said, dict) else ()
+
+
 def times_known(run: Run) -> bool:
     """Whether a run's times are those of what happened: a file of another tool may not have kept them."""
     return not is_imported(run) or bool((run.capture.get(NOTE) or {}).get("times"))

@@ -45,8 +45,8 @@ def read(data: bytes, only: str = "") -> Found:
     found = [_entry(where, entry) for where, entry in chosen]
     if all(each.at_us is not None for each in found):
         found.sort(key=lambda each: each.at_us or 0)
-    version = str(log.get("version") or "1.2")[:8]
-    return Found(f"har {version}", tuple(found), found[0].at_us)
+    version = log.get("version")
+    return Found(f"har {version}" if version in ("1.1", "1.2") else "har", tuple(found), found[0].at_us)
 
 
 def _log(document: Any) -> Mapping[str, Any]:

@@ -108,7 +108,7 @@ class KeyedMatcher:
         if self._known is None:
             self._known = index = _Index()
             groups: dict[bytes, list[Event]] = {}
-            for event in self._tape.unused():
+            for event in sorted(self._tape.unused(), key=lambda each: each.number):
                 index.unused[event.number] = event
                 groups.setdefault(self._key(event.call, self._tape.body(event)), []).append(event)
             for key, events in groups.items():

@@ -151,7 +151,7 @@ class ReplaySession:
             halt = self._diverged(self._miss(found, located(cleaned), lane))
             if not self._observing:
                 raise halt
-            if found.reason == "changed" and found.nearest is not None:
+            if found.reason == "changed" and found.nearest is not None and not is_imported(self.run):
                 self.tape.use(found.nearest)
                 self._passed.add(found.nearest.number)
             return Unanswered(self, lane)

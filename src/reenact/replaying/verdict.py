@@ -9,7 +9,7 @@ from typing import Any
 from reenact.errors import Divergence, UnreplayableRun
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
-from reenact.facts.imported import UNPROVEN, is_imported
+from reenact.facts.imported import UNPROVEN, is_imported, remarks
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.session import ReplaySession
@@ -100,6 +100,7 @@ def conclude(
         digest_chain=session.digest_chain(),
         exit_code=_exit_code(contact, session, bool(every)),
         remarks=(
+            *remarks(session.run),
             *session.changed_inputs(),
             *tally.remarks.values(),
             *(f"{what} ({count})" for what, count in tally.gaps.items()),
