@@ -106,6 +106,29 @@ def test_an_archive_without_all_its_bodies_is_refused_but_for_a_part_of_it(share
     assert (style.answer, style.at_us) == (b"testing\n", 1424662092319000)
 
 
+def test_a_list_that_was_written_under_python_2_is_read_without_its_objects() -> None:
+    text = """
+- request: !!python/object:vcr.request.Request
+    body: null
+    headers: !!python/object/apply:__builtin__.frozenset
+    - - !!python/tuple [accept, '*/*']
+      - !!python/tuple [user-agent, old]
+    host: example.test
+    method: GET
+    path: /ip
+    port: 8080
+    protocol: http
+  response:
+    body: {string: !!python/unicode "here"}
+    headers: [!!python/unicode "x-one: 1\\r\\n", !!python/unicode "content-length: 4\\r\\n"]
+    status: {code: 200, message: OK}
+"""
+    (old,) = cassettes.read(text.encode()).exchanges
+    assert (old.url, old.answer) == ("http://example.test:8080/ip", b"here")
+    assert old.asked == (("accept", "*/*"), ("user-agent", "old"))
+    assert old.headers == (("x-one", "1"), ("content-length", "4"))
+
+
 def test_both_shapes_of_httpx_answers_and_rubys_cassettes_are_read() -> None:
     older = {
         "version": 1,

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from reenact.errors import InteropError
 from reenact.interop.assembling import date_us, exchange
 from reenact.interop.documents import read_document
 from reenact.interop.exchanges import Exchange, Found
@@ -75,7 +76,10 @@ def _meant(item: Any, only: str) -> bool:
     asked = item.get("request") if isinstance(item, Mapping) else None
     if not only or not isinstance(asked, Mapping):
         return True
-    return str(_address("", asked)).startswith(only)
+    try:
+        return str(_address("", asked)).startswith(only)
+    except InteropError:
+        return True
 
 
 def _exchange(where: str, item: Any) -> Exchange:
@@ -97,7 +101,7 @@ def _exchange(where: str, item: Any) -> Exchange:
         answer=_body(where, answered, remarks),
         version=_version(answered),
         at_us=_recorded_at(item),
-        remarks=tuple(remarks),
+        remarks=tuple(dict.fromkeys(remarks)),
     )
     return exchange(where, raw)
 
@@ -144,6 +148,8 @@ def _pairs(where: str, headers: Any) -> Iterable[tuple[Any, Any]]:
             for value in values if isinstance(values, list) else [values]:
                 yield name, value
         return
+    if isinstance(headers, list) and len(headers) == 1 and _is_pairs(headers[0]):
+        headers = headers[0]  # what a frozen set was made of
     if not isinstance(headers, list):
         raise refused("its headers are neither a mapping nor a list", "a damaged cassette", where=where)
     for line in headers:
@@ -156,6 +162,10 @@ def _pairs(where: str, headers: Any) -> Iterable[tuple[Any, Any]]:
             yield name.strip(), value.strip()
         else:
             raise refused("one of its headers has no name", "a damaged cassette", where=where)
+
+
+def _is_pairs(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, list) and len(each) == 2 for each in value)
 
 
 def _body(where: str, side: Mapping[str, Any], remarks: list[str]) -> bytes:

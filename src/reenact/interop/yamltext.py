@@ -25,7 +25,10 @@ _LONG: Final = 64
 _PREFIX: Final = "tag:yaml.org,2002:"
 _TEXTS: Final = frozenset({"str", "python/str", "python/unicode"})
 _SCALARS: Final = frozenset({"null", "bool", "int", "float", "binary"})
-_LISTS: Final = frozenset({"seq", "python/tuple"})
+_FROZENSETS: Final = {f"python/object/apply:{module}.frozenset" for module in ("__builtin__", "builtins")}
+_LISTS: Final = frozenset({"seq", "python/tuple", *_FROZENSETS})
+_MAPPINGS: Final = frozenset({"map", "python/object:vcr.request.Request"})
+"""Tags that VCR.py wrote before its version 1 are read as the data they stand on: no class is looked for."""
 
 
 def library() -> Any:
@@ -133,7 +136,7 @@ class _Builder:
         self._stack.append(_Open(value, event.anchor, self._nodes))
 
     def _mapping(self, event: Any) -> None:
-        self._require(event, frozenset({"map"}))
+        self._require(event, _MAPPINGS)
         self._open({}, event)
 
     def _sequence(self, event: Any) -> None:
