@@ -15,7 +15,7 @@ from vcr.serializers import yamlserializer
 from reenact.errors import InteropError
 from reenact.interop import archive_writing, archives, cassette_writing, cassettes, plain, yamltext
 from reenact.interop.assembling import DECODED, ENCODED, LENGTH, exchange
-from reenact.interop.exchanges import Exchange, header
+from reenact.interop.exchanges import Exchange, decoded, header
 
 NAMES = st.text("!#$%&'*+.^_`|~0123456789abcXYZ-", min_size=1, max_size=12).filter(
     lambda name: name.lower() not in SPOKEN
@@ -86,7 +86,7 @@ def test_an_archive_comes_back_in_order_with_its_times(exchanges: list[Exchange]
     by_time = sorted(exchanges, key=lambda each: each.at_us or 0)
     for each, back in zip(by_time, found.exchanges, strict=True):
         assert content(back)[:5] == content(each)[:5]
-        assert archive_writing.decoded(back) == archive_writing.decoded(each)
+        assert decoded(back) == decoded(each)
         assert (back.asked, back.version) == (each.asked, each.version)
         assert abs((back.at_us or 0) - (each.at_us or 0)) <= 1
         assert abs(back.first_us - each.first_us) <= 1
@@ -96,6 +96,30 @@ def test_an_archive_comes_back_in_order_with_its_times(exchanges: list[Exchange]
 @given(st.lists(EXCHANGES, min_size=1, max_size=4))
 def test_plain_json_comes_back_whole(exchanges: list[Exchange]) -> None:
     assert list(plain.read(plain.write(exchanges, {})).exchanges) == exchanges
+
+
+@pytest.mark.parametrize(
+    ("client", "answer", "encodings"),
+    [
+        ("httpx2", gzip.compress(b"text", 6, mtime=0), ["gzip"]),
+        ("http.client, by hand", gzip.compress(b"text", 6, mtime=0), ["gzip"]),
+        ("urllib3", "text", ["gzip"]),
+        ("aiohttp", "text", ["gzip"]),
+        ("import", "text", None),
+        ("", "text", None),
+    ],
+)
+def test_a_cassette_keeps_an_encoded_body_as_vcr_does_for_its_client(
+    client: str, answer: Any, encodings: list[str] | None
+) -> None:
+    packed = gzip.compress(b"text", 6, mtime=0)
+    headers = (("content-encoding", "gzip"), ("content-length", str(len(packed))))
+    data = cassette_writing.write([Exchange("GET", "http://h/", headers=headers, answer=packed, client=client)])
+    (kept,) = yaml.safe_load(data)["interactions"]
+    assert kept["response"]["body"]["string"] == answer
+    assert kept["response"]["headers"].get("content-encoding") == encodings
+    (back,) = cassettes.read(data).exchanges
+    assert decoded(back) == b"text"
 
 
 DATA = st.recursive(

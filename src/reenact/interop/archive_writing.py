@@ -10,20 +10,9 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from reenact.facts.compression import undo
-from reenact.interop.exchanges import Exchange, Headers, header
+from reenact.interop.exchanges import Exchange, Headers, decoded, header
 
-_LARGEST: Final = 64 << 20
 UNDECODABLE: Final = "answers whose content-encoding cannot be undone here"
-
-
-def decoded(exchange: Exchange) -> bytes | None:
-    """The answer's body with its content encoding undone; None where that cannot be done here."""
-    encoding = header(exchange.headers, "content-encoding")
-    if not encoding or not exchange.answer:
-        return exchange.answer
-    undone = undo(encoding, exchange.answer, _LARGEST)
-    return undone.data if undone is not None and undone.whole else None
 
 
 def write(exchanges: Iterable[Exchange], version: str, comment: str) -> bytes:

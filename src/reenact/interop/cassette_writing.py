@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from reenact.errors import InteropError
 from reenact.interop import yamltext
-from reenact.interop.exchanges import Exchange, Headers
+from reenact.interop.exchanges import Exchange, Headers, decoded, header
+
+_AS_THEY_CAME: Final = ("httpx", "http.client")
+_DECODED: Final = ("urllib3", "aiohttp")
 
 
 def write(exchanges: Iterable[Exchange], *, as_json: bool = False) -> bytes:
@@ -35,7 +38,18 @@ def write(exchanges: Iterable[Exchange], *, as_json: bool = False) -> bytes:
 
 
 def _interaction(exchange: Exchange) -> dict[str, Any]:
-    """One exchange. VCR.py tells no body from an empty one, and sees an empty one in every request of httpx."""
+    """One exchange, as VCR.py would have seen it from the client that made it.
+
+    It tells no body from an empty one, and sees an empty one in every request of httpx. Of urllib3 (requests) and
+    aiohttp it keeps bodies decoded and headers as they were, of others bodies as they came. Where the client is not
+    known, the body is decoded and its headers no longer name an encoding, which every client can be given.
+    """
+    answer, headers = exchange.answer, exchange.headers
+    body = None if exchange.client.startswith(_AS_THEY_CAME) else decoded(exchange)
+    if body is not None and header(headers, "content-encoding"):
+        if exchange.client not in _DECODED:
+            headers = tuple(pair for pair in headers if pair[0].lower() not in ("content-encoding", "content-length"))
+        answer = body
     return {
         "request": {
             "body": _text(exchange.body) if exchange.body or exchange.client.startswith("httpx") else None,
@@ -44,8 +58,8 @@ def _interaction(exchange: Exchange) -> dict[str, Any]:
             "uri": exchange.url,
         },
         "response": {
-            "body": {"string": _text(exchange.answer)},
-            "headers": _grouped(exchange.headers),
+            "body": {"string": _text(answer)},
+            "headers": _grouped(headers),
             "status": {"code": exchange.status, "message": exchange.reason},
         },
     }

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+from reenact.facts.compression import undo
+
+_LARGEST: Final = 64 << 20
 
 Headers = tuple[tuple[str, str], ...]
 """Names and values in order, latin-1, repeated where they were repeated."""
@@ -77,3 +82,12 @@ def header(headers: Headers, name: str) -> str:
         if found.lower() == name:
             return value
     return ""
+
+
+def decoded(exchange: Exchange) -> bytes | None:
+    """The answer's body with its content encoding undone; None where that cannot be done here."""
+    encoding = header(exchange.headers, "content-encoding")
+    if not encoding or not exchange.answer:
+        return exchange.answer
+    undone = undo(encoding, exchange.answer, _LARGEST)
+    return undone.data if undone is not None and undone.whole else None

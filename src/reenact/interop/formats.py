@@ -14,7 +14,7 @@ from reenact.facts.ids import tail
 from reenact.interop import archive_writing, archives, cassette_writing, cassettes, conversations, plain
 from reenact.interop.arriving import Origin
 from reenact.interop.documents import contents
-from reenact.interop.exchanges import Found
+from reenact.interop.exchanges import Found, decoded
 from reenact.interop.leaving import leaving
 from reenact.interop.refusing import refused
 
@@ -125,7 +125,7 @@ def write(name: str, recording: Recording, *, as_json: bool = False) -> Written:
         data = cassette_writing.write(exchanges, as_json=as_json)
         lost |= dict.fromkeys(("times of exchanges",), len(exchanges))
     elif name == "har":
-        whole = tuple(each for each in exchanges if archive_writing.decoded(each) is not None)
+        whole = tuple(each for each in exchanges if decoded(each) is not None)
         if len(whole) < len(exchanges):
             lost[archive_writing.UNDECODABLE] = len(exchanges) - len(whole)
         exchanges = whole

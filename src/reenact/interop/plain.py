@@ -7,6 +7,7 @@ import binascii
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from reenact.interop.assembling import exchange
 from reenact.interop.documents import read_json
@@ -15,10 +16,11 @@ from reenact.interop.refusing import refused
 
 FORMAT: Final = "reenact-exchanges/1"
 
+_PORTS: Final = {"http": 80, "https": 443}
+
 _SCRIPT: Final = '''\
 """Runs a Python program against the recorded answers beside it, offline: python THIS.py agent.py [ARGUMENT...]"""
-import base64, http.server, json, pathlib, runpy, socket, ssl, sys, threading
-from urllib.parse import urlsplit
+import base64, http.server, json, os, pathlib, runpy, socket, ssl, sys, threading
 left, missed = json.loads(pathlib.Path(__file__).with_name("@FILE@").read_text("utf-8"))["exchanges"], []
 def content(side): return base64.b64decode(side["base64"]) if "base64" in side else side["text"].encode()
 def plain(body): return json.loads(body) if body[:1] in (b"{", b"[") else body
@@ -27,11 +29,9 @@ class Recorded(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         while "chunked" in self.headers.get("Transfer-Encoding", "") and (size := int(self.rfile.readline(), 16)):
             body += self.rfile.read(size + 2)[:-2]
-        url = urlsplit(self.path)
-        asked = (self.command, url.netloc or self.headers["Host"], url.path or "/", url.query, plain(body))
+        asked = (self.command, self.headers["Host"], self.path, plain(body))
         for at, (request, response) in enumerate((each["request"], each["response"]) for each in left):
-            url = urlsplit(request["url"])
-            if (request["method"], url.netloc, url.path or "/", url.query, plain(content(request))) == asked: break
+            if (request["method"], request["host"], request["target"], plain(content(request))) == asked: break
         else: return missed.append(asked) or self.send_error(502, "not recorded")
         del left[at]
         lines = [f"{k}: {v}" for k, v in response["headers"] if k.lower() not in ("transfer-encoding", "connection")]
@@ -41,8 +41,11 @@ class Recorded(http.server.BaseHTTPRequestHandler):
     def log_message(self, *words): pass
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Recorded)
 socket.getaddrinfo = lambda *a, **k: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", server.server_address)]
+socket.socket.connect = lambda self, address, real=socket.socket.connect: real(self, server.server_address)
 ssl.SSLContext.wrap_socket = lambda self, sock, *a, **k: sock
+os.environ["NO_PROXY"] = os.environ["no_proxy"] = "*"
 threading.Thread(target=server.serve_forever, daemon=True).start()
+if not sys.argv[1:]: sys.exit(__doc__)
 sys.argv, sys.path[0] = sys.argv[1:], str(pathlib.Path(sys.argv[1]).parent)
 runpy.run_path(sys.argv[0], run_name="__main__")
 sys.exit(f"{len(missed)} not recorded: {missed[:3]}; {len(left)} not asked for" if missed or left else 0)
@@ -83,6 +86,7 @@ def _written(exchange: Exchange) -> dict[str, Any]:
         "request": {
             "method": exchange.method,
             "url": exchange.url,
+            **_parts(exchange.url),
             "headers": [list(pair) for pair in exchange.asked],
             **_body(exchange.body),
         },
@@ -94,6 +98,15 @@ def _written(exchange: Exchange) -> dict[str, Any]:
             **_body(exchange.answer),
         },
     }
+
+
+def _parts(url: str) -> dict[str, str]:
+    """What a client sends of an address: in its header ``Host``, and in its first line."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    if parts.port == _PORTS.get(parts.scheme):
+        host = host.rpartition(":")[0]
+    return {"host": host, "target": (parts.path or "/") + (f"?{parts.query}" if parts.query else "")}
 
 
 def _body(body: bytes) -> dict[str, str]:
