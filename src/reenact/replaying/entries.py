@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
+from reenact.facts.imported import is_imported
 from reenact.facts.run import Run
 from reenact.facts.serving import REQUEST
 from reenact.replaying.options import Options
@@ -75,6 +76,13 @@ def start_of(run: Run, options: Options, project: str) -> Start:
         if trust.is_ours(run):
             return Start(entry.argv, cwd)
         return Start(_command(run, entry.argv, cwd, project), cwd)
+    if is_imported(run):
+        raise UnreplayableRun(
+            f"run {tail(run.id)} was imported ({entry.target}), and its file knows no program",
+            cause="what is to be replayed against it has to be named, with --cmd or --entry",
+            next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
+            missing=("entry",),
+        )
     raise UnreplayableRun(
         f"run {tail(run.id)} was recorded as a block of code, which nothing can call again by itself",
         cause="`with record():` marks a block; a decorated function or `reenact record --` captures an entry point",

@@ -15,6 +15,7 @@ from reenact.abc.store import Store
 from reenact.errors import ReplayError, UnreplayableRun, UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.imported import is_imported
 from reenact.facts.known import placeholder
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION
@@ -163,6 +164,9 @@ def _concluded(run: Run, boot: Boot, status: int) -> Report:
             next_command=f"reenact show {tail(run.id)}" if status < 0 else "reenact replay @ --cmd 'python agent.py'",
         )
     report = Report.from_json(json.loads(text))
+    if is_imported(run) and status and report.divergence is None:
+        known = "how it ended when it was recorded is not known"
+        report = replace(report, remarks=(*report.remarks, f"the program ended with exit status {status}; {known}"))
     difference = exit_statuses(run.exit_status, status) if report.divergence is None else None
     if difference is not None:
         report = replace(

@@ -131,9 +131,10 @@ def _fail(lane: Lane, crossing: Live, conn: Any, error: BaseException, phase: st
 def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
     """Put the recorded answer where the connection would be; raise what was raised before there was one."""
     failed: BaseException | None = None
+    player = Player(crossing, method)
     try:
         if crossing.form == "stream":
-            crossing.head().wait()
+            player.headed(crossing.head().wait().head)
         elif crossing.form != "open":  # an answer that never came is missed where it is read
             outcome = crossing.outcome().wait()
             failed = exchange.revive(lane, outcome, {"conn": conn})
@@ -144,7 +145,7 @@ def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
         raise
     if conn.sock is not None:
         conn.sock.close()
-    conn.sock = PlayedSocket(lane, Player(crossing, method))
+    conn.sock = PlayedSocket(lane, player)
     setattr(conn, _UNDER_WAY, (lane, failed))
 
 

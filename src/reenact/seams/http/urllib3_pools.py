@@ -148,7 +148,7 @@ def _answer(pool: Any, conn: Any, method: str, attempt: Callable[[], Any], lane:
         raise
     if conn.sock is not None:
         conn.close()
-    conn.sock = PlayedSocket(lane, Player(crossing, method))
+    conn.sock = PlayedSocket(lane, Player(crossing, method).headed(stream.head))
     conn.is_verified, conn.proxy_is_verified = stream.head.get("verified", (True, None))
     try:
         return attempt()

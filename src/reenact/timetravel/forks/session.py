@@ -22,6 +22,7 @@ from reenact.facts.run import Run, Totals
 from reenact.recording.calls import LiveCall
 from reenact.recording.repeats import RepeatedCall
 from reenact.recording.session import RecordingSession
+from reenact.replaying.imported import Own
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
@@ -127,6 +128,7 @@ class ForkSession(ReplaySession):
         """The recorded call by the ladder of a replay; its divergence when there is none, or None where the prefix is
         behind this lane: other code, or another input, asks otherwise from the branching event on."""
         found = self._matcher.identical(lane.path, call)
+        assert not isinstance(found, Own)  # an imported run has no place to branch at
         if found is None:
             cleaned = self._redactor.call(call)
             other = self._matcher.find(lane.path, cleaned)
