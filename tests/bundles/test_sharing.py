@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,20 @@ def test_it_replays_in_a_clone_elsewhere_without_the_store(shop: Place, clone: P
         shop.folder.parent.with_name("gone").rename(shop.folder.parent)
     assert (report["verdict"], report["live_calls"], report["matched"]) == ("exact", 0, 4), report
     assert not (clone.folder / ".reenact").exists()
+
+
+def test_it_replays_from_any_folder_of_a_repository(clone: Place) -> None:
+    (clone.folder / ".git").mkdir()
+    (clone.folder / "docs").mkdir()
+    place = replace_folder(clone, clone.folder / "docs")
+    assert place.told("replay", "../run.reenact")["verdict"] == "exact"
+
+
+def replace_folder(place: Place, folder: Path) -> Place:
+    """The same place, standing in another folder of it."""
+    other = copy(place)
+    other.folder = folder
+    return other
 
 
 def test_the_clone_is_looked_at_not_the_recorded_place(clone: Place) -> None:
