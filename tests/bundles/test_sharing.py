@@ -48,6 +48,16 @@ def test_it_replays_from_any_folder_of_a_repository(clone: Place) -> None:
     assert place.told("replay", "../run.reenact")["verdict"] == "exact"
 
 
+def test_the_code_of_another_revision_replays_a_file_from_elsewhere(clone: Place) -> None:
+    environment = {**clone.environment, "GIT_CONFIG_GLOBAL": os.devnull}
+    for words in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "one")):
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.invalid", *words]
+        subprocess.run(command, cwd=clone.folder, env=environment, check=True)
+    clone.write("agent.py", "print('other')")
+    report = clone.told("replay", "run.reenact", "--rev", "HEAD")
+    assert report["verdict"] == "exact", report
+
+
 def replace_folder(place: Place, folder: Path) -> Place:
     """The same place, standing in another folder of it."""
     other = copy(place)

@@ -75,7 +75,7 @@ def replay_run(
     if not options.rev:
         return _replayed(url, run, options, start, moved)
     with tree_of(options.rev, start.cwd, run) as tree:
-        report = _replayed(url, run, options, tree.start(start, run, options.rev), tree)
+        report = _replayed(url, run, options, tree.start(start, run, options.rev), tree.of_moved(moved))
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
 
 
