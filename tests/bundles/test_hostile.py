@@ -68,6 +68,15 @@ def overlapping() -> bytes:
     return sealed(data[:start] + directory + again + tail)
 
 
+def hiding() -> bytes:
+    """Bytes between the last member and the directory."""
+    data = zipped(entries())
+    end = data.rindex(b"PK\x05\x06")
+    count, length, start = struct.unpack_from("<HLL", data, end + 10)
+    tail = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, count, count, length, start + 6, 0)
+    return sealed(data[:start] + b"hidden" + data[start : start + length] + tail)
+
+
 def encrypted() -> bytes:
     """An entry that says it is encrypted."""
     return sealed(_flagged(zipped(entries()), 1))
@@ -141,6 +150,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: zipped([(info(f"blobs/{n:064x}"), b"\0" * (70 << 20)) for n in range(2)]), "more than",
     ),
     "overlapping": (overlapping, "lies over another"),
+    "hiding": (hiding, "belong to none"),
     "up": (lambda: zipped([*entries(), (info("../x"), b"")]), "out of order or in a way"),
     "absolute": (lambda: zipped([(info("/etc/x"), b""), *entries()]), "out of order or in a way"),
     "windows": (lambda: zipped([(info("c:\\x"), b""), *entries()]), "out of order or in a way"),
