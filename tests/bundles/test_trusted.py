@@ -87,6 +87,26 @@ def test_code_of_this_project_runs_with_this_interpreter(
     assert started(command(project, *argv), project) == (sys.executable, *wanted)
 
 
+def test_a_console_script_of_this_project_runs_and_no_other(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = project.parent / "venv"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "site" / "other").mkdir(parents=True)
+    (environment / "site" / "other" / "__init__.py").touch()
+    for name, module in (("shop", "pkg.tool:main"), ("foreign", "other:main"), ("lost", "absent:main")):
+        (environment / "bin" / name).touch()
+        folder = environment / "site" / f"{name}-1.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (folder / "entry_points.txt").write_text(f"[console_scripts]\n{name} = {module}\n")
+    monkeypatch.setattr(sys, "path", [str(project), str(environment / "site"), *sys.path])
+    monkeypatch.setattr(sys, "executable", str(environment / "bin" / "python"))
+    for program in ("shop", "/a/venv/bin/shop"):
+        assert started(command(project, program, "x"), project) == (str(environment / "bin" / "shop"), "x")
+    for program in ("foreign", "lost", "python", "absent"):
+        with pytest.raises(UnreplayableRun):
+            started(command(project, program), project)
+
+
 @pytest.mark.parametrize(
     ("target", "file"),
     [("os:system", "agent.py"), ("agent:main", "/etc/passwd"), ("shutil:rmtree", "pkg/tool.py"), ("a:b", "absent.py"),
