@@ -17,6 +17,7 @@ from reenact.facts.imported import is_imported
 from reenact.facts.run import Run
 from reenact.facts.serving import REQUEST
 from reenact.replaying.options import Options
+from reenact.replaying.scripts import own_script
 from reenact.seams import places, trust
 
 CALLER = "reenact.replaying.caller"
@@ -102,6 +103,9 @@ def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[s
         path = os.path.join(cwd, argv[0])
         if os.path.isfile(path) and _within(path, project):
             return argv
+        script = own_script(argv[0], lambda file: _within(file, project))
+        if script is not None:
+            return (script, *argv[1:])
         raise _shown(run, argv, f"{argv[0]} lies outside this project")
     at = 1
     while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-c", "-m", "-"):

@@ -76,7 +76,7 @@ def replay_run(
     if not options.rev:
         return _replayed(url, run, options, start, moved)
     with tree_of(options.rev, start.cwd, run) as tree:
-        report = _replayed(url, run, options, tree.start(start, run, options.rev), tree)
+        report = _replayed(url, run, options, tree.start(start, run, options.rev), tree.of_moved(moved))
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
 
 
@@ -188,16 +188,19 @@ def folder_of(store_url: str) -> str:
 
 
 def project_of(store_url: str | None) -> str:
-    """Root of this project: the directory that holds ``.reenact``, else the current one."""
+    """Root of this project: the nearest folder upwards that holds ``.reenact``, else the nearest that holds ``.git``
+    (a folder, or the file of a worktree), else the current one."""
     here = os.getcwd()
-    path = here
-    while True:
-        if os.path.isdir(os.path.join(path, ".reenact")):
+    for mark, there in ((".reenact", os.path.isdir), (".git", os.path.exists)):
+        path = here
+        while not there(os.path.join(path, mark)):
+            above = os.path.dirname(path)
+            if above == path:
+                break
+            path = above
+        else:
             return path
-        above = os.path.dirname(path)
-        if above == path:
-            return here
-        path = above
+    return here
 
 
 def environment_of(run: Run, now: Mapping[str, str], *, live: bool = False) -> dict[str, str]:

@@ -31,12 +31,22 @@ class Tree:
     Attributes:
         root: Root of the repository.
         path: Root of the worktree.
-        commit: What is checked out there.
+        commit: What is checked out there; empty for the files of this project as they are.
+        now, then: What the recorded project is called in this tree, and was called then; empty where these are the
+            worktree and the repository.
     """
 
     root: str
     path: str
     commit: str
+    now: str = ""
+    then: str = ""
+
+    def of_moved(self, elsewhere: Tree | None) -> Tree:
+        """The same tree for a run that was recorded where its project lay elsewhere."""
+        if elsewhere is None:
+            return self
+        return replace(self, now=self.moved(elsewhere.path), then=elsewhere.root)
 
     def moved(self, path: str) -> str:
         """Where a path of the repository lies in this tree; itself, where it lies elsewhere or is not part of it."""
@@ -82,7 +92,7 @@ class Tree:
 
     def named_as_then(self, data: bytes) -> bytes:
         """Output in which this tree is called what the repository is called."""
-        return data.replace(os.fsencode(self.path), os.fsencode(self.root))
+        return data.replace(os.fsencode(self.now or self.path), os.fsencode(self.then or self.root))
 
 
 def kept_revision(run: Run) -> str:
