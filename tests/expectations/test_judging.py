@@ -253,7 +253,7 @@ def test_long_runs_are_searched_by_halves() -> None:
 
 def test_an_expression_that_needs_too_much_work_is_refused(bad: Recording) -> None:
     text = "a == 1"
-    for name in "abcde":
+    for name in "abcdef":
         text = f"any({text} for {name} in args(search_docs))"
     with pytest.raises(UsageError, match="units of work"):
         expect(text).judge(bad)
