@@ -1,4 +1,4 @@
-"""The harness: expectations over the recorded run; today's code over a recorded tool, a scripted model, a still clock."""
+"""The harness: expectations over a recorded run; today's code over a recorded tool, a scripted model, a still clock."""
 
 from __future__ import annotations
 
