@@ -12,7 +12,7 @@ import pytest
 
 import reenact
 from reenact.abc.store import Recording
-from reenact.errors import UnreplayableRun, UsageError
+from reenact.errors import StoreError, UnreplayableRun, UsageError
 from reenact.store.memory import MemoryStore
 from reenact.testing import ProviderProcess, weak
 from reenact.testing.expectations.courts import Opinion, Question
@@ -207,11 +207,18 @@ def test_a_reply_without_a_score_is_no_judgement(
     assert verdict.holds is None and "no score in the reply of silent-1: 'I would rather not say.'" in verdict.seen
 
 
-def test_without_a_recording_it_is_stale(fixed: Recording) -> None:
-    for court in (None, KeptOpinions(MemoryStore())):
+def test_without_a_recording_it_is_stale(fixed: Recording, tmp_path: Path) -> None:
+    nowhere = reenact.open_store(f"sqlite:///{tmp_path}/none.db")
+    for court in (None, KeptOpinions(MemoryStore()), KeptOpinions(nowhere)):
         with pytest.raises(UnreplayableRun) as caught:
             expect(CLAIM.format("gpt-5.4-mini")).judge(fixed, court=court)
         assert caught.value.exit_code == 3 and caught.value.missing == ("judge",)
+
+
+def test_a_damaged_store_is_not_taken_for_an_empty_one(fixed: Recording, tmp_path: Path) -> None:
+    (tmp_path / "damaged.db").write_bytes(b"no store at all" * 100)
+    with reenact.open_store(f"sqlite:///{tmp_path}/damaged.db") as damaged, pytest.raises(StoreError):
+        expect(CLAIM.format("gpt-5.4-mini")).judge(fixed, court=KeptOpinions(damaged, ask=True))
 
 
 def test_another_answer_or_another_claim_is_another_question(
