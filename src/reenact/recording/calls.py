@@ -207,9 +207,9 @@ class LiveCall:
         self.session.put(CallSettled(self.event, self.session.now_us(), outcome))
         return NOW
 
-    def sends(self, body: bytes) -> bytes:
+    def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
         """What the agent asked with."""
-        return body
+        return url, body
 
     @total
     def head(self, head: Mapping[str, Json]) -> Any:

@@ -12,7 +12,7 @@ from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.places import inside, require_place
 from reenact.timetravel.forks.plan import Plan, opens
 from reenact.timetravel.forks.report import first_line
-from reenact.timetravel.forks.rewriting import is_model
+from reenact.timetravel.forks.rewriting import is_model, is_rewritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def dry_run(store: Store, run: str, plan: Plan, entry: str = "") -> DryRun:
             frozen += 1
             continue
         call = replace(event.call, body=recording.body(event.request))
-        if opens(plan, call, model=is_model(call)):
+        if is_rewritten(plan, call) or opens(plan, call, model=is_model(call)):
             anew[call.name] += 1
             continue
         after += 1

@@ -123,14 +123,12 @@ def names(listed: Iterable[str], call: Call, *, model: bool) -> list[str]:
 
 
 def opens(plan: Plan, call: Call, *, model: bool) -> bool:
-    """Whether a call is to go live even where a recorded answer would fit."""
+    """Whether a call is to go live even where a recorded answer would fit (what is rewritten is in any case)."""
     if plan.only:
         return call.effect is Effect.READ and bool(names(plan.only, call, model=model))
     if plan.live == "none" or call.effect is not Effect.READ:
         return False
-    if model:
-        return plan.live in ("all", "model") or plan.rewrites
-    return plan.live == "all"
+    return plan.live == "all" or (model and plan.live == "model")
 
 
 def refusal(plan: Plan, call: Call, *, model: bool) -> str:

@@ -41,7 +41,7 @@ from reenact.timetravel.forks.misses import recorded_calls
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal
-from reenact.timetravel.forks.rewriting import is_model, said, sent, unwritable
+from reenact.timetravel.forks.rewriting import is_model, is_rewritten, said, sent, unwritable
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 
 
@@ -184,7 +184,8 @@ class ForkSession(ReplaySession):
         if call.observed:
             return self._own_code(lane, call, event, None)
         model = is_model(call)
-        anew = opens(self.plan, call, model=model) or self._is_beneath(lane, call) or self._is_stale(call, model=model)
+        anew = opens(self.plan, call, model=model) or is_rewritten(self.plan, call)
+        anew = anew or self._is_beneath(lane, call) or self._is_stale(call, model=model)
         anew = anew or (event is not None and event.number in self.plan.anew)
         if event is not None and event.outcome is not None and not anew:
             self._say(event.number, call, "frozen", found.why)
@@ -193,14 +194,26 @@ class ForkSession(ReplaySession):
 
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
         """Perform it, unless it has been made before, or may not be."""
+        refused = unwritable(self.plan, call)
+        if self._address and not refused:
+            self._address = self._address_sent(lane, call)
         standing = self._ledger.standing(self._address) if self._address else None
-        made = self._made_before(lane, call, found, standing)
+        made = self._made_before(lane, call, found, standing) if not refused else None
         if made is not None:
             return made
-        refused = self._refusal(lane, call, model) or (unwritable(self.plan, call) if model else "")
+        refused = self._refusal(lane, call, model) or refused
         if refused:
             raise self._refused(lane, call, refused, found)
         return self._performed(lane, call, found, standing)
+
+    def _address_sent(self, lane: Lane, call: Call) -> str:
+        """The identity of the write that goes out: a model request that its provider keeps is another one rewritten."""
+        if not is_rewritten(self.plan, call):
+            return self._address
+        asked = str(call.head["url"]), call.body
+        url, body = sent(self.plan, call, *asked)
+        other = replace(call, head={**call.head, "url": url}, body=body)
+        return self.child.identity(lane, other) if (url, body) != asked else self._address
 
     def _made_before(self, lane: Lane, call: Call, found: Found, standing: Standing | None) -> Crossing | None:
         """What came of a write that somebody of this lineage has made; None: it may be made. One in doubt stops the
@@ -242,12 +255,12 @@ class ForkSession(ReplaySession):
         """Whether what was recorded may no longer be so: a live write came before this read."""
         return self.course.wrote and call.effect is Effect.READ and not model and self.plan.live != "none"
 
-    def outgoing(self, call: Call, event: int, body: bytes) -> bytes:
-        """What goes out for a call that is performed."""
-        if not self.plan.rewrites or not is_model(call):
-            return body
+    def outgoing(self, call: Call, event: int, url: str, body: bytes) -> tuple[str, bytes]:
+        """Where a call that is performed goes, and what it says."""
+        if not is_rewritten(self.plan, call):
+            return url, body
         self.child.put(Noted(event, "rewritten", said(self.plan)))
-        return sent(self.plan, call, body)
+        return sent(self.plan, call, url, body)
 
     # --- the three ways ----------------------------------------------------------------------------------------
 
