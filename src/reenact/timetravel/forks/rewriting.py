@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from reenact.facts.call import Call, Json, Kind
@@ -55,6 +56,19 @@ def sent(plan: Plan, call: Call, url: str, body: bytes) -> tuple[str, bytes]:
     """
     dialect = recognise(call.head, body) or ""
     return rewritten(dialect, url, body, prompt=plan.prompt, model=plan.model, params=plan.params)
+
+
+def as_sent(plan: Plan, call: Call) -> Call:
+    """A call as it goes out: itself, where the plan changes nothing in it.
+
+    Raises:
+        NotRewritten: See ``sent``.
+    """
+    if not is_rewritten(plan, call):
+        return call
+    asked = str(call.head.get("url", "")), call.body
+    url, body = sent(plan, call, *asked)
+    return call if (url, body) == asked else replace(call, head={**call.head, "url": url}, body=body)
 
 
 def said(plan: Plan) -> dict[str, Json]:

@@ -41,7 +41,7 @@ from reenact.timetravel.forks.misses import recorded_calls
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal
-from reenact.timetravel.forks.rewriting import is_model, is_rewritten, said, sent, unwritable
+from reenact.timetravel.forks.rewriting import as_sent, is_model, is_rewritten, said, sent, unwritable
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 
 
@@ -195,25 +195,19 @@ class ForkSession(ReplaySession):
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
         """Perform it, unless it has been made before, or may not be."""
         refused = unwritable(self.plan, call)
-        if self._address and not refused:
-            self._address = self._address_sent(lane, call)
+        if refused:
+            raise self._refused(lane, call, refused, found)
+        goes_out = as_sent(self.plan, call)
+        if self._address and goes_out is not call:  # what a provider keeps is another write, rewritten
+            self._address = self.child.identity(lane, goes_out)
         standing = self._ledger.standing(self._address) if self._address else None
-        made = self._made_before(lane, call, found, standing) if not refused else None
+        made = self._made_before(lane, call, found, standing)
         if made is not None:
             return made
-        refused = self._refusal(lane, call, model) or refused
+        refused = self._refusal(lane, call, model)
         if refused:
             raise self._refused(lane, call, refused, found)
         return self._performed(lane, call, found, standing)
-
-    def _address_sent(self, lane: Lane, call: Call) -> str:
-        """The identity of the write that goes out: a model request that its provider keeps is another one rewritten."""
-        if not is_rewritten(self.plan, call):
-            return self._address
-        asked = str(call.head["url"]), call.body
-        url, body = sent(self.plan, call, *asked)
-        other = replace(call, head={**call.head, "url": url}, body=body)
-        return self.child.identity(lane, other) if (url, body) != asked else self._address
 
     def _made_before(self, lane: Lane, call: Call, found: Found, standing: Standing | None) -> Crossing | None:
         """What came of a write that somebody of this lineage has made; None: it may be made. One in doubt stops the
