@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from reenact.errors import EffectInDoubt
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.replaying.verdict import from_divergence
+from reenact.timetravel.forks.ledger import settling_command
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.session import ForkSession
 
@@ -35,6 +35,7 @@ class ForkReport:
         divergence: Where the prefix could not be re-enacted, as data; None where it could.
         message: Why the fork stopped before its end; empty where it ended by itself.
         doubt: Whether it stopped at a write that may have happened already.
+        doubted: Which one: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, and ``settle`` (what to type).
         exit_code: 0 fine, 1 the prefix diverged (or what was resumed has failed again), 3 a write in doubt, 5 a
             refused call.
     """
@@ -53,6 +54,7 @@ class ForkReport:
     divergence: Mapping[str, Json] | None = None
     message: str = ""
     doubt: bool = False
+    doubted: Mapping[str, Json] | None = None
     exit_code: int = 0
 
     def to_json(self) -> dict[str, Any]:
@@ -120,10 +122,17 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         refused=(*course.refused, *contacts),
         divergence=diverged.data if diverged is not None else None,
         message=message,
-        doubt=isinstance(session.stopped_by, EffectInDoubt),
+        doubt=session.doubt is not None,
+        doubted=_doubted(session),
         exit_code=code,
     )
     return replace(report, last_line=last_line(report))
+
+
+def _doubted(session: ForkSession) -> dict[str, Json] | None:
+    if session.doubt is None:
+        return None
+    return {**asdict(session.doubt), "settle": settling_command(session.run, session.plan)}
 
 
 def last_line(report: ForkReport) -> str:
