@@ -8,7 +8,12 @@ from typing import Any
 
 from reenact.abc.store import Store
 from reenact.facts.call import Effect
+from reenact.replaying.entries import start_of
+from reenact.replaying.launch import project_of
+from reenact.replaying.options import Options
 from reenact.timetravel.forks.changes import check
+from reenact.timetravel.forks.code import require_code
+from reenact.timetravel.forks.launch import require_ended
 from reenact.timetravel.forks.places import inside, require_place
 from reenact.timetravel.forks.plan import Plan, opens
 from reenact.timetravel.forks.report import first_line
@@ -55,15 +60,19 @@ class DryRun:
         return told
 
 
-def dry_run(store: Store, run: str, plan: Plan, entry: str = "") -> DryRun:
-    """What a fork of ``run`` would do, with ``entry`` called in place of what was recorded where one is named.
+def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
+    """What a fork of ``run`` would do, started as ``options`` say.
 
     Raises:
         ForkError: It cannot branch there, or not with this change.
+        UsageError: It is to run the code of a revision that is not there.
+        UnreplayableRun: The run cannot be started again here.
     """
     recording = store.open(run)
+    require_ended(recording.run)
     require_place(recording, plan.at)
-    check(recording, plan, entry)
+    check(recording, plan, options.entry)
+    require_code(recording.run, plan, start_of(recording.run, options, project_of(store.url)))
     frozen = after = 0
     anew: Counter[str] = Counter()
     writes: Counter[str] = Counter()
