@@ -44,7 +44,7 @@ def test_from_a_step_it_names_what_to_type_and_asks_at_a_terminal(scene: Scene) 
     scene.record()
     scene.mark("die 3", False)
     told = json.loads(scene.reenact("--json", "resume", "@:paying#1", code=3).out)
-    command = told["doubted"]["settle"].split()
+    command = told["doubted"]["next_command"].split()
     run = scene.runs()[-1]["run"]
     assert command[:2] == ["reenact", "resume"] and command[2].startswith(f"{run[-8:]}:")
     assert command[3:] == ["--settle", "retry"] and told["doubted"]["name"] == "pay"

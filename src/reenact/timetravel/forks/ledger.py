@@ -45,12 +45,14 @@ class Doubt:
         name: What makes it.
         why: Why that is not known.
         can_be_done: Whether *done* answers it: the code cannot go on without a response that nobody saw.
+        next_command: What to type to give one's word.
     """
 
     write: str
     name: str
     why: str
     can_be_done: bool
+    next_command: str
 
 
 class Ledger:
@@ -125,19 +127,14 @@ def claims_of(recording: Recording) -> Iterator[Claim]:
         yield Claim(address, run.id, event.number)
 
 
-def settling_command(run: Run, plan: Plan) -> str:
-    """What to type to give one's word on the writes in doubt of a fork or resumption."""
-    if plan.resume:
-        place = f"{tail(run.id)}:{plan.at}" if plan.apart else tail(run.id)
-        return f"reenact resume {place} --settle retry"
-    return f"reenact fork {tail(run.id)}:{plan.at} --settle retry"
-
-
-def in_doubt(call: Call, why: str, next_command: str) -> EffectInDoubt:
-    """The error for a write that began and whose end nobody saw."""
+def in_doubt(call: Call, why: str, run: Run, plan: Plan) -> EffectInDoubt:
+    """The error for a write that began and whose end nobody saw, in a fork or resumption of ``run``."""
+    place = f"{tail(run.id)}:{plan.at}" if plan.apart else tail(run.id)
     return EffectInDoubt(
         f"{call.name} may have changed the world already: {why} (at {call.source or 'an unknown place'})",
         cause="its process was stopped, or its connection broke, while the write was under way; --settle retry makes "
         "it again, --settle done takes it as made",
-        next_command=next_command,
+        next_command=f"reenact resume {place} --settle retry"
+        if plan.resume
+        else f"reenact fork {tail(run.id)}:{plan.at} --settle retry",
     )

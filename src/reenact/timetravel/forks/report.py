@@ -10,7 +10,6 @@ from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.replaying.verdict import from_divergence
-from reenact.timetravel.forks.ledger import settling_command
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.session import ForkSession
 
@@ -35,7 +34,7 @@ class ForkReport:
         divergence: Where the prefix could not be re-enacted, as data; None where it could.
         message: Why the fork stopped before its end; empty where it ended by itself.
         doubt: Whether it stopped at a write that may have happened already.
-        doubted: Which one: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, and ``settle`` (what to type).
+        doubted: Which one: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, ``next_command``.
         exit_code: 0 fine, 1 the prefix diverged (or what was resumed has failed again), 3 a write in doubt, 5 a
             refused call.
     """
@@ -123,16 +122,10 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         divergence=diverged.data if diverged is not None else None,
         message=message,
         doubt=session.doubt is not None,
-        doubted=_doubted(session),
+        doubted=asdict(session.doubt) if session.doubt is not None else None,
         exit_code=code,
     )
     return replace(report, last_line=last_line(report))
-
-
-def _doubted(session: ForkSession) -> dict[str, Json] | None:
-    if session.doubt is None:
-        return None
-    return {**asdict(session.doubt), "settle": settling_command(session.run, session.plan)}
 
 
 def last_line(report: ForkReport) -> str:

@@ -36,7 +36,7 @@ from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.input import arguments, is_read
 from reenact.timetravel.forks.ladder import Found, Ladder
-from reenact.timetravel.forks.ledger import Doubt, Ledger, Standing, in_doubt, settling_command
+from reenact.timetravel.forks.ledger import Doubt, Ledger, Standing, in_doubt
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
@@ -231,8 +231,8 @@ class ForkSession(ReplaySession):
 
     def _doubted(self, call: Call, why: str) -> Halt:
         """The fork stops at a write that may have been made: a person's word is needed."""
-        error = in_doubt(call, why, settling_command(self.run, self.plan))
-        self.doubt = Doubt(self._address, call.name, why, can_be_done=call.kind is not Kind.HTTP)
+        error = in_doubt(call, why, self.run, self.plan)
+        self.doubt = Doubt(self._address, call.name, why, call.kind is not Kind.HTTP, error.next_command)
         return self._stopped(call, error, f"{call.name} is in doubt: {why}")
 
     def _given(self, lane: Lane, call: Call, found: Found, outcome: Outcome, body: bytes) -> Crossing:
