@@ -341,6 +341,9 @@ def test_behind_bedrocks_invoke_each_client_signs_what_is_sent(world: Forks) -> 
     world.replays_exactly(report["run"])
     refused = world.fork(0, "--live", "model", "--model", "us.anthropic.claude-b", status=5)
     assert "us.anthropic.claude-b does not speak as amazon.nova-a does" in refused["message"]
+    assert f"next: reenact fork {world.parent[-8:]}:0 --rev HEAD" in refused["message"]
+    planned = world.desk.run("fork", f"{world.parent}:0", "--live", "model", "--model", "gpt-5.4", "--dry-run")
+    assert "cannot be sent  gpt-5.4 does not speak" in planned.stdout
     sent = Provider.asked[6:]
     assert [path for path, *_ in sent] == ["/model/us.anthropic.claude-b/invoke"]
     assert verified(*sent[0])

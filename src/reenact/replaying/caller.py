@@ -172,7 +172,11 @@ def main() -> None:
     replaying = process.current()
     instructions = replaying.instructions
     session = replaying.session
-    function = find(instructions["entry"], instructions.get("file") or "")
+    try:
+        function = find(instructions["entry"], instructions.get("file") or "")
+    except UnreplayableRun as error:
+        session.fault(error)
+        sys.exit(error.exit_code)
     try:
         args, options = arguments_for(session, function)
         with replaying.entered():

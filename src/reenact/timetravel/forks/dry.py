@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reenact.abc.store import Store
-from reenact.facts.call import Effect
+from reenact.facts.call import Effect, Kind
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import project_of
 from reenact.replaying.options import Options
@@ -17,7 +17,7 @@ from reenact.timetravel.forks.launch import require_ended
 from reenact.timetravel.forks.places import inside, require_place
 from reenact.timetravel.forks.plan import Plan, opens
 from reenact.timetravel.forks.report import first_line
-from reenact.timetravel.forks.rewriting import is_model, is_rewritten
+from reenact.timetravel.forks.rewriting import is_model, is_rewritten, unspoken
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class DryRun:
         writes: Names of recorded writes after it that would not be repeated, each with how often; one that asks
             something else is refused unless it is allowed.
         changes: What would be different.
+        impossible: Why recorded model requests after it could not be sent with the changes; the fork would stop there.
     """
 
     first_line: str
@@ -40,6 +41,7 @@ class DryRun:
     anew: dict[str, int]
     writes: dict[str, int]
     changes: tuple[str, ...]
+    impossible: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""
@@ -57,6 +59,7 @@ class DryRun:
             f"  blocked write   {name} ({count} recorded); a new one is refused" for name, count in self.writes.items()
         ]
         told += [f"  change          {text}" for text in self.changes]
+        told += [f"  cannot be sent  {text}" for text in self.impossible]
         return told
 
 
@@ -76,6 +79,7 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     frozen = after = 0
     anew: Counter[str] = Counter()
     writes: Counter[str] = Counter()
+    impossible: Counter[str] = Counter()
     for event in recording.events():
         if event.call.observed or inside(recording, event) is not None:
             continue
@@ -83,10 +87,13 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
             frozen += 1
             continue
         call = replace(event.call, body=recording.body(event.request))
+        if call.kind is Kind.HTTP and (why := unspoken(plan, call)):
+            impossible[why] += 1
         if is_rewritten(plan, call) or opens(plan, call, model=is_model(call)):
             anew[call.name] += 1
             continue
         after += 1
         if call.effect is Effect.WRITE and call.name not in plan.allow_writes:
             writes[call.name] += 1
-    return DryRun(first_line(recording.run.id, plan), frozen, after, dict(anew), dict(writes), tuple(plan.changes))
+    counted = frozen, after, dict(anew), dict(writes)
+    return DryRun(first_line(recording.run.id, plan), *counted, tuple(plan.changes), tuple(impossible))

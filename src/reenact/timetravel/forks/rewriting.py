@@ -41,8 +41,13 @@ def unwritable(plan: Plan, call: Call) -> str:
     tied = bound(call.head.get("headers") or ())
     if tied:
         return f"{call.name} cannot be rewritten on its way: its header {tied} is bound to the body it has"
+    return unspoken(plan, call)
+
+
+def unspoken(plan: Plan, call: Call) -> str:
+    """Why what the plan changes in a model request has no place in it, or none in its protocol; empty where it has."""
     try:
-        sent(plan, call, str(call.head.get("url", "")), call.body)
+        as_sent(plan, call)
     except NotRewritten as error:
         return str(error)
     return ""

@@ -41,7 +41,7 @@ from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
 from reenact.timetravel.forks.rewriting import as_sent, is_model, is_rewritten, said, sent, unwritable
-from reenact.timetravel.forks.stopping import nothing_comes, refused_call
+from reenact.timetravel.forks.stopping import nothing_comes, refused_call, unwritten
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 
 
@@ -197,9 +197,9 @@ class ForkSession(ReplaySession):
 
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
         """Perform it, unless it has been made before, or may not be."""
-        refused = unwritable(self.plan, call)
-        if refused:
-            raise self._refused(lane, call, refused, found)
+        why = unwritable(self.plan, call)
+        if why:
+            raise self._stopped(call, unwritten(self.run, self.plan, why), why)
         goes_out = as_sent(self.plan, call)
         if self._address and goes_out is not call:  # what a provider keeps is another write, rewritten
             self._address = self.child.identity(lane, goes_out)

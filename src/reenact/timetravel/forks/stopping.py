@@ -6,9 +6,12 @@ from reenact.abc.store import Recording
 from reenact.errors import Divergence, EffectRefused
 from reenact.facts.call import Call
 from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
 from reenact.timetravel import preview
 from reenact.timetravel.contents import Unread, asked
 from reenact.timetravel.forks.ladder import Found
+from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.story import arguments_of
 
 
@@ -31,6 +34,16 @@ def refused_call(recording: Recording, call: Call, found: Found, why: str, next_
         + (recorded_calls(recording, call) if found.answer is None else ""),
         cause="after the change the agent asks something that was not recorded",
         next_command=next_command,
+    )
+
+
+def unwritten(run: Run, plan: Plan, why: str) -> EffectRefused:
+    """The error for a model request that cannot be sent with what the plan changes in it."""
+    return EffectRefused(
+        f"the fork cannot change this request: {why}",
+        cause="a request keeps its protocol, its signature and its shape; what needs another client is changed in the "
+        "code, and the fork runs that revision",
+        next_command=f"reenact fork {tail(run.id)}:{plan.at} --rev HEAD",
     )
 
 
