@@ -16,6 +16,7 @@ from reenact.timetravel.forks.input import check_input
 from reenact.timetravel.forks.places import inside
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.responses import made_up
+from reenact.timetravel.forks.shapes import shaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def changed_outcome(recording: Recording, event: Event, plan: Plan) -> Changed:
     value = plan.results[event.number]
     if event.call.kind is Kind.HTTP:
         return _response(event, value, 200)
-    return Changed(Value(b"", head={}), encode(value).body)
+    return Changed(Value(b"", head={}), shaped(recording, event, value))
 
 
 def check(recording: Recording, plan: Plan, entry: str = "") -> None:
