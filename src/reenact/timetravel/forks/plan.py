@@ -156,6 +156,11 @@ def by_number(event: int) -> str:
     return f"event {event}"
 
 
+def is_number(name: str) -> bool:
+    """Whether a name in ``Plan.settled`` is one of ``by_number``; identities have no space."""
+    return name.startswith(by_number(0)[:-1])
+
+
 def said_of(plan: Plan, write: str, recorded: Event | None) -> Settling:
     """What has been said of a write in doubt.
 

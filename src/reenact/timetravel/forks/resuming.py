@@ -18,7 +18,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Run, Status
 from reenact.timetravel.forks.heads import Head, head_of, require_broken, stopped_in_doubt
-from reenact.timetravel.forks.plan import Plan, Settling, by_number
+from reenact.timetravel.forks.plan import Plan, Settling, by_number, is_number
 from reenact.timetravel.forks.report import ForkReport, last_line
 
 
@@ -169,8 +169,10 @@ def settled_on_the_way(store: Store, told: Resumption, report: ForkReport, word:
     if told.plan.apart:
         return replace(told, plan=replace(told.plan, settled=settled))
     again = resumption(store, store.run(told.run.id), "", told.plan.settle, {})
-    results = told.plan.results if again.base.id == told.base.id else {}
-    return replace(again, plan=replace(again.plan, settled=settled, results=results))
+    if again.base.id == told.base.id:
+        return replace(told, plan=replace(told.plan, settled=settled))
+    settled = {name: said for name, said in settled.items() if not is_number(name)}  # of another recording's events
+    return replace(again, plan=replace(again.plan, settled=settled))
 
 
 Asking = Callable[[Event], Settling]
@@ -178,8 +180,10 @@ Asking = Callable[[Event], Settling]
 
 
 def settled(told: Resumption, ask: Asking) -> Resumption:
-    """The same, with a person's word on each of its doubts."""
+    """The same, with a person's word on each of its doubts that has none yet."""
     if told.plan.settle:
         return told
-    words = {by_number(event.number): ask(event) for event in told.doubts}
-    return replace(told, plan=replace(told.plan, settled={**told.plan.settled, **words}))
+    known = told.plan.settled
+    asked = [event for event in told.doubts if by_number(event.number) not in known]
+    words = {by_number(event.number): ask(event) for event in asked}
+    return replace(told, plan=replace(told.plan, settled={**known, **words}))
