@@ -196,7 +196,11 @@ def main() -> None:
     replaying = process.current()
     instructions = replaying.instructions
     session = replaying.session
-    function = find(instructions["entry"], instructions.get("file") or "", instructions.get("within") or "")
+    try:
+        function = find(instructions["entry"], instructions.get("file") or "", instructions.get("within") or "")
+    except UnreplayableRun as error:
+        session.fault(error)
+        sys.exit(error.exit_code)
     try:
         args, options = arguments_for(session, function)
         with replaying.entered():

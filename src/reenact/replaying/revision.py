@@ -101,9 +101,8 @@ def kept_revision(run: Run) -> str:
     return str(kept.get("rev") or "") if isinstance(kept, Mapping) else ""
 
 
-@contextmanager
-def tree_of(rev: str, folder: str, run: Run) -> Iterator[Tree]:
-    """Check a revision out for the length of a block, however the block ends.
+def find_revision(rev: str, folder: str, run: Run) -> tuple[str, str]:
+    """The root of the repository, and the commit that a revision is.
 
     Args:
         rev: Any name of a revision.
@@ -127,6 +126,23 @@ def tree_of(rev: str, folder: str, run: Run) -> Iterator[Tree]:
             cause="a typing mistake, or a branch or tag that has not been fetched",
             next_command=f"git -C {root} log --oneline --all -20",
         )
+    return root, commit
+
+
+@contextmanager
+def tree_of(rev: str, folder: str, run: Run) -> Iterator[Tree]:
+    """Check a revision out for the length of a block, however the block ends.
+
+    Args:
+        rev: Any name of a revision.
+        folder: A folder of the repository: where the recorded program started.
+        run: The run, for messages.
+
+    Raises:
+        UsageError: There is no repository, or no such revision.
+        UnreplayableRun: It cannot be checked out.
+    """
+    root, commit = find_revision(rev, folder, run)
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="reenact-rev-"))
     try:
         path = os.path.join(scratch, os.path.basename(root) or "tree")
