@@ -484,11 +484,6 @@ class MemoryRecording:
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
     ) -> Iterator[Version]:
         """See ``abc.store.Recording``."""
-        bodies = {
-            (each.event, each.phase): each.slots.get(slot, b"")
-            for each in self._log.records
-            if isinstance(each, CheckpointTaken)
-        }
         places = (
             each
             for each in self.snapshots(lanes=lanes, before=before, backwards=True)
@@ -496,7 +491,7 @@ class MemoryRecording:
         )
         for digest, alike in groupby(places, key=lambda each: each.slots.get(slot)):
             newest = next(alike)
-            body = bodies[newest.event, newest.phase]
+            body = self._log.slots[newest.event, newest.phase].get(slot, b"")
             yield Version(newest.event, newest.phase, newest.lane, digest, body)
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
