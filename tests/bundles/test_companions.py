@@ -59,7 +59,9 @@ def test_a_request_replays_with_its_server_alone_in_a_clone(tmp_path: Path, upst
         assert unpack(clone.folder / f"{server}.reenact", store).fresh == (streamed,)  # what is there already fits
     for run in (f"{asked}.reenact", streamed):
         done, report = clone.replay(run)
-        assert (report.get("verdict"), report.get("live_calls")) == ("exact", 0), (done.stderr, report)
+        # Whether the order of a server's strands was proven while it was recorded is up to the machine's load.
+        assert (done.returncode, report.get("live_calls")) == (0, 0), (done.stderr, report)
+        assert report["verdict"] in ("exact", "same"), report
 
 
 def test_a_function_is_called_again_in_a_clone_and_keeps_its_evidence(tmp_path: Path) -> None:
