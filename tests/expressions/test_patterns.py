@@ -50,6 +50,18 @@ def test_it_finds_what_the_interpreters_own_engine_finds(pattern: str, text: str
     assert compile_pattern(pattern).found_in(text) == (re.search(pattern, text) is not None)
 
 
+@pytest.mark.parametrize("text", ["", "a", "a\n", "a\n\n", "\na", "b\na\nb", "é", "aé", "a é"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("a$", "(?m)a$", r"a\Z", "^a", "(?m)^a", r"\Aa", r"a\b", r"(?a:a\b)", r"\B", r"a\B"),
+        *("$", r"\Z", "^$", "(?m)^$", r"\n$"),
+    ],
+)
+def test_places_are_where_they_are_for_the_interpreters_own_engine(pattern: str, text: str) -> None:
+    assert compile_pattern(pattern).found_in(text) == (re.search(pattern, text) is not None)
+
+
 @pytest.mark.parametrize(
     "pattern", ["(a+)+$", "(a|aa)+$", "(a*)*b", "(.*a){12}$", "(a|b)*a(a|b){12}c", "(?:a?){40}a{40}$"]
 )

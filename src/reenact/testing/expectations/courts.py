@@ -77,6 +77,6 @@ def stale(question: Question, why: str) -> UnreplayableRun:
     return UnreplayableRun(
         f"the judge {question.model} has given no opinion on {question.claim!r}",
         cause=why,
-        next_command="reenact golden run --help",
+        next_command="python -m pydoc reenact.testing.expectations.opinions",
         missing=("judge",),
     )
