@@ -294,6 +294,16 @@ def test_a_credential_among_the_arguments_is_compared_as_redacted() -> None:
         assert stub(secret) == "ok"
 
 
+def test_a_credential_of_the_environment_may_be_another_one_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "yesterdays-Word-4711-xq")
+    run = recorded(lambda: call_with("yesterdays-Word-4711-xq"))
+    monkeypatch.setenv("SHOP_API_KEY", "todays-Word-0815-zk")
+    with recorded_tool(run, "call_with", call_with) as stub:
+        assert stub("todays-Word-0815-zk") == "ok"
+    with pytest.raises(Divergence):
+        recorded_tool(run, "call_with", call_with)("a third one")
+
+
 def test_values_that_cannot_be_kept_do_not_take_part() -> None:
     @reenact.tool(effect="read")
     def give(client: object, query: str) -> str:

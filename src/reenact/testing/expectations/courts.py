@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from reenact.errors import UnreplayableRun
-from reenact.testing.expectations.asking import FORM
 
-__all__ = ["Court", "Opinion", "Question", "stale"]
+__all__ = ["FORM", "Court", "Opinion", "Question", "stale"]
+
+FORM: Final = "judge/1"
+"""Version of what is said to a model (``asking``): another form is another question."""
 
 
 @dataclass(frozen=True, slots=True)
