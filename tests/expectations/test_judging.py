@@ -60,6 +60,9 @@ ANSWER = "matches(answer, '(?i)documents?')"
          "args(get_order): 1.user_id: \"u2\" is not \"u1\", expected to conform to ", 41),
         ("matches(result(refund)[0], '^paid')", "result(refund)[0] = 'refunded 6', expected to match '^paid'", 42),
         ("not matches(result(refund)[0], 'refunded')", "expected not to match 'refunded'", 42),
+        ("all(a['args']['user_id'] == user for a in acts if a['tool'] == 'get_order')",
+         "acts[21]: a['args']['user_id'] = 'u2', expected == user = 'u1'", 41),
+        ("len(acts) < 10", "expected < 10", 19),
         ("tools <= 5", "tools = 23, expected <= 5", 11),
         ("events < 30", "events = 43, expected < 30", 29),
         ("calls(serch_docs) >= 1", "nothing is called serch_docs there, did you mean search_docs?", None),
@@ -88,7 +91,8 @@ def test_what_fails_says_what_was_seen_and_where(bad: Recording, text: str, seen
         "all(a['query'] == 'refund policy' for a in args(search_docs))",
         "conforms(result(get_order)[0], {'required': ['owner'], 'properties': {'number': {'const': 5}}})",
         "not conforms(result(refund), {'maxItems': 0})", "matches(result(refund)[0], '^refunded \\\\d$')",
-        "answer == None",
+        "answer == None", "acts[0]['kind'] == 'tool' and acts[22]['result'] == 'refunded 6' and acts[0]['event'] == 1",
+        "all(a['error'] == None for a in acts)",
     ],
 )  # fmt: skip
 def test_what_holds_holds(bad: Recording, text: str) -> None:

@@ -279,6 +279,15 @@ def test_every_colour_of_function() -> None:
         recorded_tool(run, "pages")
 
 
+def test_nothing_is_read_past_what_the_recorded_reader_read() -> None:
+    run = recorded(lambda: next(pages("refunds")))
+    stub = recorded_tool(run, "pages", pages)
+    reading = stub("refunds")
+    assert next(reading) == "refunds 1"
+    with pytest.raises(Divergence, match="has no more to give"):
+        next(reading)
+
+
 def test_what_a_call_changed_in_its_arguments_is_changed_again() -> None:
     run = recorded(lambda: fill(["apple"], "pear"))
     basket = ["apple"]
