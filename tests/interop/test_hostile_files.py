@@ -96,7 +96,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         b'{"messages": ['
         + b'{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"},' * 20_000
         + b'{"role": "user"}]}',
-        "line 1: its requests would come to more than 48 MiB",
+        "line 1: its requests would come to more than 24 MiB",
     ),
     "nothing": ("vcr", b"  \n", "is empty"),
     "a har as vcr": ("vcr", b'{"log": {"entries": []}}', "this is no cassette: it has no interactions (it has log)"),

@@ -32,7 +32,7 @@ _UNSAID: Final = (
 )  # fmt: skip
 """Fields of a request that a line of messages does not say. Whether it streams is not among them: an answer that was
 not streamed is never given to who asked for a stream."""
-MOST: Final = 48 << 20
+MOST: Final = 24 << 20
 """Most bytes of all requests and answers that are made of messages: each request holds all messages before it."""
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _JSON: Final = (("Content-Type", "application/json"),)
