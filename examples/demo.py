@@ -1,5 +1,5 @@
 """The guided tour: two agents fail, the network goes away, both failures are re-enacted by the agents' own code, and
-one is forked with two candidate fixes: a changed state, and the code of another revision.
+one is forked with two candidate fixes (a changed state, and the code of another revision) and kept as a test.
 
 Everything happens in a temporary directory, in a git repository of its own. Each command is printed as it could be
 typed. Each claim is checked, and one that does not hold ends the tour with exit status 1.
@@ -226,6 +226,21 @@ def compared(stage: Stage, loop: str) -> None:
     stage.run("reenact ls --tree", show=8)
 
 
+def kept(stage: Stage, loop: str) -> None:
+    """Keep the first incident as a regression test, which fails today and passes with the fix."""
+    say("9. It must never come back. Keep the incident as a test, with what is expected:")
+    expected = "--expect 'calls(search_docs) <= 3' --expect '\"have any documents\" in answer'"
+    added = stage.run(f"reenact golden add {loop} --as refund-loop {expected}", show=8)
+    check(added.status == 0 and "calls(search_docs) = 20" in added.err, "it fails today, for the reason of the incident")
+    agent = stage.directory / "refund_loop" / "agent.py"
+    text = agent.read_text(encoding="utf-8")
+    say("Mend the agent, and run the test: today's code on what was recorded then, with nobody there to ask.")
+    print('\n$ sed -i \'s/, "v1")/, "v2_with_empty_check")/\' refund_loop/agent.py')
+    agent.write_text(text.replace(', "v1")', ', "v2_with_empty_check")'), encoding="utf-8")
+    now = stage.run("reenact golden run refund-loop")
+    check(now.status == 0 and "passed  2 of 2 expectations" in now.out, "one question, one search: the test passes")
+
+
 def tour(directory: Path) -> None:
     """The whole tour, in ``directory``.
 
@@ -243,7 +258,9 @@ def tour(directory: Path) -> None:
     replay(stage, "@", order)
     day_two(stage, order)
     changed_agent(stage)
-    forked(stage, located(stage))
+    loop = located(stage)
+    forked(stage, loop)
+    kept(stage, loop)
 
 
 def main() -> int:
@@ -255,7 +272,7 @@ def main() -> int:
         except NotAsTold as failed:
             print(f"\nNot as told: {failed}", file=sys.stderr)
             return 1
-    say(f"Two failures, recorded once, re-enacted and forked offline ({time.monotonic() - started:.0f} s).")
+    say(f"Two failures, recorded once, re-enacted, forked and kept as a test, offline ({time.monotonic() - started:.0f} s).")
     print("next: reenact record -- python your_agent.py")
     return 0
 
