@@ -137,6 +137,13 @@ def test_reports_are_written_for_people_and_for_ci(incident: Project, tmp_path: 
     assert 'value="failed"' in (tmp_path / "junit.xml").read_text(encoding="utf-8")
 
 
+def test_a_golden_is_a_run_that_every_reading_command_takes(incident: Project) -> None:
+    shown = incident.run("show", "@golden/refunds").stdout
+    assert "search" in shown and "think" in shown
+    assert incident.run("cat", "@golden/refunds:search#2").stdout == '{"docs":[],"count":0}'
+    assert "there is no golden 'nope'" in incident.run("show", "@golden/nope", status=2).stderr
+
+
 def test_goldens_are_listed_and_a_wrong_name_says_which_there_are(incident: Project) -> None:
     assert "refunds  " in incident.run("golden", "ls").stdout
     assert "there is no golden 'nope'" in incident.run("golden", "run", "nope", status=2).stderr

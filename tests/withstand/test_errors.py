@@ -130,13 +130,19 @@ def test_a_run_without_an_entry_point(tmp_path: Path) -> None:
     "words",
     [
         ("gc",),
-        ("replay", "@golden/x"),
-        ("show", "x.reenact"),
+        ("serve",),
+        ("vault", "unlock"),
     ],
 )
 def test_what_is_not_available_yet(recorded: Recording, words: tuple[str, ...]) -> None:
     ended = command(*words, cwd=recorded("tools").folder)
     assert ended.status == 2 and b"not available yet" in ended.err and b"Traceback" not in ended.err, ended.err
+
+
+@pytest.mark.parametrize("ref", ["@golden/x", "x.reenact"])
+def test_a_file_that_is_not_there(recorded: Recording, ref: str) -> None:
+    ended = command("show", ref, cwd=recorded("tools").folder)
+    assert ended.status == 2 and b"next: " in ended.err and b"Traceback" not in ended.err, ended.err
 
 
 def test_an_unknown_command(tmp_path: Path) -> None:

@@ -63,9 +63,9 @@ def parse_run(text: str) -> Latest | Prefix:
         )
     if text.startswith("@golden/"):
         raise UsageError(
-            f"{text}: golden traces are not available yet",
-            cause="this version reads runs of a store only",
-            next_command="reenact ls",
+            f"{text} is a golden, and no run of this store",
+            cause="a golden is a bundle in tests/goldens, which is opened by itself",
+            next_command=f"reenact show {text}",
         )
     lowered = text.lower()
     if not lowered or len(lowered) > TIME_LENGTH + TAIL_LENGTH or any(letter not in ALPHABET for letter in lowered):

@@ -81,19 +81,12 @@ def _unquoted(value: str) -> str:
 
 
 def reference(text: str) -> Reference:
-    """A reference of a kind that this version can follow.
+    """A reference, taken apart.
 
     Raises:
-        UsageError: It is none, or of a kind that is not available yet.
+        UsageError: It is none.
     """
-    found = parse_reference(text)
-    if found.run.startswith("@golden/"):
-        raise UsageError(
-            f"{found.run}: references to a golden are not available yet in this version",
-            cause="goldens come with a later version",
-            next_command="reenact ls",
-        )
-    return found
+    return parse_reference(text)
 
 
 def whole_run(text: str) -> str:

@@ -12,10 +12,12 @@ from reenact.facts.ids import tail
 from reenact.interfaces.cli.shell import Shell
 from reenact.store import open_store
 from reenact.store.bundles import bundle_store
+from reenact.testing.goldens.shelf import open_shelf
 from reenact.timetravel.bundling.unpacking import unpack
 from reenact.timetravel.references import parse_reference
 
 SUFFIX = ".reenact"
+GOLDEN = "@golden/"
 
 
 def store_url(shell: Shell) -> str | None:
@@ -45,10 +47,13 @@ def opened(shell: Shell, ref: str = "") -> Store:
 
 
 def bundle_of(ref: str) -> Path | None:
-    """The bundle that a reference names; None where it names a run of a store."""
-    if SUFFIX not in ref:
+    """The bundle that a reference names (``x.reenact``, ``@golden/NAME``); None where it names a run of a store."""
+    if SUFFIX not in ref and not ref.startswith(GOLDEN):
         return None
     run = parse_reference(ref).run
+    if run.startswith(GOLDEN):
+        shelf = open_shelf()
+        return shelf.path(shelf.matching([run.removeprefix(GOLDEN)])[0])
     return Path(run) if run.endswith(SUFFIX) else None
 
 

@@ -69,8 +69,8 @@ class BundleStore(MemoryStore):
             log.close()
 
     def run(self, ref: str) -> Run:
-        """See ``abc.store.Store``. The file itself, and ``@``, name the main run."""
-        if ref == "@" or ref.endswith(SUFFIX):
+        """See ``abc.store.Store``. The file itself, ``@`` and ``@golden/NAME`` name the main run."""
+        if ref == "@" or ref.endswith(SUFFIX) or ref.startswith("@golden/"):
             ref = self.bundle.main.run.id
         return super().run(ref)
 
