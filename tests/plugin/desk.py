@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 HERE = Path(__file__).resolve().parent
 _OURS = ("REENACT_", "PYTEST_", "OPENAI_", "ANTHROPIC_", "COV_")
@@ -97,3 +98,12 @@ class Desk:
     def pytest(self, *options: str, more: Mapping[str, str] | None = None) -> Session:
         """Run the tests of the project."""
         return self.run(sys.executable, "-m", "pytest", *options, more=more)
+
+
+def results(path: Path) -> dict[str, tuple[str, str]]:
+    """How each test of a JUnit file ended, and in which words."""
+    found = {}
+    for case in ElementTree.parse(path).iter("testcase"):
+        bad = next((each for each in case if each.tag in ("failure", "error", "skipped")), None)
+        found[case.attrib["name"]] = ("passed", "") if bad is None else (bad.tag, bad.text or "")
+    return found

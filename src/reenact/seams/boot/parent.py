@@ -206,7 +206,12 @@ def run_program(argv: Sequence[str], environment: Mapping[str, str], **options: 
                 next_command=f"ls -l {argv[0]}",
             ) from None
         forwarding.to(process)
-        return process.wait()
+        try:
+            return process.wait()
+        except BaseException:  # a time limit of whoever called us: nothing goes on behind it
+            process.kill()
+            process.wait()
+            raise
 
 
 class _Forwarding:

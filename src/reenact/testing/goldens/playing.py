@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.reports import in_order, write_pages
-from reenact.testing.goldens.shelf import Shelf, open_shelf, select
+from reenact.testing.goldens.shelf import WILD, Shelf, open_shelf, select
 from reenact.testing.goldens.trial import Trial
-
-_WILD = frozenset("*?[")
 
 
 class Playing:
@@ -28,6 +27,8 @@ class Playing:
         self._mode = mode
         self._shelves: dict[Path, Shelf] = {}
         self._names: dict[Path, list[str]] = {}
+        self._last: tuple[object, ...] = ()
+        self._opened: OpenGolden | None = None
         self._used: set[tuple[str, str]] = set()
         self.outcomes: dict[str, Outcome] = {}
 
@@ -49,7 +50,7 @@ class Playing:
         A pattern that means none stays as it is: its test fails and says so. So does a name without a golden.
         """
         texts = [each for each in patterns if isinstance(each, str)]
-        if len(texts) != len(patterns) or not texts or (len(texts) == 1 and not _WILD & set(texts[0])):
+        if len(texts) != len(patterns) or not texts or (len(texts) == 1 and not WILD & set(texts[0])):
             return None
         every = self.names(self.shelf(folder))
         found = [name for pattern in texts for name in (select(pattern, every) or [pattern])]
@@ -65,7 +66,15 @@ class Playing:
 
     def trial(self, folder: Path, names: Sequence[object]) -> Trial:
         """The trial of a test that is about these."""
-        return Trial(self.shelf(folder), names, self._mode)
+        return Trial(self.shelf(folder), names, self._mode, self._open)
+
+    def _open(self, path: Path) -> OpenGolden:
+        """The golden of a file, which was read before if tests about the same one stand side by side."""
+        found = path.stat() if path.exists() else None
+        state = (path, found.st_mtime_ns, found.st_size, found.st_ino) if found is not None else ()
+        if state != self._last or self._opened is None:
+            self._opened, self._last = open_golden(path), state
+        return self._opened
 
     # --- what a worker tells ---------------------------------------------------------------------------------------
 

@@ -125,6 +125,7 @@ def facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield "status", outcome.status
     yield "run", outcome.recorded
     yield "boundaries", str(outcome.boundaries)
+    yield "enforcement", ", ".join(outcome.enforcement)
     for source, count in sorted(outcome.used.items()):
         yield f"used.{source}", str(count)
     for number, each in enumerate(outcome.judged):

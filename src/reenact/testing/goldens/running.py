@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.store import open_store
 from reenact.testing.expectations.verdict import Verdict
+from reenact.testing.goldens.here import run_here
 from reenact.testing.goldens.launch import Asked, Told, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome, Status
@@ -56,6 +57,7 @@ class Manner:
         live: What is asked anew although there is an answer: ``model``, or nothing.
         hash_seed: Another one than the recorded; empty takes that one.
         here: Whether it may run in the calling process, where that is as good.
+        opens: Gives the golden of a file.
     """
 
     options: Options = QUIET
@@ -63,6 +65,7 @@ class Manner:
     live: Opening = "none"
     hash_seed: str = ""
     here: bool = False
+    opens: Callable[[Path], OpenGolden] = open_golden
 
 
 def run_golden(
@@ -90,7 +93,7 @@ def running(shelf: Shelf, name: str, manner: Manner = Manner()) -> Iterator[Ran]
     path = shelf.path(name)
     with ExitStack() as stack:
         try:
-            opened = open_golden(path)
+            opened = manner.opens(path)
             ran = _judged(stack, shelf, opened, manner) if opened.golden.judged else _same(shelf, opened, manner)
         except ReenactError as error:
             ran = Ran(Outcome(name, shelf.shown(path), _status_of(error), message=str(error)))
@@ -128,6 +131,12 @@ def _today(stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner:
     """Today's code on one run of a golden; what it left is there until the stack is closed."""
     golden = opened.golden
     misses = manner.misses or ("reads" if golden.on_miss == "live-read" else "stale")
+    if manner.here and misses == "stale" and manner.live == "none":
+        found = run_here(opened, run, str(shelf.root))
+        if found is not None:
+            ran = Ran(outcome_of(shelf, opened, *found), run, found[1], found[0].report)
+            if ran.outcome.status == "passed":  # anything else is for a process of its own to say
+                return ran
     asked = Asked(str(opened.path), run, golden, opened.overlays, misses, manner.live, manner.hash_seed)
     scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-"))
     into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from reenact.errors import GoldenMismatch, ReenactError, UsageError
 from reenact.replaying.blocking import BLOCK
 from reenact.replaying.options import Options
 from reenact.testing.goldens.modes import FROZEN, RERECORD, record_missing
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.replayed import Replayed, mismatch
 from reenact.testing.goldens.reports import facts
 from reenact.testing.goldens.running import Manner, Ran, running
-from reenact.testing.goldens.shelf import Shelf
+from reenact.testing.goldens.shelf import WILD, Shelf
 
 SHOWN = Options()
 """What the agent prints belongs to the test, which captures it."""
@@ -29,16 +30,20 @@ class Trial:
         shelf: Where goldens lie.
         names: The golden that the test is about: one name, or what its marker says where that is none.
         mode: ``frozen``, ``missing`` or ``rerecord``.
+        opens: Gives the golden of a file.
 
     Attributes:
         replayed: What the test sees of it.
         complaint: Why the test has failed, where that is the golden's doing.
     """
 
-    def __init__(self, shelf: Shelf, names: Sequence[object], mode: str) -> None:
+    def __init__(
+        self, shelf: Shelf, names: Sequence[object], mode: str, opens: Callable[[Path], OpenGolden] = open_golden
+    ) -> None:
         self._shelf = shelf
         self._names = names
         self._mode = mode
+        self._opens = opens
         self._stack = ExitStack()
         self._ran: Ran | None = None
         self.replayed = Replayed(self.run)
@@ -110,22 +115,27 @@ class Trial:
         return self.run().outcome
 
     def _run(self, name: str) -> Ran:
-        if self._mode != FROZEN and open_golden(self._shelf.path(name)).golden.judged:
+        if self._mode != FROZEN and self._opens(self._shelf.path(name)).golden.judged:
             recorded = record_missing(self._shelf, name, anew=self._mode == RERECORD)
             if recorded.outcome.status not in ("passed", "failed"):
                 return Ran(recorded.outcome)
-        return self._stack.enter_context(running(self._shelf, name, Manner(SHOWN, here=True)))
+        return self._stack.enter_context(running(self._shelf, name, Manner(SHOWN, here=True, opens=self._opens)))
 
     def _require_one(self) -> str:
-        if len(self._names) != 1 or not isinstance(self._names[0], str):
-            shown = ", ".join(map(repr, self._names)) or "nothing"
-            raise UsageError(
-                f"@pytest.mark.reenact names one golden here, and was given {shown}",
-                cause="several goldens are several tests, which pytest makes of functions only; names are texts",
-                next_command="reenact golden ls",
-            )
-        self._shelf.matching([self._names[0]])
-        return self._names[0]
+        """The name of the golden, which is there."""
+        names: Sequence[object] = self._names
+        if len(names) == 1 and isinstance(names[0], str) and not self._is_there(names[0]):
+            names = self._shelf.matching([names[0]])  # says which there are, where it means none
+        if len(names) == 1 and isinstance(names[0], str):
+            return names[0]
+        raise UsageError(
+            f"@pytest.mark.reenact names one golden here, and was given {', '.join(map(repr, names)) or 'nothing'}",
+            cause="several goldens are several tests, which pytest makes of functions only; names are texts",
+            next_command="reenact golden ls",
+        )
+
+    def _is_there(self, name: str) -> bool:
+        return not WILD & set(name) and self._shelf.path(name).exists()
 
     def _refused(self, words: str) -> GoldenMismatch:
         outcome = self.run().outcome
