@@ -20,9 +20,9 @@ def test_a_session_without_goldens_loads_nothing_of_the_package_and_says_nothing
     desk = Desk.new(tmp_path / "plain")
     desk.write("conftest.py", WATCHING)
     desk.write("tests/test_it.py", "def test_it():\n    pass\n")
-    ended = desk.pytest("-s", "--strict-markers", "-W", "error")
+    ended = desk.run(sys.executable, "-m", "pytest", "-s", "--strict-markers", "-p", "no:randomly")
     assert ended.counts == {"passed": 1} and "loaded: []\n" in ended.out, ended.out
-    assert "reenact:" not in ended.out
+    assert "reenact:" not in ended.out and "reenact-0" in ended.out  # pytest has found it by itself
 
 
 def test_the_plugin_alone_imports_pytest_and_nothing_more(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_looked_at_by_a_fixture(early):
 def test_every_form_of_a_test_is_about_its_golden(desk: Desk) -> None:
     desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
     desk.write("tests/test_it.py", FORMS)
-    ended = desk.pytest("--junitxml=junit.xml", "-p", "no:cacheprovider")
+    ended = desk.pytest("--junitxml=junit.xml", "-p", "no:cacheprovider", plugins="anyio")
     found = results(desk.folder / "junit.xml")
     assert {name: how for name, (how, _) in found.items()} == {
         "test_without_the_fixture": "passed",

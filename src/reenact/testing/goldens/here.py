@@ -25,6 +25,7 @@ from reenact.facts.keys import Rules
 from reenact.facts.run import Run
 from reenact.recording.opening import status_of
 from reenact.replaying import caller, guard
+from reenact.replaying.blocking import BLOCK
 from reenact.replaying.entries import Start, start_of
 from reenact.replaying.launch import environment_of
 from reenact.replaying.options import Options
@@ -95,25 +96,34 @@ def _entry(opened: OpenGolden, run: Run, project: str) -> Callable[..., Any] | N
 def _function(start: Start) -> Callable[..., Any] | None:
     """The function of an entry point, undecorated, if its module is the very file that the golden was recorded of."""
     name, _, qualname = start.entry.partition(":")
-    if name == "__main__" or not start.file:
+    if not start.file:
         return None
     try:
-        module = sys.modules.get(name)
-        if module is None:
-            spec = importlib.util.find_spec(name)
-            if spec is None or not _same(spec.origin, start.file):
-                return None
-            module = importlib.import_module(name)
-        if not _same(getattr(module, "__file__", None), start.file):
+        module = _imported(name, start.file)
+        if module is None or not _same(getattr(module, "__file__", None), start.file):
             return None
         found: Any = module
         for part in qualname.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError):
+    except Exception:  # whatever an import may raise: a process of its own will say it
         return None
     function: Any = inspect.unwrap(found, stop=lambda f: not hasattr(f, "__wrapped__"))
     code = getattr(function, "__code__", None)
     return function if code is not None and _same(code.co_filename, start.file) else None
+
+
+def _imported(name: str, file: str) -> Any:
+    """The module of a file, imported without a network unless that was done; None where this name means another file.
+
+    A script, which was no module when it was recorded, is one only where somebody has imported it: it may do its work
+    when it is imported."""
+    if name == "__main__":
+        return sys.modules.get(os.path.basename(file).removesuffix(".py"))
+    if name in sys.modules:
+        return sys.modules[name]
+    with BLOCK.up():
+        spec = importlib.util.find_spec(name)
+        return importlib.import_module(name) if spec is not None and _same(spec.origin, file) else None
 
 
 def _same(path: str | None, file: str) -> bool:

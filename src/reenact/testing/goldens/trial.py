@@ -57,6 +57,9 @@ class Trial:
                 self._ran = self._run(self._require_one())
             except ReenactError as error:
                 self._ran = Ran(Outcome(name, "", "failed", message=str(error)))
+            except BaseException:  # a time limit, an interrupt: it is not begun anew
+                self._ran = Ran(Outcome(name, "", "failed", message="it was stopped before its end"))
+                raise
         return self._ran
 
     def judge(self) -> None:
