@@ -17,13 +17,14 @@ import pytest
 if TYPE_CHECKING:
     from reenact.testing.goldens.playing import Playing
     from reenact.testing.goldens.replayed import Replayed
-    from reenact.testing.goldens.trial import Trial
+    from reenact.testing.goldens.trial import Opener, Trial
 
 _MODES = ("frozen", "missing", "rerecord", "review")
 _NAME = "_reenact_golden"
 _FOLDER = os.path.join("tests", "goldens")
 _PLAYING: pytest.StashKey[Playing] = pytest.StashKey()
 _TRIAL: pytest.StashKey[Trial] = pytest.StashKey()
+_OPENER: pytest.StashKey[Opener] = pytest.StashKey()
 _MARK = """\
 reenact(NAME, ...): run today's code on the golden NAME before the test, and fail the test if it does not pass; a \
 pattern, or several names, make a test of each golden"""
@@ -86,12 +87,12 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def _playing(config: pytest.Config) -> Playing:
-    """The goldens of this session. From here on the package is loaded."""
+    """The goldens of this session. From here on a little of the package is loaded, and the rest with the first test."""
     found = config.stash.get(_PLAYING, None)
     if found is None:
         from reenact.testing.goldens.playing import Playing
 
-        found = config.stash[_PLAYING] = Playing(_mode(config))
+        found = config.stash[_PLAYING] = Playing()
     return found
 
 
@@ -150,7 +151,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """A marked test has a golden of its own, each time that it is run."""
     marker = item.get_closest_marker("reenact")
     if marker is not None:
-        item.stash[_TRIAL] = _playing(item.config).trial(item.path.parent, _names(item, marker))
+        from reenact.testing.goldens.trial import Opener, Trial
+
+        opener = item.config.stash.setdefault(_OPENER, Opener())
+        shelf = _playing(item.config).shelf(item.path.parent)
+        item.stash[_TRIAL] = Trial(shelf, _names(item, marker), _mode(item.config), opener)
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)

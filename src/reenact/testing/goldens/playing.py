@@ -6,29 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.reports import in_order, write_pages
 from reenact.testing.goldens.shelf import WILD, Shelf, open_shelf, select
-from reenact.testing.goldens.trial import Trial
 
 
 class Playing:
     """The goldens of one session.
 
-    Args:
-        mode: In which they are run.
+    Importing this must stay cheap: it is what collecting tests needs.
 
     Attributes:
         outcomes: What came of each that was run; the worst, where several tests are about one.
     """
 
-    def __init__(self, mode: str) -> None:
-        self._mode = mode
+    def __init__(self) -> None:
         self._shelves: dict[Path, Shelf] = {}
         self._names: dict[Path, list[str]] = {}
-        self._last: tuple[object, ...] = ()
-        self._opened: OpenGolden | None = None
         self._used: set[tuple[str, str]] = set()
         self.outcomes: dict[str, Outcome] = {}
 
@@ -63,18 +57,6 @@ class Playing:
             if isinstance(name, str):
                 for each in select(name, self.names(shelf)):
                     self._used.add((str(shelf.folder), each))
-
-    def trial(self, folder: Path, names: Sequence[object]) -> Trial:
-        """The trial of a test that is about these."""
-        return Trial(self.shelf(folder), names, self._mode, self._open)
-
-    def _open(self, path: Path) -> OpenGolden:
-        """The golden of a file, which was read before if tests about the same one stand side by side."""
-        found = path.stat() if path.exists() else None
-        state = (path, found.st_mtime_ns, found.st_size, found.st_ino) if found is not None else ()
-        if state != self._last or self._opened is None:
-            self._opened, self._last = open_golden(path), state
-        return self._opened
 
     # --- what a worker tells ---------------------------------------------------------------------------------------
 

@@ -23,6 +23,26 @@ SHOWN = Options()
 """What the agent prints belongs to the test, which captures it."""
 
 
+class Opener:
+    """Opens goldens, and keeps the last one: tests about the same stand side by side."""
+
+    def __init__(self) -> None:
+        self._state: tuple[object, ...] = ()
+        self._opened: OpenGolden | None = None
+
+    def __call__(self, path: Path) -> OpenGolden:
+        """The golden of a file; that which is kept, where the file is the same.
+
+        Raises:
+            UsageError, StoreError: See ``open_golden``.
+        """
+        found = path.stat() if path.exists() else None
+        state = (path, found.st_mtime_ns, found.st_size, found.st_ino) if found is not None else ()
+        if state != self._state or self._opened is None:
+            self._opened, self._state = open_golden(path), state
+        return self._opened
+
+
 class Trial:
     """One marked test and its golden.
 
