@@ -93,7 +93,7 @@ def test_a_time_limit_ends_the_agent_wherever_it_runs(desk: Desk) -> None:
     desk.edit("shop.py", "    for _ in range(SEARCHES)", "    while os.path is not None: pass\n    for _ in range(1)")
     desk.write("tests/test_it.py", ONE + "\n@pytest.mark.reenact('same/greeting')\ndef test_next():\n    pass\n")
     desk.edit("shop.py", "    return await asyncio", "    while os.path is not None: pass\n    return await asyncio")
-    ended = desk.pytest("--timeout=4", plugins="timeout")
+    ended = desk.pytest("--timeout=3", "-o", "timeout_func_only=true", plugins="timeout")
     assert ended.counts == {"failed": 2}, ended.out
     assert ended.out.count("FAILED") == ended.out.count(" - Failed: Timeout") == 2, ended.out
     assert [pid for pid in os.listdir("/proc") if pid.isdigit() and _works_in(pid, desk.folder)] == []
