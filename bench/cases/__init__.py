@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from bench.absent import Absent
 from bench.cases.code import fork, frozen_tool, idle_decorator
+from bench.cases.engines import dbos_fork, langgraph_history, langgraph_newest, temporal_replay, temporal_replay_bare
 from bench.cases.goldens import cassette_test, collect_goldens, golden_test, import_plugin
 from bench.cases.http import (
     durable_write,
@@ -26,6 +27,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
     for function in (
         cassette_test,
         collect_goldens,
+        dbos_fork,
         diff,
         durable_write,
         empty_run,
@@ -42,6 +44,8 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         import_reenact,
         import_standard,
         import_vcr,
+        langgraph_history,
+        langgraph_newest,
         list_steps,
         look_up,
         open_run,
@@ -49,6 +53,8 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         record_model,
         record_read,
         show_help,
+        temporal_replay,
+        temporal_replay_bare,
         vcr_first_chunk,
         vcr_http,
         watch,
