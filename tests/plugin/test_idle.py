@@ -39,6 +39,15 @@ def test_a_session_without_goldens_loads_nothing_of_the_package_and_says_nothing
     assert "reenact:" not in ended.out and "reenact-0" in ended.out  # pytest has found it by itself
 
 
+def test_pytest_does_not_instrument_the_package(tmp_path: Path) -> None:
+    """``-p reenact`` marks it, as finding an installed plugin does; 300 modules would be compiled anew."""
+    desk = Desk.new(tmp_path / "plain")
+    loaders = "{type(m.__loader__).__name__ for n, m in sys.modules.items() if n.startswith('reenact.')}"
+    desk.write("tests/test_it.py", f"import sys, reenact.errors\n\ndef test_it():\n    print({loaders})\n")
+    ended = desk.pytest("-s")
+    assert "{'SourceFileLoader'}" in ended.out, ended.out
+
+
 def test_the_plugin_alone_imports_pytest_and_nothing_more(tmp_path: Path) -> None:
     text = "import sys, json, pytest; known = set(sys.modules); import _reenact_pytest; print(set(sys.modules) - known)"
     ended = Desk.new(tmp_path / "plain").run(sys.executable, "-c", text)
