@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         "--reenact",
         choices=_MODES,
         help="What goldens may record. frozen (default): nothing, and the network is blocked; missing: answers that "
-        "are missing, tools stay frozen; rerecord: those that were recorded later, anew; review: accept differences.",
+        "are missing, tools stay frozen; rerecord: those that were recorded later, anew; review: not available yet.",
     )
     group.addoption(
         "--reenact-report",
@@ -183,12 +183,13 @@ def pytest_runtest_makereport(
     """A golden that has failed is told in its own words; what came of it travels with the report."""
     report = yield
     trial = item.stash.get(_TRIAL, None)
-    if trial is None or call.when != "call":
+    if trial is None or call.when != "call" or not trial.begun:
         return report
     error = call.excinfo.value if call.excinfo is not None else None
     if error is not None and error is trial.complaint:
         report.longrepr = _in_words(item, str(error))
-    body = f"the body of {item.nodeid} failed: {type(error).__name__}: {error}" if report.failed else ""
+    why = f"{type(error).__name__}: {error}" if error is not None else report.longreprtext
+    body = f"the body of {item.nodeid} failed: {why}" if report.failed else ""
     vars(report)["reenact"] = json.loads(json.dumps(trial.told(body), default=str))
     return report
 

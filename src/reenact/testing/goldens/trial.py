@@ -69,6 +69,11 @@ class Trial:
         self.replayed = Replayed(self.run)
         self.complaint: GoldenMismatch | None = None
 
+    @property
+    def begun(self) -> bool:
+        """Whether its golden has been run, or tried: that of a test which is not run is not."""
+        return self._ran is not None
+
     def run(self) -> Ran:
         """Run it, unless that was done. What is wrong with it is its outcome."""
         if self._ran is None:
