@@ -71,7 +71,7 @@ def test_the_body_of_a_test_is_kept_from_the_network_and_nothing_stays_closed(
     for name in ("test_reaches", "test_reaches_and_does_not_tell"):
         assert found[name][1].startswith("golden refund-loop was refused contact with the world (exit code 5)\n")
         assert f"refused: connection to {host} at tests/test_it.py:8\n" in found[name][1]
-        assert "  next: pytest --reenact=missing" in found[name][1]
+        assert "  next: python -m pytest --reenact=missing" in found[name][1]
 
 
 def test_an_agent_that_tries_the_world_is_refused_in_words(desk: Desk, world: ProviderProcess) -> None:

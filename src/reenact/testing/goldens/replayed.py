@@ -207,9 +207,12 @@ class Replayed:
 def mismatch(outcome: Outcome) -> GoldenMismatch:
     """What a golden that has not passed is raised as: in the words of what did not hold, with its next command."""
     told = "\n".join((*outcome.message.splitlines(), *(each for each in outcome.differences)))
-    command = "" if "  next: " in told else f"reenact show {outcome.file}"
     words = f"golden {outcome.name} {_SAID.get(outcome.status, outcome.status)}"
-    return GoldenMismatch(f"{words}\n{told}" if told else words, next_command=command, outcome=outcome)
+    return GoldenMismatch(
+        f"{words}\n{told}" if told else words,
+        next_command="" if "  next: " in told else f"reenact show {outcome.file}",
+        outcome=outcome,
+    )
 
 
 _SAID: Mapping[str, str] = {

@@ -170,6 +170,6 @@ class Trial:
         message = (
             f"refused: {words}\n"
             "  likely cause: in mode frozen the body of a test reaches nothing; what it needs belongs in fixtures\n"
-            "  next: pytest --reenact=missing"
+            "  next: python -m pytest --reenact=missing"
         )
         return mismatch(replace(outcome, status="refused", message=message))
