@@ -13,6 +13,7 @@ NAMES = {
     "vcr_http[1000]": "vcrpy",
     "vcr_first_chunk": "vcrpy",
     "import_vcr": "vcrpy",
+    "cassette_test[100]": "pytest-recording + vcrpy",
     "import_standard": "asyncio, sqlite3 & co.",
     "fsync[200]": "one fsync",
     "frozen_http[10]": "itself at 10 calls",
@@ -27,6 +28,9 @@ NAMES = {
 """What the other side of a comparison is called in the table."""
 
 SLOW = {
+    "golden_test": 3,
+    "cassette_test": 3,
+    "collect_goldens": 3,
     "vcr_http": 3,
     "plain_transport[100000]": 2,
     "frozen_http[100000]": 2,
@@ -44,7 +48,15 @@ SLOW = {
 
 def rows(*, full: bool) -> list[Row]:
     """The table's rows; ``full`` adds the runs of 100,000 calls."""
-    return [*recording(), *replaying(full=full), *forking(), *moving(full=full), *beside_engines(), *starting()]
+    return [
+        *recording(),
+        *replaying(full=full),
+        *forking(),
+        *moving(full=full),
+        *testing(),
+        *beside_engines(),
+        *starting(),
+    ]
 
 
 def recording() -> list[Row]:
@@ -125,6 +137,19 @@ def moving(*, full: bool) -> list[Row]:
         Row("the newest 100 of 1,000 steps", Figure("list_steps[1000]", "newest_ms"), "ms"),
         Row("  all of them", Figure("list_steps[1000]", "all_ms"), "ms"),
         Row("  all of them with their states", Figure("list_steps[1000]", "states_ms"), "ms"),
+    ]
+
+
+def testing() -> list[Row]:
+    """What goldens cost a session of pytest."""
+    replayed, neighbour = Figure("golden_test[100]", "ms"), Figure("cassette_test[100]", "ms")
+    return [
+        Row("a replayed test of one call, over an empty one", replayed, "ms", "most", 0.5),
+        Row("  against a neighbour", replayed, "ms", "shown", 0, neighbour),
+        Row(
+            "collect 1,000 goldens, over as many parameters", Figure("collect_goldens[1000]", "ms"), "ms", "most", 1000
+        ),
+        Row("the plugin unused: its import, over pytest", Figure("import_plugin", "ms"), "ms", "most", 5),
     ]
 
 

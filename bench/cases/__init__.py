@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from bench.absent import Absent
 from bench.cases.code import fork, frozen_tool, idle_decorator
 from bench.cases.engines import dbos_fork, langgraph_history, langgraph_newest, temporal_replay, temporal_replay_bare
+from bench.cases.goldens import cassette_test, collect_goldens, golden_test, import_plugin
 from bench.cases.http import (
     durable_write,
     empty_run,
@@ -24,6 +25,8 @@ from bench.cases.travel import diff, list_steps, look_up, watch
 CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
     function.__name__: function
     for function in (
+        cassette_test,
+        collect_goldens,
         dbos_fork,
         diff,
         durable_write,
@@ -33,8 +36,10 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         frozen_http,
         frozen_tool,
         fsync,
+        golden_test,
         idle_decorator,
         import_bare,
+        import_plugin,
         import_recorder,
         import_reenact,
         import_standard,

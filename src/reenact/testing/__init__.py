@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reenact.testing.expectations.runview import RunView
     from reenact.testing.expectations.strength import Strength, strength, weak
     from reenact.testing.expectations.verdict import Verdict
+    from reenact.testing.goldens.replayed import GoldenCall, Replayed
     from reenact.testing.provider import ProviderProcess, ScriptedProvider
     from reenact.testing.provider.asks import ToolUse
     from reenact.testing.scripted import Said, ScriptedModel, scripted_model
@@ -28,11 +29,13 @@ __all__ = [
     "Court",
     "Expectation",
     "FrozenClock",
+    "GoldenCall",
     "KeptOpinions",
     "Opinion",
     "ProviderProcess",
     "Question",
     "RecordedTool",
+    "Replayed",
     "RunView",
     "Said",
     "ScriptedModel",
@@ -56,7 +59,9 @@ _HOMES = {
     "KeptOpinions": "expectations.opinions",
     "Opinion": "expectations.courts",
     "Question": "expectations.courts",
+    "GoldenCall": "goldens.replayed",
     "RecordedTool": "stubs",
+    "Replayed": "goldens.replayed",
     "RunView": "expectations.runview",
     "Said": "scripted",
     "ScriptedModel": "scripted",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -129,6 +130,8 @@ def launch(asked: Asked, options: Options, *, into: str, project: str) -> Told:
                     streams |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
                 status = run_program(program, boot.environment, stdin=nothing, **streams)
             text, failure = boot.result, boot.failure
+    if status == -signal.SIGINT and run.exit_status != status:
+        raise KeyboardInterrupt  # typed at a terminal, which told the process and us
     if text is None:
         raise ReplayError(
             f"golden {golden.name} ended without a report (exit status {status})"

@@ -25,6 +25,8 @@ MISSING: Final = "missing"
 """Record the answers that are missing; tools stay frozen."""
 RERECORD: Final = "rerecord"
 """Record those anew that were recorded later; tools stay frozen."""
+REVIEW: Final = "review"
+"""Show each difference, and accept it with a reason: a mode with a name, and not there yet."""
 MODES: Final = (FROZEN, MISSING, RERECORD)
 
 

@@ -12,7 +12,7 @@ import click
 from reenact.errors import UsageError
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.testing.goldens.batch import How, run_goldens
-from reenact.testing.goldens.modes import FROZEN, MODES, Recorded, record_missing
+from reenact.testing.goldens.modes import FROZEN, MODES, REVIEW, Recorded, record_missing
 from reenact.testing.goldens.outcome import Outcome, exit_code
 from reenact.testing.goldens.reports import write_reports
 from reenact.testing.goldens.shelf import Shelf, open_shelf
@@ -32,7 +32,10 @@ from reenact.timetravel.preview import safe
 )
 @click.argument("names", nargs=-1)
 @click.option(
-    "--mode", type=click.Choice(MODES), default=FROZEN, help="What may be recorded. Default: frozen, nothing."
+    "--mode",
+    type=click.Choice((*MODES, REVIEW)),
+    default=FROZEN,
+    help="What may be recorded. Default: frozen, nothing. review is not available yet.",
 )
 @click.option("--live", type=click.Choice(("model",)), help="Ask the models anew; tools stay frozen.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Run each so often.")
@@ -50,6 +53,12 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     world; the highest counts. --mode missing records the answers that are missing, each once: tools stay frozen.
     """
     shell = current(ctx)
+    if mode == REVIEW:
+        raise UsageError(
+            "--mode review is not available yet",
+            cause="what has changed on purpose is accepted by adding the golden anew from a run of today's code",
+            next_command="reenact golden add --help",
+        )
     shelf = open_shelf()
     found = shelf.matching(names)
     if mode != FROZEN:

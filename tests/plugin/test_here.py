@@ -1,0 +1,59 @@
+"""The calling process is a shorter way to a verdict, never to another: what it cannot do as well it leaves alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.writing import with_golden
+from tests.plugin.desk import Desk
+
+ONE = """
+import os
+import pytest
+
+@pytest.mark.reenact("refund-loop")
+def test_it(replayed):
+    assert replayed.outcome.boundaries == 2
+    assert os.environ.get("SHOP_URL") is None and os.getcwd() == os.path.dirname(os.path.dirname(__file__))
+    print("where:", replayed.enforcement[1:])
+"""
+HERE, APART = "the calling process", "own process"
+
+
+def where(desk: Desk) -> str:
+    """Where the golden was run, which has passed."""
+    ended = desk.pytest("-s", "-q")
+    assert ended.counts == {"passed": 1}, ended.out
+    return re.findall(r"where: \('([^']*)'", ended.out)[0]
+
+
+def fixed(desk: Desk) -> Desk:
+    desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
+    desk.write("tests/test_it.py", ONE)
+    return desk
+
+
+def test_a_golden_that_does_not_depend_on_the_hash_seed_is_run_here(desk: Desk) -> None:
+    assert where(fixed(desk)) == HERE
+
+
+def test_one_that_nobody_has_tried_under_other_seeds_is_not(desk: Desk) -> None:
+    path = desk.folder / "tests/goldens/refund-loop.reenact"
+    with_golden(path, replace(open_golden(path).golden, any_seed=None))
+    assert where(fixed(desk)) == APART
+
+
+def test_an_agent_that_would_change_a_file_is_stopped_before_it_and_run_apart(desk: Desk) -> None:
+    fixed(desk).edit("shop.py", "    state: dict", "    open('note.txt', 'w').close()\n    state: dict")
+    ended = desk.pytest("-s", "-q")
+    assert ended.counts == {"passed": 1} and f"where: ('{APART}'" in ended.out, ended.out
+    assert not (desk.folder / "note.txt").exists() or "scratch" not in ended.out
+
+
+def test_a_module_that_reads_the_world_when_it_is_imported_is_run_apart(desk: Desk) -> None:
+    """It was imported with the variables of the recording; here it would have others."""
+    fixed(desk).edit("shop.py", "SEARCHES = 1", "SEARCHES = 1\nURL = os.environ.get('SHOP_URL', 'http://127.0.0.1:9')")
+    desk.edit("shop.py", "{os.environ['SHOP_URL']}/v1", "{URL}/v1")
+    assert where(desk) == APART
