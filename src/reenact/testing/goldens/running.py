@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import ReenactError, StoreError
 from reenact.facts.run import Run
-from reenact.replaying.launch import replay_run
+from reenact.replaying.launch import Starter, Unreported, replay_run
 from reenact.replaying.options import Options
+from reenact.seams.boot.parent import run_program
 from reenact.store import open_store
 from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.launch import Asked, Told, launch
@@ -25,8 +26,31 @@ QUIET = Options(divert_output=True)
 """What the agent prints is not shown."""
 
 
+WARM_SEED = "1"
+"""The hash seed of processes that several goldens share: each of them was tried under it when it was added."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """How the process of a golden is started.
+
+    Attributes:
+        start_it: By what.
+        hash_seed: Another one than the recorded; empty takes that one.
+    """
+
+    start_it: Starter = run_program
+    hash_seed: str = ""
+
+
 def run_golden(
-    shelf: Shelf, name: str, *, misses: Misses | None = None, live: Opening = "none", show_output: bool = False
+    shelf: Shelf,
+    name: str,
+    *,
+    misses: Misses | None = None,
+    live: Opening = "none",
+    show_output: bool = False,
+    start_it: Starter = run_program,
 ) -> Outcome:
     """Run one golden in a process of its own. Never raises for what is wrong with the golden: that is its outcome.
 
@@ -36,6 +60,7 @@ def run_golden(
         misses: What becomes of a call that nobody has an answer for; by default what the golden says.
         live: What is asked anew although there is an answer: ``model``, or nothing.
         show_output: Whether what the agent prints is shown.
+        start_it: Starts the process of one that does not depend on the hash seed; of any other, ``run_program`` does.
 
     Cost: an interpreter and the agent's own imports and CPU.
     """
@@ -44,22 +69,27 @@ def run_golden(
     options = Options(divert_output=not show_output)
     try:
         opened = open_golden(path)
+        how = _Start(start_it, WARM_SEED) if opened.golden.any_seed and start_it is not run_program else _Start()
         outcome = (
-            _judged(shelf, opened, options, misses, live) if opened.golden.judged else _same(shelf, opened, options)
+            _judged(shelf, opened, options, misses, live, how)
+            if opened.golden.judged
+            else _same(shelf, opened, options, how)
         )
     except ReenactError as error:
         outcome = Outcome(name, shelf.shown(path), _status_of(error), message=str(error))
     return replace(outcome, name=name, duration_us=CLOCK.mono_us() - started_us)
 
 
-def _judged(shelf: Shelf, opened: OpenGolden, options: Options, misses: Misses | None, live: Opening) -> Outcome:
+def _judged(
+    shelf: Shelf, opened: OpenGolden, options: Options, misses: Misses | None, live: Opening, how: _Start
+) -> Outcome:
     """Its expectations over what today's code does: on the log of the fork that fixed it, where there is one.
 
     Code that asks what only the incident has answers for has not been fixed: it is then judged on that."""
-    found = on_run(shelf, opened, opened.answering, options, misses=misses, live=live)
+    found = _on_run(shelf, opened, opened.answering, options, misses, live, how)
     if opened.fixed is None or found.status != "stale":
         return found
-    before = on_run(shelf, opened, opened.recorded, options)
+    before = _on_run(shelf, opened, opened.recorded, options, None, "none", how)
     if before.status != "failed":
         return found
     return replace(before, message=f"today's code re-enacts the incident\n{before.message}")
@@ -80,14 +110,26 @@ def on_run(
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
     """
+    return _on_run(shelf, opened, run, options, misses, live, _Start(hash_seed=hash_seed))
+
+
+def _on_run(
+    shelf: Shelf,
+    opened: OpenGolden,
+    run: Run,
+    options: Options,
+    misses: Misses | None,
+    live: Opening,
+    how: _Start,
+) -> Outcome:
     golden = opened.golden
     if not golden.judged:
-        return _same(shelf, opened, options)
+        return _same(shelf, opened, options, how)
     with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
         into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
         misses = misses or ("reads" if golden.on_miss == "live-read" else "stale")
-        asked = Asked(str(opened.path), run, golden, opened.overlays, misses, live, hash_seed)
-        told = launch(asked, options, into=into, project=str(shelf.root))
+        asked = Asked(str(opened.path), run, golden, opened.overlays, misses, live, how.hash_seed)
+        told = launch(asked, options, into=into, project=str(shelf.root), start_it=how.start_it)
         with open_store(into) as store:
             return outcome_of(shelf, opened, told, store.open(told.run))
 
@@ -134,9 +176,9 @@ def _told(verdict: Verdict) -> Judged:
     return Judged(verdict.text, bool(verdict.holds), "" if verdict.holds else verdict.seen, verdict.event)
 
 
-def _same(shelf: Shelf, opened: OpenGolden, options: Options) -> Outcome:
+def _same(shelf: Shelf, opened: OpenGolden, options: Options, how: _Start) -> Outcome:
     """Whether it re-enacts without a difference."""
-    report = replay_run(str(opened.path), opened.recorded.id, options)
+    report = replay_run(str(opened.path), opened.recorded.id, options, start_it=how.start_it, hash_seed=how.hash_seed)
     status: Status = "passed"
     if report.exit_code:
         status = {3: "stale", 4: "broken", 5: "refused"}.get(report.exit_code, "failed")  # type: ignore[assignment]
@@ -157,6 +199,6 @@ def _same(shelf: Shelf, opened: OpenGolden, options: Options) -> Outcome:
 
 
 def _status_of(error: ReenactError) -> Status:
-    if isinstance(error, StoreError):
+    if isinstance(error, (StoreError, Unreported)):
         return "broken"
     return {3: "stale", 5: "refused"}.get(error.exit_code, "failed")  # type: ignore[return-value]
