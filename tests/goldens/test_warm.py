@@ -85,6 +85,7 @@ if __name__ == "__main__":
         leave()
     if "kill" in sys.argv and os.path.exists("armed"):
         os.kill(parent() if "parent" in sys.argv else os.getpid(), signal.SIGKILL)
+        os.read(os.pipe()[0], 1)  # until the signal arrives
     look("draws", at=time.time(), draw=random.random(), name=str(uuid.uuid4()))
     if "often" in sys.argv:
         for n in range(5):

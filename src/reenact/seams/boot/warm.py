@@ -11,6 +11,7 @@ descriptors, answered by the child's ``pid``, and by its ``status`` when it has 
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -101,6 +102,7 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
         if child == 0:
             killed_with_parent(ours)
             channel.close()
+            atexit.register(_let_go)
             return _become(asked, streams)
         for descriptor in streams:
             os.close(descriptor)
@@ -128,6 +130,18 @@ def _become(asked: Mapping[str, Any], streams: list[int]) -> str:
     sys.argv[1:] = asked["arguments"]
     sys.orig_argv += asked["arguments"]
     return str(asked["place"])
+
+
+def _let_go() -> None:
+    """At the very end of a child, after its session: leave what it shares as it is.
+
+    An interpreter that ends takes every module apart, and each page that it touches is copied first: that costs more
+    than the fork. What holds itself, and no collection looks at any more, is left alone."""
+    held: list[Any] = [dict(sys.modules)]
+    held.append(held)
+    for name in held[0].keys() - {"sys", "builtins", "__main__"}:
+        del sys.modules[name]
+    gc.freeze()
 
 
 def _bound_to_parent() -> Callable[[int], None]:

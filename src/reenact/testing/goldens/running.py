@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,8 @@ from reenact.timetravel.forks.plan import Opening
 QUIET = Options(divert_output=True)
 """What the agent prints is not shown."""
 
+
+_MEMORY = "/dev/shm"
 
 WARM_SEED = "1"
 """The hash seed of processes that several goldens share: each of them was tried under it when it was added."""
@@ -125,13 +128,18 @@ def _on_run(
     golden = opened.golden
     if not golden.judged:
         return _same(shelf, opened, options, how)
-    with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()) as scratch:
         into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
         misses = misses or ("reads" if golden.on_miss == "live-read" else "stale")
         asked = Asked(str(opened.path), run, golden, opened.overlays, misses, live, how.hash_seed)
         told = launch(asked, options, into=into, project=str(shelf.root), start_it=how.start_it)
         with open_store(into) as store:
             return outcome_of(shelf, opened, told, store.open(told.run))
+
+
+def fleeting() -> str | None:
+    """Where files lie in memory, on systems that have such a place: nobody waits for a disk to keep today's run."""
+    return _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
 
 
 def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording) -> Outcome:
