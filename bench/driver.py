@@ -60,9 +60,9 @@ def fork_agent(name: str, size: int, folder: str) -> Mapping[str, float]:
     return {**json.loads(Path(figures).read_text()), "cpu_ms": float(Path(arrived).read_text())}
 
 
-def step(command: list[str], env: dict[str, str]) -> None:
+def step(command: list[str], env: dict[str, str], cwd: str | Path = ROOT) -> None:
     """Run one command; its failure is a case that cannot be measured."""
-    ran = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
+    ran = subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, check=False)
     if ran.returncode:
         said = (ran.stderr.strip() or ran.stdout.strip() or "no word").splitlines()
         last = next((line for line in reversed(said) if not line.startswith("  next:")), said[-1])

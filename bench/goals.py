@@ -28,13 +28,14 @@ SLOW = {
     "open_run[100000]": 2,
     "look_up[100000]": 2,
     "watch[100000]": 3,
+    "run_goldens_of_20": 3,
 }
 """Largest number of rounds for cases that take long."""
 
 
 def rows(*, full: bool) -> list[Row]:
     """The table's rows; ``full`` adds the runs of 100,000 calls."""
-    return [*recording(), *replaying(full=full), *forking(), *moving(full=full), *starting()]
+    return [*recording(), *replaying(full=full), *forking(), *moving(full=full), *testing(full=full), *starting()]
 
 
 def recording() -> list[Row]:
@@ -115,6 +116,19 @@ def moving(*, full: bool) -> list[Row]:
         Row("the newest 100 of 1,000 steps", Figure("list_steps[1000]", "newest_ms"), "ms"),
         Row("  all of them", Figure("list_steps[1000]", "all_ms"), "ms"),
         Row("  all of them with their states", Figure("list_steps[1000]", "states_ms"), "ms"),
+    ]
+
+
+def testing(*, full: bool) -> list[Row]:
+    """What it costs to keep runs as tests; ``full`` runs a thousand goldens, else a hundred are taken times ten."""
+    size = 1000 if full else 100
+    case = f"run_goldens_of_20[{size}]"
+    scaled = "" if full else " (100, scaled)"
+    return [
+        Row(f"run 1,000 goldens of 20 calls{scaled}", Figure(case, "s_of_1000"), "s", "most", 60),
+        Row("  CPU of each beyond the agent's own and its imports", Figure(case, "beyond_ms"), "ms", "most", 15),
+        Row("  the agent's own, which comes to it", Figure(case, "own_ms"), "ms"),
+        Row("find 1,000 goldens", Figure("find_goldens[1000]", "ms"), "ms", "most", 1000),
     ]
 
 

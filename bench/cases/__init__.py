@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from bench.absent import Absent
 from bench.cases.code import fork, frozen_tool, idle_decorator
+from bench.cases.goldens import find_goldens, run_goldens_of_20
 from bench.cases.http import (
     durable_write,
     empty_run,
@@ -26,6 +27,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         diff,
         durable_write,
         empty_run,
+        find_goldens,
         first_chunk,
         fork,
         frozen_http,
@@ -43,6 +45,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         plain_transport,
         record_model,
         record_read,
+        run_goldens_of_20,
         show_help,
         vcr_first_chunk,
         vcr_http,

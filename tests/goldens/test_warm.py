@@ -122,11 +122,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
 @pytest.fixture(autouse=True)
 def here(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process as a command in the project would be."""
-    monkeypatch.chdir(yard.project)
-    for name in set(os.environ) - set(yard.environment):
-        monkeypatch.delenv(name)
-    for name, value in yard.environment.items():
-        monkeypatch.setenv(name, value)
+    yard.enter(monkeypatch)
     yield
     for mark in ("armed", "changed"):
         (yard.project / mark).unlink(missing_ok=True)

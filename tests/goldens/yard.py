@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from reenact.store import open_store
 from reenact.testing.expectations.expectation import expect as parse
@@ -48,6 +51,24 @@ class Yard:
     def reenact(self, *argv: str) -> subprocess.CompletedProcess[str]:
         """Run a command of ours."""
         return self.run(sys.executable, "-m", "reenact", *argv)
+
+    @contextmanager
+    def seeing(self, **variables: str) -> Iterator[None]:
+        """Commands see further variables for the length of a block."""
+        before = dict(self.environment)
+        self.environment.update(variables)
+        try:
+            yield
+        finally:
+            self.environment = before
+
+    def enter(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Make this process what a command in the project would be."""
+        monkeypatch.chdir(self.project)
+        for name in set(os.environ) - set(self.environment):
+            monkeypatch.delenv(name)
+        for name, value in self.environment.items():
+            monkeypatch.setenv(name, value)
 
     def write(self, name: str, text: str) -> Path:
         """Write a file of the project."""

@@ -1,0 +1,187 @@
+"""Proof that goldens fail: each leaf of each recorded answer of the examples is altered, and whatever changes what the
+agent does turns their goldens red; so does every expectation turned round. What survives is known, and why."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reenact.abc.store import Recording
+from reenact.seams.boot.warmth import Warmth
+from reenact.store import open_store
+from reenact.store.bundles import PackedRun, read_bundle, write_bundle
+from reenact.testing import ProviderProcess
+from reenact.testing.expectations.expectation import Expectation, expect
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.launch import Asked, launch
+from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.running import QUIET, WARM_SEED, outcome_of, run_golden
+
+from .altering import Alteration, alterations, leaves, other, plain
+from .yard import Yard
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SAMPLE = 3
+"""How many leaves of each example are altered where nobody asks for all."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A run of an example that is as it should be, and what is expected of it.
+
+    Attributes:
+        folder: The example.
+        words: Its command.
+        variables: What it sees in its environment.
+        expect: What is expected.
+        ignored: What its agent does not look at: leaves of answers by a part of their path, and why.
+    """
+
+    folder: str
+    words: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...]
+    expect: tuple[str, ...]
+    ignored: tuple[tuple[str, str], ...]
+
+
+_ENVELOPE = "the envelope of an answer, which the agent does not read"
+CORPUS = {
+    "refund": Example(
+        "refund_loop",
+        ("refund_loop/agent.py", "What is your refund policy?"),
+        (("REFUND_AGENT_VERSION", "v2_with_empty_check"),),
+        ("calls(search_docs) == 1", 'status == "ok"'),
+        (),
+    ),
+    "order": Example(
+        "order_lookup",
+        ("order_lookup/agent.py", "Where is my order?"),
+        (),
+        ("models >= 2", 'status == "ok"'),
+        (),
+    ),
+    "due": Example("due_today", ("due_today/agent.py",), (), ("calls(when_due) == 1",), ()),
+}
+
+
+@pytest.fixture(scope="module")
+def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+    """A project with the examples in it, a good run of each, and two goldens of that: judged, and the same."""
+    made = Yard(tmp_path_factory.mktemp("yard"))
+    for name, example in CORPUS.items():
+        shutil.copytree(
+            EXAMPLES / example.folder,
+            made.project / example.folder,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        with ProviderProcess(EXAMPLES / example.folder / "world.py") as world, made.seeing(
+            **world.environment(), ORDERS_URL=world.url, TASKS_URL=world.url, **dict(example.variables)
+        ):
+            made.record(*example.words)
+        made.keep(name, example.expect)
+        made.keep(f"{name}-same", ())
+    yield made
+
+
+@pytest.fixture(autouse=True)
+def here(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process as a command in the project would be."""
+    yard.enter(monkeypatch)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the agent did, and what its goldens say.
+
+    Attributes:
+        did: Its calls with what they asked, what it printed, and how it ended.
+        red: Which goldens did not pass.
+    """
+
+    did: tuple[Any, ...]
+    red: tuple[str, ...]
+
+
+class Suite:
+    """The two goldens of one example.
+
+    Args:
+        yard: Where they lie.
+        name: The example.
+        warmth: Starts their processes.
+    """
+
+    def __init__(self, yard: Yard, name: str, warmth: Warmth) -> None:
+        self._yard = yard
+        self._name = name
+        self._warmth = warmth
+        self.packed = plain(read_bundle(yard.shelf.path(name)).main)
+        self.expectations = [expect(text) for text in CORPUS[name].expect]
+
+    def seen(self, alteration: Alteration | None) -> Seen:
+        """Run both on the run, altered."""
+        packed = self.packed if alteration is None else alteration.of(self.packed)
+        with self._run(packed) as (status, today):
+            red = (self._name,) if status != "passed" else ()
+            did = behaviour(today)
+        self._write("altered", packed, ())
+        same = run_golden(self._yard.shelf, "altered", start_it=self._warmth)
+        return Seen(did, red if same.status == "passed" else (*red, f"{self._name}-same"))
+
+    @contextmanager
+    def _run(self, packed: PackedRun) -> Iterator[tuple[str, Recording]]:
+        shelf = self._yard.shelf
+        self._write("altered", packed, self.expectations)
+        opened = open_golden(shelf.path("altered"))
+        asked = Asked(str(opened.path), opened.recorded, opened.golden, hash_seed=WARM_SEED)
+        into = f"sqlite:///{self._yard.folder / 'today.db'}"
+        told = launch(asked, QUIET, into=into, project=str(shelf.root), start_it=self._warmth)
+        with open_store(into) as store:
+            today = store.open(told.run)
+            yield outcome_of(shelf, opened, told, today).status, today
+
+    def turned_round(self) -> list[tuple[Expectation, bool]]:
+        """Every expectation with whether its contrary holds on what the agent does."""
+        with self._run(self.packed) as (_, today):
+            return [(each, bool(expect(f"not ({each.text})").judge(today).holds)) for each in self.expectations]
+
+    def _write(self, name: str, packed: PackedRun, expectations: Any) -> None:
+        golden = Golden(name, expect=tuple(each.to_json() for each in expectations), any_seed=True)
+        write_bundle(self._yard.shelf.path(name), [packed], golden.to_json())
+
+
+def behaviour(today: Recording) -> tuple[Any, ...]:
+    """What an agent did: what it asked, what it printed, how it ended."""
+    asked = [(event.name, event.call.body) for event in today.events() if event.kind != "step"]
+    printed = [b"".join(today.printed(stream)) for stream in (1, 2)]
+    return asked, printed, today.run.status.value, today.run.exit_status
+
+
+@pytest.mark.parametrize("name", sorted(CORPUS))
+def test_whatever_changes_what_the_agent_does_turns_a_golden_red(
+    yard: Yard, name: str, sweep: bool, record_property: Any
+) -> None:
+    with Warmth(1) as warmth:
+        suite = Suite(yard, name, warmth)
+        untouched = suite.seen(None)
+        assert untouched.red == (), "nothing is altered, and nothing is red"
+        every = alterations(suite.packed)
+        assert every
+        chosen = every if sweep else random.Random(1).sample(every, min(SAMPLE, len(every)))
+        missed, survivors = [], []
+        for alteration in chosen:
+            seen = suite.seen(alteration)
+            if seen.red:
+                continue
+            (missed if seen.did != untouched.did else survivors).append(alteration.where)
+    print(f"{name}: {len(chosen)} of {len(every)} leaves altered, {len(survivors)} survive", *survivors, sep="\n  ")
+    assert missed == []
+    unknown = [each for each in survivors if not any(part in each for part, _ in CORPUS[name].ignored)]
+    assert unknown == []
