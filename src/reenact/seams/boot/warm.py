@@ -33,6 +33,9 @@ CHANNEL: Final = "channel"
 STREAMS: Final = 3
 """How many descriptors a request brings: standard input, output and error."""
 
+_MARKS: Final = ("reenact.seams.tools", "reenact.seams.steps", "reenact.seams.models")
+"""What agents use of ours in their own code."""
+
 _PR_SET_PDEATHSIG: Final = 1
 _LENGTH: Final = 8
 
