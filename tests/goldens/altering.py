@@ -90,7 +90,7 @@ def _unpacked(record: Record, sizes: dict[int, int]) -> Record:
 
 
 def alterations(packed: PackedRun) -> list[Alteration]:
-    """One for every leaf of every answer of a model or a tool, but for what lies inside a frozen tool: nobody reads it."""
+    """One for every leaf of every answer of a model or a tool. What lies inside a frozen tool is read by nobody."""
     calls = {record.event: record for record in packed.records if isinstance(record, CallIssued)}
     answers: dict[int, bytes] = {}
     for record in packed.records:
@@ -109,7 +109,9 @@ def alterations(packed: PackedRun) -> list[Alteration]:
 
 
 def leaves(body: bytes) -> Iterator[tuple[str, int, int]]:
-    """The leaves of a JSON document, or of those in a stream of server-sent events: path, and where each lies."""
+    """The leaves of a JSON document, or of those in a stream of server-sent events: path, and where each lies.
+
+    What holds nothing is a leaf too."""
     at = 0
     number = 0
     for line in body.split(b"\n"):
@@ -132,7 +134,10 @@ def _leaves(text: bytes) -> Iterator[tuple[str, int, int]]:
     path: list[str | int] = []
     for at, (start, end, token) in enumerate(tokens):
         follows = tokens[at + 1][2] if at + 1 < len(tokens) else b""
-        if token == b"[":
+        if token in (b"[", b"{") and follows in (b"]", b"}"):
+            yield ".".join(map(str, path)), start, tokens[at + 1][1]
+            path.append("")  # taken away by what follows
+        elif token == b"[":
             path.append(0)
         elif token == b"{":
             path.append("")
@@ -153,6 +158,8 @@ def other(leaf: bytes) -> bytes:
         return b"false" if leaf == b"true" else b"true"
     if leaf == b"null":
         return b'"x"'
+    if leaf[:1] in b"[{":
+        return b'["x"]' if leaf[:1] == b"[" else b'{"x":1}'
     found = [match for match in _LETTER.finditer(leaf) if b"\\u" not in leaf[max(match.start() - 5, 0) : match.start()]]
     if not found:
         return b'"x"'

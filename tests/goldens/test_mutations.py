@@ -3,15 +3,18 @@ agent does turns their goldens red; so does every expectation turned round. What
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reenact.abc.store import Recording
 from reenact.seams.boot.warmth import Warmth
@@ -81,8 +84,9 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
             made.project / example.folder,
             ignore=shutil.ignore_patterns("__pycache__"),
         )
-        with ProviderProcess(EXAMPLES / example.folder / "world.py") as world, made.seeing(
-            **world.environment(), ORDERS_URL=world.url, TASKS_URL=world.url, **dict(example.variables)
+        with (
+            ProviderProcess(EXAMPLES / example.folder / "world.py") as world,
+            made.seeing(**world.environment(), ORDERS_URL=world.url, TASKS_URL=world.url, **dict(example.variables)),
         ):
             made.record(*example.words)
         made.keep(name, example.expect)
@@ -90,7 +94,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
     yield made
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def here(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     """This process as a command in the project would be."""
     yard.enter(monkeypatch)
@@ -164,6 +168,8 @@ def behaviour(today: Recording) -> tuple[Any, ...]:
     return asked, printed, today.run.status.value, today.run.exit_status
 
 
+@pytest.mark.usefixtures("here")
+@pytest.mark.timeout(3600)  # with REENACT_SWEEP=1 some hundred runs
 @pytest.mark.parametrize("name", sorted(CORPUS))
 def test_whatever_changes_what_the_agent_does_turns_a_golden_red(
     yard: Yard, name: str, sweep: bool, record_property: Any
@@ -185,3 +191,51 @@ def test_whatever_changes_what_the_agent_does_turns_a_golden_red(
     assert missed == []
     unknown = [each for each in survivors if not any(part in each for part, _ in CORPUS[name].ignored)]
     assert unknown == []
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("name", sorted(CORPUS))
+def test_every_expectation_turned_round_is_red(yard: Yard, name: str) -> None:
+    with Warmth(1) as warmth:
+        suite = Suite(yard, name, warmth)
+        turned = suite.turned_round()
+    assert turned and not [each.text for each, holds in turned if holds]
+
+
+@pytest.mark.usefixtures("here")
+def test_an_agent_that_crosses_no_boundary_fails(yard: Yard) -> None:
+    agent = yard.project / "due_today" / "agent.py"
+    text = agent.read_text()
+    try:
+        agent.write_text("print('Tasks on Saturday')\n")
+        judged = run_golden(yard.shelf, "due")
+        yard.keep_as("never", "due", ("calls(when_due) <= 3",))
+        weak = run_golden(yard.shelf, "never")
+        same = run_golden(yard.shelf, "due-same")
+    finally:
+        agent.write_text(text)
+    assert (judged.status, weak.status, same.status) == ("failed", "failed", "failed")
+    assert judged.boundaries == weak.boundaries == same.boundaries == 0
+    assert weak.message == "the agent's own code has crossed no boundary: nothing of it was tested"
+
+
+@given(
+    document=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+        max_leaves=12,
+    ),
+    ascii_only=st.booleans(),
+)
+def test_each_leaf_is_altered_alone(document: Any, ascii_only: bool) -> None:
+    body = json.dumps(document, ensure_ascii=ascii_only).encode()
+    found = list(leaves(body))
+    assert len(found) == _count(document)
+    for _, start, end in found:
+        changed = json.loads(body[:start] + other(body[start:end]) + body[end:])
+        assert changed != document or repr(changed) != repr(document)
+
+
+def _count(document: Any) -> int:
+    inside = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
+    return sum(map(_count, inside)) or 1

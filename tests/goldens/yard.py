@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from reenact.store import open_store
+from reenact.store.bundles import read_bundle, write_bundle
 from reenact.testing.expectations.expectation import expect as parse
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.shelf import Shelf, open_shelf
@@ -94,6 +95,11 @@ class Yard:
         golden = Golden(name, expect=tuple(parse(each).to_json() for each in expect), any_seed=True, **told)
         with open_store(f"sqlite:///{self.project / '.reenact' / 'store.db'}") as store:
             pack(store, [("recorded", store.run(reference))], path, golden.to_json())
+
+    def keep_as(self, name: str, other: str, expect: Sequence[str]) -> None:
+        """Make a golden of the run of another one, with other expectations."""
+        golden = Golden(name, expect=tuple(parse(each).to_json() for each in expect), any_seed=True)
+        write_bundle(self.shelf.path(name), read_bundle(self.shelf.path(other)).runs, golden.to_json())
 
     def outcomes(self, *argv: str) -> dict[str, dict[str, Any]]:
         """What ``golden run`` says of each golden."""
