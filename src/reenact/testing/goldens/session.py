@@ -19,9 +19,9 @@ from reenact.replaying.options import Options
 from reenact.seams.lanes import Lane
 from reenact.testing.goldens.answers import Answers
 from reenact.timetravel.forks.ladder import Found
-from reenact.timetravel.forks.misses import recorded_calls
 from reenact.timetravel.forks.plan import Plan, opens
 from reenact.timetravel.forks.session import ForkSession
+from reenact.timetravel.forks.stopping import recorded_calls
 
 Misses = Literal["stale", "models", "reads"]
 """What becomes of a call that nobody has an answer for: the golden is stale; models are asked; whatever reads is."""
@@ -96,7 +96,7 @@ class GoldenSession(ForkSession):
             else f"reenact golden run {self._name} --mode missing",
             missing=(call.name,),
         )
-        return self._stopped(call, found, error, f"{call.name} {found.why}")
+        return self._stopped(call, error, f"{call.name} {found.why}")
 
 
 def boundaries(session: GoldenSession) -> int:
