@@ -3,6 +3,8 @@
 These names are the whole public door; each is loaded when it is first used, so that ``import reenact`` costs one
 module of ours and none of the dependencies. Other audiences have doors of their own: ``reenact.abc`` for those who
 implement a contract, ``reenact.errors`` for the whole exception tree, ``reenact.testing`` for authors of tests.
+
+To pytest, which would instrument the assertions of every package that brings a plugin: PYTEST_DONT_REWRITE.
 """
 
 from __future__ import annotations

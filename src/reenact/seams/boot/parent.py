@@ -206,11 +206,17 @@ def run_program(argv: Sequence[str], environment: Mapping[str, str], **options: 
                 next_command=f"ls -l {argv[0]}",
             ) from None
         forwarding.to(process)
-        return process.wait()
+        try:
+            return process.wait()
+        except BaseException:  # a time limit of whoever called us: nothing goes on behind it
+            process.kill()
+            process.wait()
+            raise
 
 
 class _Forwarding:
-    """Passes signals on while the program runs. Signals that were ignored stay ignored, for both."""
+    """Passes signals on while the program runs. Signals that were ignored stay ignored, for both; those that our
+    caller handles stay the caller's."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -225,8 +231,8 @@ class _Forwarding:
 
     def _handle(self, name: str, handler: Callable[[int, FrameType | None], None]) -> None:
         number = getattr(signal, name, None)
-        if number is None or signal.getsignal(number) in (signal.SIG_IGN, None):
-            return
+        if number is None or signal.getsignal(number) not in (signal.SIG_DFL, signal.default_int_handler):
+            return  # ignored, or handled by whoever called us: a time limit of theirs is not the program's
         try:
             self._before.append((number, signal.signal(number, handler)))
         except (ValueError, OSError):  # not in the main thread: then nobody signals us

@@ -21,11 +21,19 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]
 
 def write_reports(folder: Path, outcomes: Sequence[Outcome]) -> list[Path]:
     """Write every report into a folder, which is made; gives the files."""
+    written = write_pages(folder, outcomes)
+    written.insert(1, folder / "junit.xml")
+    written[1].write_bytes(junit(outcomes))
+    return written
+
+
+def write_pages(folder: Path, outcomes: Sequence[Outcome]) -> list[Path]:
+    """Write what people read into a folder, which is made: a summary, and a page for each that did not pass; gives the
+    files."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = {outcome.name: page_name(outcome) for outcome in outcomes if outcome.status != "passed"}
-    written = [folder / "summary.md", folder / "junit.xml"]
+    written = [folder / "summary.md"]
     written[0].write_text(summary(outcomes, pages), encoding="utf-8")
-    written[1].write_bytes(junit(outcomes))
     for outcome in outcomes:
         if outcome.name in pages:
             path = folder / pages[outcome.name]
@@ -117,6 +125,7 @@ def facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield "status", outcome.status
     yield "run", outcome.recorded
     yield "boundaries", str(outcome.boundaries)
+    yield "enforcement", ", ".join(outcome.enforcement)
     for source, count in sorted(outcome.used.items()):
         yield f"used.{source}", str(count)
     for number, each in enumerate(outcome.judged):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,37 +15,72 @@ from reenact.errors import ReenactError, StoreError
 from reenact.facts.run import Run
 from reenact.replaying.launch import Starter, Unreported, replay_run
 from reenact.replaying.options import Options
+from reenact.replaying.report import Report
 from reenact.seams.boot.parent import run_program
 from reenact.store import open_store
 from reenact.testing.expectations.verdict import Verdict
+from reenact.testing.goldens.here import run_here
 from reenact.testing.goldens.launch import Asked, Told, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome, Status
 from reenact.testing.goldens.session import Misses
 from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.plan import Opening
+from reenact.timetravel.forks.report import ForkReport
 
 QUIET = Options(divert_output=True)
 """What the agent prints is not shown."""
 
-
-_MEMORY = "/dev/shm"
-
 WARM_SEED = "1"
 """The hash seed of processes that several goldens share: each of them was tried under it when it was added."""
 
+_MEMORY = "/dev/shm"
+
 
 @dataclass(frozen=True, slots=True)
-class _Start:
-    """How the process of a golden is started.
+class Ran:
+    """A golden that was run, for as long as what it left is kept.
 
     Attributes:
-        start_it: By what.
-        hash_seed: Another one than the recorded; empty takes that one.
+        outcome: What came of it.
+        run: The run that today's code was answered from; None where it did not come to that.
+        today: Today's run; of one that stayed the same, the recorded one; None where there is none.
+        report: Of the process that ran it.
     """
 
-    start_it: Starter = run_program
+    outcome: Outcome
+    run: Run | None = None
+    today: Recording | None = None
+    report: ForkReport | Report | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How one golden is run.
+
+    Attributes:
+        options: How the agent is started, and where its output goes.
+        misses: What becomes of a call that nobody has an answer for; None: what the golden says.
+        live: What is asked anew although there is an answer: ``model``, or nothing.
+        hash_seed: Another one than the recorded; empty takes that one.
+        here: Whether it may run in the calling process, where that is as good.
+        opens: Gives the golden of a file.
+        start_it: Starts the process of one that does not depend on the hash seed; of any other, ``run_program`` does.
+    """
+
+    options: Options = QUIET
+    misses: Misses | None = None
+    live: Opening = "none"
     hash_seed: str = ""
+    here: bool = False
+    opens: Callable[[Path], OpenGolden] = open_golden
+    start_it: Starter = run_program
+
+    def of(self, opened: OpenGolden) -> Manner:
+        """How this golden is run: where its process comes from, and so which hash seed it has."""
+        if self.start_it is run_program or self.hash_seed or not opened.golden.any_seed:
+            return replace(self, start_it=run_program)
+        return replace(self, hash_seed=WARM_SEED)
 
 
 def run_golden(
@@ -63,78 +100,73 @@ def run_golden(
         misses: What becomes of a call that nobody has an answer for; by default what the golden says.
         live: What is asked anew although there is an answer: ``model``, or nothing.
         show_output: Whether what the agent prints is shown.
-        start_it: Starts the process of one that does not depend on the hash seed; of any other, ``run_program`` does.
+        start_it: See ``Manner``.
 
     Cost: an interpreter and the agent's own imports and CPU.
     """
+    manner = Manner(Options(divert_output=not show_output), misses, live, start_it=start_it)
+    with running(shelf, name, manner) as ran:
+        return ran.outcome
+
+
+@contextmanager
+def running(shelf: Shelf, name: str, manner: Manner = Manner()) -> Iterator[Ran]:
+    """Run one golden, and keep today's run for the length of the block. Raises as little as ``run_golden``."""
     started_us = CLOCK.mono_us()
     path = shelf.path(name)
-    options = Options(divert_output=not show_output)
-    try:
-        opened = open_golden(path)
-        how = _Start(start_it, WARM_SEED) if opened.golden.any_seed and start_it is not run_program else _Start()
-        outcome = (
-            _judged(shelf, opened, options, misses, live, how)
-            if opened.golden.judged
-            else _same(shelf, opened, options, how)
-        )
-    except ReenactError as error:
-        outcome = Outcome(name, shelf.shown(path), _status_of(error), message=str(error))
-    return replace(outcome, name=name, duration_us=CLOCK.mono_us() - started_us)
+    with ExitStack() as stack:
+        try:
+            opened = manner.opens(path)
+            manner = manner.of(opened)
+            ran = _judged(stack, shelf, opened, manner) if opened.golden.judged else _same(shelf, opened, manner)
+        except ReenactError as error:
+            ran = Ran(Outcome(name, shelf.shown(path), _status_of(error), message=str(error)))
+        yield replace(ran, outcome=replace(ran.outcome, name=name, duration_us=CLOCK.mono_us() - started_us))
 
 
-def _judged(
-    shelf: Shelf, opened: OpenGolden, options: Options, misses: Misses | None, live: Opening, how: _Start
-) -> Outcome:
+def _judged(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
     """Its expectations over what today's code does: on the log of the fork that fixed it, where there is one.
 
     Code that asks what only the incident has answers for has not been fixed: it is then judged on that."""
-    found = _on_run(shelf, opened, opened.answering, options, misses, live, how)
-    if opened.fixed is None or found.status != "stale":
+    found = _today(stack, shelf, opened, opened.answering, manner)
+    if opened.fixed is None or found.outcome.status != "stale":
         return found
-    before = _on_run(shelf, opened, opened.recorded, options, None, "none", how)
-    if before.status != "failed":
+    before = _today(stack, shelf, opened, opened.recorded, replace(manner, misses=None, live="none"))
+    if before.outcome.status != "failed":
         return found
-    return replace(before, message=f"today's code re-enacts the incident\n{before.message}")
+    message = f"today's code re-enacts the incident\n{before.outcome.message}"
+    return replace(before, outcome=replace(before.outcome, message=message))
 
 
-def on_run(
-    shelf: Shelf,
-    opened: OpenGolden,
-    run: Run,
-    options: Options = QUIET,
-    *,
-    misses: Misses | None = None,
-    live: Opening = "none",
-    hash_seed: str = "",
-) -> Outcome:
+def on_run(shelf: Shelf, opened: OpenGolden, run: Run, options: Options = QUIET, *, hash_seed: str = "") -> Outcome:
     """Run today's code on one run of a golden, and judge it.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
     """
-    return _on_run(shelf, opened, run, options, misses, live, _Start(hash_seed=hash_seed))
+    manner = Manner(options, hash_seed=hash_seed)
+    if not opened.golden.judged:
+        return _same(shelf, opened, manner).outcome
+    with ExitStack() as stack:
+        return _today(stack, shelf, opened, run, manner).outcome
 
 
-def _on_run(
-    shelf: Shelf,
-    opened: OpenGolden,
-    run: Run,
-    options: Options,
-    misses: Misses | None,
-    live: Opening,
-    how: _Start,
-) -> Outcome:
+def _today(stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner: Manner) -> Ran:
+    """Today's code on one run of a golden; what it left is there until the stack is closed."""
     golden = opened.golden
-    if not golden.judged:
-        return _same(shelf, opened, options, how)
-    with tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()) as scratch:
-        into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
-        misses = misses or ("reads" if golden.on_miss == "live-read" else "stale")
-        asked = Asked(str(opened.path), run, golden, opened.overlays, misses, live, how.hash_seed)
-        told = launch(asked, options, into=into, project=str(shelf.root), start_it=how.start_it)
-        with open_store(into) as store:
-            return outcome_of(shelf, opened, told, store.open(told.run))
+    misses = manner.misses or ("reads" if golden.on_miss == "live-read" else "stale")
+    if manner.here and misses == "stale" and manner.live == "none":
+        found = run_here(opened, run, str(shelf.root))
+        if found is not None:
+            ran = Ran(outcome_of(shelf, opened, *found), run, found[1], found[0].report)
+            if ran.outcome.status == "passed":  # anything else is for a process of its own to say
+                return ran
+    asked = Asked(str(opened.path), run, golden, opened.overlays, misses, manner.live, manner.hash_seed)
+    scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()))
+    into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
+    told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=manner.start_it)
+    today = stack.enter_context(open_store(into)).open(told.run)
+    return Ran(outcome_of(shelf, opened, told, today), run, today, told.report)
 
 
 def fleeting() -> str | None:
@@ -184,9 +216,10 @@ def _told(verdict: Verdict) -> Judged:
     return Judged(verdict.text, bool(verdict.holds), "" if verdict.holds else verdict.seen, verdict.event)
 
 
-def _same(shelf: Shelf, opened: OpenGolden, options: Options, how: _Start) -> Outcome:
+def _same(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
     """Whether it re-enacts without a difference."""
-    report = replay_run(str(opened.path), opened.recorded.id, options, start_it=how.start_it, hash_seed=how.hash_seed)
+    run = opened.recorded
+    report = replay_run(str(opened.path), run.id, manner.options, start_it=manner.start_it, hash_seed=manner.hash_seed)
     status: Status = "passed"
     if report.exit_code:
         status = {3: "stale", 4: "broken", 5: "refused"}.get(report.exit_code, "failed")  # type: ignore[assignment]
@@ -194,7 +227,7 @@ def _same(shelf: Shelf, opened: OpenGolden, options: Options, how: _Start) -> Ou
     message = "" if status == "passed" else report.last_line
     if status == "passed" and not crossed:
         status, message = "failed", "the agent's own code has crossed no boundary: nothing of it was tested"
-    return Outcome(
+    outcome = Outcome(
         opened.golden.name,
         shelf.shown(opened.path),
         status,
@@ -202,8 +235,9 @@ def _same(shelf: Shelf, opened: OpenGolden, options: Options, how: _Start) -> Ou
         boundaries=crossed,
         differences=tuple(each.text for each in report.differences),
         enforcement=report.enforcement,
-        recorded=opened.recorded.id,
+        recorded=run.id,
     )
+    return Ran(outcome, run, opened.store.open(run) if status == "passed" else None, report)
 
 
 def _status_of(error: ReenactError) -> Status:

@@ -15,7 +15,8 @@ from reenact.testing.goldens.golden import check_name
 FOLDER: Final = os.path.join("tests", "goldens")
 SUFFIX: Final = ".reenact"
 _MARKS: Final = (".reenact", "pyproject.toml", "reenact.toml", ".git")
-_WILD: Final = frozenset("*?[")
+WILD: Final = frozenset("*?[")
+"""What makes a name a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Shelf:
 
 def select(pattern: str, names: Iterable[str]) -> list[str]:
     """Those that a pattern means: a name itself, or a shell pattern over all of it."""
-    if not _WILD & set(pattern):
+    if not WILD & set(pattern):
         return [name for name in names if name == pattern]
     return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
 

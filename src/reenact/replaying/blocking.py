@@ -1,0 +1,51 @@
+"""Blocking: while a test of a frozen golden runs, this process reaches nothing, whoever in it tries.
+
+The guard of a replay answers for what the replayed agent tries, and for processes too. This is for the test around it:
+it may start programs, and may not connect.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from reenact.seams import lanes
+from reenact.seams.contacts import CONTACTS, DATABASE, NATIVE, ours, place_of, target_of
+
+_NETWORK = frozenset(event for event in CONTACTS if event.startswith("socket.")) | {NATIVE, DATABASE}
+
+
+class Block:
+    """Refuses the network while it is up. An audit hook cannot be removed once added, so it asks a switch."""
+
+    def __init__(self) -> None:
+        self._added = False
+        self._refused: list[str] | None = None
+
+    @contextmanager
+    def up(self) -> Iterator[list[str]]:
+        """Refuse for the length of the block; gives what was refused so far, in words, with the place in the code.
+
+        An attempt raises ``PermissionError`` where it is made. Blocks may stand in each other.
+        """
+        if not self._added:
+            sys.addaudithook(self._heard)
+            self._added = True
+        before, self._refused = self._refused, []
+        try:
+            yield self._refused
+        finally:
+            self._refused = before
+
+    def _heard(self, event: str, args: tuple[object, ...]) -> None:
+        if self._refused is None or event not in _NETWORK or lanes.listening() is not None:
+            return  # a session that listens refuses by itself
+        if ours(event, args):
+            return
+        words = f"{CONTACTS[event]} to {target_of(event, args)} at {place_of()}"
+        self._refused.append(words)
+        raise PermissionError(f"refused while a golden is frozen: {words}")
+
+
+BLOCK = Block()

@@ -1,0 +1,75 @@
+"""Touching: notices what a replayed agent is about to change in the files, where no scratch stands before them.
+
+A process of its own has its files behind scratch; the calling process has not. There a replay that would write is
+stopped before it does, and whoever began it starts another process instead.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from reenact.errors import Halt
+from reenact.seams import lanes
+
+_CHANGES: Final = frozenset(
+    (
+        *("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink"),
+        *("os.truncate", "os.utime", "os.setxattr", "os.removexattr", "os.chdir", "os.putenv", "os.unsetenv"),
+        *("tempfile.mkstemp", "tempfile.mkdtemp", "signal.pthread_kill", "os.kill", "os.killpg"),
+    )
+)
+_WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class Watch:
+    """Stops a listening strand that is about to change files, the working directory or the environment while it is on.
+    An audit hook cannot be removed once added, so it asks a switch."""
+
+    def __init__(self) -> None:
+        self._added = False
+        self._halt: Callable[[str], Halt] | None = None
+        self._noticed: list[str] = []
+
+    @contextmanager
+    def on(self, halt: Callable[[str], Halt]) -> Iterator[list[str]]:
+        """Watch for the length of the block.
+
+        Args:
+            halt: Called with the words for what was tried; gives what to raise in its place.
+
+        Returns:
+            What was tried so far, in words.
+        """
+        if not self._added:
+            sys.addaudithook(self._heard)
+            self._added = True
+        self._halt, self._noticed = halt, []
+        try:
+            yield self._noticed
+        finally:
+            self._halt = None
+
+    def _heard(self, event: str, args: tuple[object, ...]) -> None:
+        halt = self._halt
+        if halt is None or not (event == "open" or event in _CHANGES) or lanes.listening() is None:
+            return
+        if event == "open" and not _writes(args):
+            return
+        words = f"{event} {args[0] if args else ''}"
+        self._noticed.append(words)
+        raise halt(words)
+
+
+WATCH = Watch()
+
+
+def _writes(args: tuple[object, ...]) -> bool:
+    path, flags = args[0], args[2]
+    if isinstance(path, int) or path == os.devnull or not isinstance(flags, int) or not flags & _WRITING:
+        return False
+    text = os.fsdecode(path) if isinstance(path, (str, bytes)) else ""
+    return f"{os.sep}__pycache__{os.sep}" not in text  # what an import leaves

@@ -1,0 +1,214 @@
+"""Here: a golden in the calling process, where its entry point is at home too: there is no interpreter to start.
+
+It is a shorter way to the same verdict, never another one: whoever takes it asks a process of its own about anything
+that has not simply passed. The audit hook refuses connections and processes, and stops the agent before it changes
+a file; the hash seed, the working directory and what was imported before are as they are.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import threading
+from asyncio import _get_running_loop
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from reenact.abc.sources import CLOCK
+from reenact.abc.store import Recording
+from reenact.errors import Halt, UnreplayableRun
+from reenact.facts.keys import Rules
+from reenact.facts.run import Run
+from reenact.recording.opening import status_of
+from reenact.replaying import caller, guard
+from reenact.replaying.blocking import BLOCK
+from reenact.replaying.entries import Start, start_of
+from reenact.replaying.launch import environment_of
+from reenact.replaying.options import Options
+from reenact.replaying.relocating import placed, relocated
+from reenact.replaying.revision import Tree, kept_revision
+from reenact.replaying.touching import WATCH
+from reenact.seams import lanes, wiring
+from reenact.store.memory import MemoryStore
+from reenact.testing.goldens.answers import Answers, Overlay
+from reenact.testing.goldens.launch import Told
+from reenact.testing.goldens.opened import OpenGolden
+from reenact.testing.goldens.process import redactor_of
+from reenact.testing.goldens.session import GoldenSession, boundaries
+from reenact.timetravel.forks.ledger import Ledger
+from reenact.timetravel.forks.opening import open_child
+from reenact.timetravel.forks.plan import Plan
+from reenact.timetravel.forks.report import conclude
+
+ENFORCEMENT: Final = ("audit hook (connections, processes, files)", "the calling process")
+_OUTSIDE: Final = ("TZ", "PYTHONHASHSEED", "LANG", "LC_ALL", "PATH", "HOME", "PWD")
+"""Variables that an interpreter or a library has read by now: set anew, they would not have their effect."""
+
+
+def run_here(opened: OpenGolden, run: Run, project: str) -> tuple[Told, Recording] | None:
+    """Run today's code on one run of a golden in this process.
+
+    Args:
+        opened: The golden.
+        run: The run in it that today's code is answered from.
+        project: Root of the project.
+
+    Returns:
+        What a process of its own would have told, and today's run; None where only such a process will do: the golden
+        depends on the hash seed or nobody has tried, its entry point is a program, is defined elsewhere or is not what
+        this process imports, it needs other surroundings, or it was about to change a file.
+
+    Raises:
+        BaseException: What stops the test and not the agent: an interrupt, a time limit.
+    """
+    moved_run, tree = relocated(run, project)
+    entry = _entry(opened, moved_run, project)
+    if entry is None:
+        return None
+    environment = _environment(run, tree)
+    if environment is None:
+        return None
+    recording = opened.store.open(moved_run if tree is not None else run)
+    session = _session(opened, recording, tree)
+    return _called(session, entry, environment)
+
+
+def _entry(opened: OpenGolden, run: Run, project: str) -> Callable[..., Any] | None:
+    """The function to call, if this process has it."""
+    alone = threading.current_thread() is threading.main_thread() and _get_running_loop() is None
+    if not (alone and opened.golden.any_seed and run.entry.kind == "callable") or lanes.anybody():
+        return None
+    if kept_revision(run) or run.capture.get("files") or run.capture.get("file_contents"):
+        return None
+    try:
+        start = start_of(run, Options(), project)
+    except UnreplayableRun:
+        return None
+    if os.path.realpath(start.cwd) != os.path.realpath(os.getcwd()):
+        return None
+    return _function(start)
+
+
+def _function(start: Start) -> Callable[..., Any] | None:
+    """The function of an entry point, undecorated, if its module is the very file that the golden was recorded of."""
+    name, _, qualname = start.entry.partition(":")
+    if not start.file:
+        return None
+    try:
+        module = _imported(name, start.file)
+        if module is None or not _same(getattr(module, "__file__", None), start.file):
+            return None
+        found: Any = module
+        for part in qualname.split("."):
+            found = getattr(found, part)
+    except Exception:  # whatever an import may raise: a process of its own will say it
+        return None
+    function: Any = inspect.unwrap(found, stop=lambda f: not hasattr(f, "__wrapped__"))
+    code = getattr(function, "__code__", None)
+    return function if code is not None and _same(code.co_filename, start.file) else None
+
+
+def _imported(name: str, file: str) -> Any:
+    """The module of a file, imported without a network unless that was done; None where this name means another file.
+
+    A script, which was no module when it was recorded, is one only where somebody has imported it: it may do its work
+    when it is imported."""
+    if name == "__main__":
+        return sys.modules.get(os.path.basename(file).removesuffix(".py"))
+    if name in sys.modules:
+        return sys.modules[name]
+    with BLOCK.up():
+        spec = importlib.util.find_spec(name)
+        return importlib.import_module(name) if spec is not None and _same(spec.origin, file) else None
+
+
+def _same(path: str | None, file: str) -> bool:
+    return path is not None and os.path.realpath(path) == os.path.realpath(file)
+
+
+def _environment(run: Run, tree: Tree | None) -> Mapping[str, str] | None:
+    """The variables of a replay that differ from today's; None where one would have to be set before the start."""
+    now = dict(os.environ)
+    wanted = environment_of(run, now)
+    if tree is not None:
+        wanted = tree.environment(wanted)
+    if any(wanted.get(name) != now.get(name) for name in _OUTSIDE) or now.keys() - wanted.keys():
+        return None
+    return {name: value for name, value in wanted.items() if now.get(name) != value}
+
+
+def _session(opened: OpenGolden, recording: Recording, tree: Tree | None) -> GoldenSession:
+    store, golden = opened.store, opened.golden
+    overlays = [store.open(store.run(each)) for each in opened.overlays]
+    overlays = [store.open(placed(each.run, tree)) if tree is not None else each for each in overlays]
+    answers = Answers([Overlay(each, redactor_of(each, tree)) for each in overlays], golden.answers)
+    return GoldenSession(
+        recording,
+        redactor_of(recording, tree),
+        Rules(recording.run.capture.get("ignore") or {}),
+        Options(),
+        answers,
+        "stale",
+        Plan(at=0, live="none"),
+        golden.name,
+    )
+
+
+def _called(
+    session: GoldenSession, entry: Callable[..., Any], environment: Mapping[str, str]
+) -> tuple[Told, Recording] | None:
+    """Call the entry point with the recorded arguments, under guard."""
+    store = MemoryStore()
+    kept = open_child(session, store)
+    session.records(kept.session, Ledger(store, session.run, kept.run.id), lambda recorded, event: None)
+    wiring.install()
+    armed = guard.arm(session.refuse)
+    armed.permits = session.flying
+    error: BaseException | None = None
+    try:
+        with WATCH.on(session.refuse) as changes, _set(environment), session.begin():
+            wiring.begin(session.run)
+            try:
+                arguments, named = caller.arguments_for(session, entry)
+                caller.call(session, entry, *arguments, **named)
+            except (Exception, SystemExit, Halt) as raised:
+                error = raised
+            finally:
+                wiring.end(session.run)
+                lanes.session_ended()
+    finally:
+        contacts = tuple(armed.refused)
+        guard.disarm()
+        session.close()
+        status, line = status_of(error)
+        run = kept.close(status, CLOCK.wall_us(), error=line, environment={**kept.run.environment, **session.kept()})
+    if changes:
+        return None
+    told = Told(
+        report=conclude(session, run, contacts),
+        used=dict(session.used),
+        boundaries=boundaries(session),
+        stale_at=session.stale_at,
+        enforcement=ENFORCEMENT,
+        run=run.id,
+    )
+    return told, store.open(run)
+
+
+@contextmanager
+def _set(values: Mapping[str, str]) -> Iterator[None]:
+    """Variables of the environment, for the length of a block."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,150 @@
+"""Trial: the golden of one marked test, run once and judged, with the process kept from the network meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from reenact.errors import GoldenMismatch, ReenactError, UsageError
+from reenact.replaying.blocking import BLOCK
+from reenact.replaying.options import Options
+from reenact.testing.goldens.modes import FROZEN, RERECORD, record_missing
+from reenact.testing.goldens.opened import OpenGolden, open_golden
+from reenact.testing.goldens.outcome import Outcome
+from reenact.testing.goldens.replayed import Replayed, mismatch
+from reenact.testing.goldens.reports import facts
+from reenact.testing.goldens.running import Manner, Ran, running
+from reenact.testing.goldens.shelf import WILD, Shelf
+
+SHOWN = Options()
+"""What the agent prints belongs to the test, which captures it."""
+
+
+class Trial:
+    """One marked test and its golden.
+
+    Args:
+        shelf: Where goldens lie.
+        names: The golden that the test is about: one name, or what its marker says where that is none.
+        mode: ``frozen``, ``missing`` or ``rerecord``.
+        opens: Gives the golden of a file.
+
+    Attributes:
+        replayed: What the test sees of it.
+        complaint: Why the test has failed, where that is the golden's doing.
+    """
+
+    def __init__(
+        self, shelf: Shelf, names: Sequence[object], mode: str, opens: Callable[[Path], OpenGolden] = open_golden
+    ) -> None:
+        self._shelf = shelf
+        self._names = names
+        self._mode = mode
+        self._opens = opens
+        self._stack = ExitStack()
+        self._ran: Ran | None = None
+        self.replayed = Replayed(self.run)
+        self.complaint: GoldenMismatch | None = None
+
+    def run(self) -> Ran:
+        """Run it, unless that was done. What is wrong with it is its outcome."""
+        if self._ran is None:
+            name = str(self._names[0]) if self._names else ""
+            try:
+                self._ran = self._run(self._require_one())
+            except ReenactError as error:
+                self._ran = Ran(Outcome(name, "", "failed", message=str(error)))
+            except BaseException:  # a time limit, an interrupt: it is not begun anew
+                self._ran = Ran(Outcome(name, "", "failed", message="it was stopped before its end"))
+                raise
+        return self._ran
+
+    def judge(self) -> None:
+        """Run it, and insist that it passes.
+
+        Raises:
+            GoldenMismatch: It does not.
+        """
+        outcome = self.run().outcome
+        if outcome.status != "passed":
+            self.complaint = mismatch(outcome)
+            raise self.complaint
+
+    @contextmanager
+    def kept_from_the_world(self) -> Iterator[None]:
+        """Keep this process from the network, where the golden is frozen.
+
+        Raises:
+            GoldenMismatch: Something was refused, whatever became of it in the block.
+        """
+        if self._mode != FROZEN:
+            yield
+            return
+        with BLOCK.up() as refused:
+            try:
+                yield
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # whatever it became in the test's hands: a skip, a failed assertion
+                if not refused:
+                    raise
+        if refused:
+            self.complaint = self._refused(refused[0])
+            raise self.complaint
+
+    def close(self) -> None:
+        """Let go of what the run has left."""
+        self._stack.close()
+
+    def properties(self) -> list[tuple[str, str]]:
+        """The facts of its outcome, for JUnit."""
+        return [("reenact.golden", self._told.name), *((f"reenact.{name}", value) for name, value in facts(self._told))]
+
+    def told(self, body: str = "") -> dict[str, Any]:
+        """Its outcome as data. ``body``: what the test's own body failed with, though the golden has passed."""
+        outcome = self._told
+        if body and outcome.status == "passed":
+            outcome = replace(outcome, status="failed", message=body)
+        return outcome.to_json()
+
+    @property
+    def _told(self) -> Outcome:
+        if self.complaint is not None and "outcome" in self.complaint.facts:
+            found: Outcome = self.complaint.facts["outcome"]
+            return found
+        return self.run().outcome
+
+    def _run(self, name: str) -> Ran:
+        if self._mode != FROZEN and self._opens(self._shelf.path(name)).golden.judged:
+            recorded = record_missing(self._shelf, name, anew=self._mode == RERECORD)
+            if recorded.outcome.status not in ("passed", "failed"):
+                return Ran(recorded.outcome)
+        return self._stack.enter_context(running(self._shelf, name, Manner(SHOWN, here=True, opens=self._opens)))
+
+    def _require_one(self) -> str:
+        """The name of the golden, which is there."""
+        names: Sequence[object] = self._names
+        if len(names) == 1 and isinstance(names[0], str) and not self._is_there(names[0]):
+            names = self._shelf.matching([names[0]])  # says which there are, where it means none
+        if len(names) == 1 and isinstance(names[0], str):
+            return names[0]
+        raise UsageError(
+            f"@pytest.mark.reenact names one golden here, and was given {', '.join(map(repr, names)) or 'nothing'}",
+            cause="several goldens are several tests, which pytest makes of functions only; names are texts",
+            next_command="reenact golden ls",
+        )
+
+    def _is_there(self, name: str) -> bool:
+        return not WILD & set(name) and self._shelf.path(name).exists()
+
+    def _refused(self, words: str) -> GoldenMismatch:
+        outcome = self.run().outcome
+        message = (
+            f"refused: {words}\n"
+            "  likely cause: in mode frozen the body of a test reaches nothing; what it needs belongs in fixtures\n"
+            "  next: pytest --reenact=missing"
+        )
+        return mismatch(replace(outcome, status="refused", message=message))

@@ -1,0 +1,1 @@
+"""The pytest plugin, used as people use it: real sessions of pytest in projects with goldens."""

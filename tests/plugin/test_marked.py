@@ -1,0 +1,155 @@
+"""A marked test runs its golden and is judged by it: before its body, with or without the fixture, in any form."""
+
+from __future__ import annotations
+
+from tests.plugin.desk import Desk, results
+
+FORMS = """
+import asyncio, unittest
+import pytest
+
+@pytest.mark.reenact("refund-loop")
+def test_without_the_fixture():
+    print("a body ran")
+
+@pytest.mark.reenact("refund-loop")
+def test_with_it(replayed):
+    calls = replayed.calls("search_docs")
+    asked = {"query": "What is your refund policy?"}
+    assert [(c.name, c.arguments, c.result, c.error) for c in calls] == [
+        ("search_docs", asked, {"docs": [], **asked}, None)
+    ]
+    assert replayed.events[calls[0].event].name == "search_docs" and replayed.calls("nothing") == []
+    assert replayed.output == "I don't have any documents."
+    assert replayed.state("search") == replayed.state() == replayed.state(0) == {"docs": [], "searches": 1}
+    assert [step.name for step in replayed.steps] == ["search"]
+    assert replayed.outcome.status == "passed" and replayed.outcome.boundaries == 2
+    assert (replayed.verdict, replayed.matched, replayed.live_calls, replayed.unused) == ("fork", 2, 0, None)
+    assert replayed.run.agent == "shop" and replayed.divergence is None and replayed.enforcement
+    with pytest.raises(Exception, match="no step 'rerank' left a state.*\\n.*the steps are search"):
+        replayed.state("rerank")
+
+@pytest.mark.reenact("refund-loop")
+@pytest.mark.anyio
+async def test_async(replayed):
+    await asyncio.sleep(0)
+    assert len(replayed.calls("search_docs")) == 1
+
+@pytest.mark.reenact("refund-loop")
+class TestGrouped:
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_method(self, replayed, number):
+        assert replayed.state()["searches"] < number + 1
+
+class TestOld(unittest.TestCase):
+    @pytest.mark.reenact("refund-loop")
+    def test_old(self):
+        pass
+
+@pytest.mark.reenact("same/*")
+def test_pattern(replayed):
+    assert replayed.outcome.name == "same/greeting"
+    assert (replayed.verdict, replayed.output, replayed.unused) == ("exact", "Welcome!", 0)
+
+@pytest.mark.reenact("refund-loop", "not-there")
+@pytest.mark.parametrize("word", ["x"])
+def test_several(replayed, word):
+    assert replayed.outcome.name == "refund-loop"
+
+@pytest.mark.reenact("nothing/*")
+def test_pattern_of_nothing():
+    pass
+
+@pytest.mark.reenact("refund-lop")
+def test_typing_mistake():
+    pass
+
+@pytest.mark.reenact("refund-loop")
+def test_body_fails(replayed):
+    assert replayed.output == "something else"
+
+def test_unmarked(replayed):
+    pass
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+"""
+
+JUDGED = """
+import pytest
+
+@pytest.mark.reenact("refund-loop")
+def test_without_the_fixture():
+    print("a body ran")
+
+@pytest.mark.reenact("refund-loop")
+def test_with_it(replayed):
+    print("a body ran")
+
+@pytest.mark.xfail(strict=True)
+@pytest.mark.reenact("refund-loop")
+def test_known():
+    print("a body ran")
+
+@pytest.fixture
+def early(replayed):
+    assert len(replayed.calls("search_docs")) == 5
+
+@pytest.mark.reenact("refund-loop")
+def test_looked_at_by_a_fixture(early):
+    print("a body ran")
+"""
+
+
+def test_every_form_of_a_test_is_about_its_golden(desk: Desk) -> None:
+    desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
+    desk.write("tests/test_it.py", FORMS)
+    ended = desk.pytest("--junitxml=junit.xml", "-p", "no:cacheprovider", plugins="anyio")
+    found = results(desk.folder / "junit.xml")
+    assert {name: how for name, (how, _) in found.items()} == {
+        "test_without_the_fixture": "passed",
+        "test_with_it": "passed",
+        "test_async": "passed",
+        "test_method[1]": "passed",
+        "test_method[2]": "passed",
+        "test_old": "passed",
+        "test_pattern[same/greeting]": "passed",
+        "test_several[refund-loop-x]": "passed",
+        "test_several[not-there-x]": "failure",
+        "test_pattern_of_nothing[nothing/*]": "failure",
+        "test_typing_mistake": "failure",
+        "test_body_fails": "failure",
+        "test_unmarked": "error",
+    }, ended.out
+    for name, missing in (("test_several[not-there-x]", "not-there"), ("test_typing_mistake", "refund-lop")):
+        assert f"there is no golden '{missing}'" in found[name][1]
+        assert "there are refund-loop, same/greeting" in found[name][1]
+    assert "there is no golden 'nothing/*'" in found["test_pattern_of_nothing[nothing/*]"][1]
+    assert "assert \"I don't have any documents.\" == 'something else'" in found["test_body_fails"][1]
+    assert "mark the test with @pytest.mark.reenact(NAME)" in found["test_unmarked"][1]
+    assert "reenact: mode=frozen, network=blocked, 2 goldens\n" in ended.out
+    properties = (desk.folder / "junit.xml").read_text()
+    assert 'name="reenact.golden" value="refund-loop"' in properties
+    assert 'name="reenact.expectation.0" value="holds: calls(search_docs) &lt;= 2"' in properties
+
+
+def test_a_golden_that_does_not_pass_fails_its_test_before_the_body_in_its_own_words(desk: Desk) -> None:
+    desk.write("tests/test_it.py", JUDGED)
+    ended = desk.pytest("--junitxml=junit.xml")
+    found = results(desk.folder / "junit.xml")
+    assert {name: how for name, (how, _) in found.items()} == {
+        "test_without_the_fixture": "failure",
+        "test_with_it": "failure",
+        "test_known": "skipped",
+        "test_looked_at_by_a_fixture": "failure",
+    }, ended.out
+    assert ended.code == 1 and "a body ran" not in ended.out
+    words = (
+        "golden refund-loop failed\n"
+        "calls(search_docs) = 5, expected <= 2; first bad event #6\n"
+        "  next: reenact show tests/goldens/refund-loop.reenact"
+    )
+    assert all(found[name][1] == words for name in found if name != "test_known"), found
+    assert "_reenact_pytest" not in ended.out and "testing/goldens" not in ended.out
+    assert "FAILED tests/test_it.py::test_with_it - reenact.errors.GoldenMismatch: golden refund-loop" in ended.out
