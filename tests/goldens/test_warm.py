@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from reenact.errors import UsageError
 from reenact.seams.boot.warmth import Warmth, head_of
 from reenact.testing.goldens.batch import How, run_goldens
 from reenact.testing.goldens.opened import open_golden
@@ -22,7 +23,7 @@ from .yard import Yard
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
 AGENT = '''
-import contextlib, json, os, random, signal, sys, threading, time, uuid
+import json, os, random, signal, sys, threading, time, uuid
 
 import reenact
 
@@ -42,7 +43,6 @@ def state() -> dict:
         "arguments": len(sys.argv) + len(sys.orig_argv),
         "umask": oct(os.umask(0o22)),
         "signal": str(signal.getsignal(signal.SIGUSR1)),
-        "descriptors": sorted(fd for fd in range(3, 64) if _open(fd)) if "descriptors" in sys.argv else None,
         "recursion": sys.getrecursionlimit(),
         "path": sys.path[0] == os.getcwd(),
     }
@@ -52,13 +52,6 @@ def parent() -> int:
     """The real one: what ``os`` says is what it said when the run was recorded."""
     with open("/proc/self/status") as file:
         return int(next(line.split()[1] for line in file if line.startswith("PPid")))
-
-
-def _open(fd: int) -> bool:
-    with contextlib.suppress(OSError):
-        os.fstat(fd)
-        return True
-    return False
 
 
 def leave() -> None:
@@ -119,7 +112,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
     yield made
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def here(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process as a command in the project would be."""
     yard.enter(monkeypatch)
@@ -136,6 +129,7 @@ def told(outcome: Outcome) -> Outcome:
 NAMES = ("often", "raises", "exits", "same", "leaves")
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("changed", [False, True], ids=["as it was", "changed"])
 def test_a_warm_run_comes_to_what_a_cold_one_does(yard: Yard, changed: bool) -> None:
     if changed:
@@ -151,6 +145,7 @@ def test_a_warm_run_comes_to_what_a_cold_one_does(yard: Yard, changed: bool) -> 
     assert [each.status for each in cold] == expected
 
 
+@pytest.mark.usefixtures("here")
 def test_nothing_is_left_for_the_next(yard: Yard) -> None:
     with Warmth(1) as warmth:
         every = [told(run_golden(yard.shelf, "leaves", start_it=warmth)) for _ in range(3)]
@@ -159,6 +154,7 @@ def test_nothing_is_left_for_the_next(yard: Yard) -> None:
     assert every[1:] == every[:1] * 2
 
 
+@pytest.mark.usefixtures("here")
 def test_a_killed_program_breaks_its_golden_only(yard: Yard) -> None:
     (yard.project / "armed").touch()
     with Warmth(1) as warmth:
@@ -170,6 +166,7 @@ def test_a_killed_program_breaks_its_golden_only(yard: Yard) -> None:
     assert warmth.started == 1
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.skipif(sys.platform != "linux", reason="a program finds its parent in /proc")
 def test_a_killed_interpreter_breaks_the_golden_in_it_only(yard: Yard) -> None:
     (yard.project / "armed").touch()
@@ -182,6 +179,7 @@ def test_a_killed_interpreter_breaks_the_golden_in_it_only(yard: Yard) -> None:
     assert warmth.started == 2
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.skipif(sys.platform != "linux", reason="a program finds its parent in /proc")
 def test_many_at_a_time(yard: Yard) -> None:
     (yard.project / "armed").touch()
@@ -215,6 +213,11 @@ def test_a_program_of_another_kind_is_started_by_itself(tmp_path: Path) -> None:
     with Warmth(1) as warmth:
         status = warmth(["/bin/sh", "-c", "exit 3"], os.environ, cwd=str(tmp_path), stdin=None)
     assert (status, warmth.started) == (3, 0)
+
+
+def test_a_program_that_is_not_there_is_refused_as_ever(tmp_path: Path) -> None:
+    with Warmth(1) as warmth, pytest.raises(UsageError, match="cannot be started"):
+        warmth([str(tmp_path / "python"), "agent.py"], os.environ, cwd=str(tmp_path))
 
 
 def test_an_interpreter_that_cannot_boot_costs_nothing_but_its_start(tmp_path: Path) -> None:

@@ -39,7 +39,6 @@ class _Interpreter:
         process: It.
         channel: The socket to it.
         boot: Its private directory.
-        pid: The child that runs just now; 0 for none.
         lost: Whether it has ended with a child in it.
     """
 
@@ -47,7 +46,6 @@ class _Interpreter:
     process: subprocess.Popen[bytes]
     channel: socket.socket
     boot: Boot
-    pid: int = 0
     lost: bool = False
 
     def run(
@@ -64,15 +62,12 @@ class _Interpreter:
             send(self.channel, asked, streams)
         except OSError:
             return None
-        began = receive(self.channel)
-        if began is None:
+        if receive(self.channel) is None:  # it tells that it has forked
             return None
-        self.pid = int(began[0]["pid"])
         ended = receive(self.channel)
         if ended is None:
             self.lost = True
             return self.process.wait()
-        self.pid = 0
         return int(ended[0]["status"])
 
     def end(self) -> None:
@@ -101,7 +96,6 @@ class Warmth:
         self._limit = limit
         self._lock = threading.Lock()
         self._waiting: list[_Interpreter] = []
-        self._busy: list[_Interpreter] = []
         self.started = 0
         self.served = 0
 
@@ -116,22 +110,23 @@ class Warmth:
             return run_program(argv, environment, cwd=cwd, **streams)
         with open(os.devnull, "r+b") as nothing:
             opened = _opened(streams, nothing.fileno())
-            interpreter = self._taken(tuple(argv[:head]), environment, cwd)
+            try:
+                interpreter = self._taken(tuple(argv[:head]), environment, cwd)
+            except OSError:  # whoever starts it by itself says what is wrong with it
+                return run_program(argv, environment, cwd=cwd, **streams)
             try:
                 status = interpreter.run(argv[head:], environment, opened)
             except BaseException:
-                self._dropped(interpreter)
+                interpreter.end()
                 raise
         if status is None:  # it never came so far: whatever the reason, it is told where the program starts by itself
-            self._dropped(interpreter)
+            interpreter.end()
             return run_program(argv, environment, cwd=cwd, **streams)
-        (self._dropped if interpreter.lost else self._back)(interpreter)
+        if interpreter.lost:
+            interpreter.end()
+        else:
+            self._back(interpreter)
         return status
-
-    def running(self) -> list[tuple[int, int]]:
-        """The interpreters in which a program runs just now: their process ids, and those of the programs."""
-        with self._lock:
-            return [(each.process.pid, each.pid) for each in self._busy if each.pid]
 
     def _taken(self, head: tuple[str, ...], environment: Mapping[str, str], cwd: str) -> _Interpreter:
         """One that fits, no longer waiting; a new one where none does."""
@@ -142,25 +137,18 @@ class Warmth:
                 self._waiting.remove(found)
         if found is None:
             found = _start(key, environment)
-            self.started += 1
-        with self._lock:
-            self._busy.append(found)
+            with self._lock:
+                self.started += 1
         return found
 
     def _back(self, interpreter: _Interpreter) -> None:
         """It waits again; the one that has waited longest makes room."""
         with self._lock:
             self.served += 1
-            self._busy.remove(interpreter)
             self._waiting.append(interpreter)
             surplus = [self._waiting.pop(0)] if len(self._waiting) > self._limit else []
         for each in surplus:
             each.end()
-
-    def _dropped(self, interpreter: _Interpreter) -> None:
-        with self._lock:
-            self._busy.remove(interpreter)
-        interpreter.end()
 
     def close(self) -> None:
         """End every interpreter that waits."""
