@@ -22,17 +22,24 @@ class Alteration:
     """One leaf of one answer that is not what it was.
 
     Attributes:
-        where: The call, and the path of the leaf in its answer.
+        call: Name of the call.
+        path: Of the leaf in its answer.
         event: Number of the call.
         start, end: Where the leaf lies in the bytes of the answer.
         instead: What stands there instead.
     """
 
-    where: str
+    call: str
+    path: str
     event: int
     start: int
     end: int
     instead: bytes
+
+    @property
+    def where(self) -> str:
+        """Call and path."""
+        return f"{self.call} {self.path}".rstrip()
 
     def of(self, packed: PackedRun) -> PackedRun:
         """The run, altered."""
@@ -104,7 +111,7 @@ def alterations(packed: PackedRun) -> list[Alteration]:
         if call.call.kind not in (Kind.TOOL, Kind.HTTP) or _inside_tool(call, calls):
             continue
         for path, start, end in leaves(body):
-            found.append(Alteration(f"{call.call.name} {path}", event, start, end, other(body[start:end])))
+            found.append(Alteration(call.call.name, path, event, start, end, other(body[start:end])))
     return found
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ from .altering import Alteration, alterations, leaves, other, plain
 from .yard import Yard
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-SAMPLE = 3
-"""How many leaves of each example are altered where nobody asks for all."""
+SAMPLE = 2
+"""How many leaves of each example are altered beside the vital one, where nobody asks for all."""
 
 
 @dataclass(frozen=True)
@@ -44,33 +45,52 @@ class Example:
         words: Its command.
         variables: What it sees in its environment.
         expect: What is expected.
-        ignored: What its agent does not look at: leaves of answers by a part of their path, and why.
+        vital: The leaf that matters most, by a pattern over its path: it is altered in every sample, and must be red.
+        ignored: What its agent does not look at, by patterns over the paths of leaves, and why: they may survive.
     """
 
     folder: str
     words: tuple[str, ...]
     variables: tuple[tuple[str, str], ...]
     expect: tuple[str, ...]
-    ignored: tuple[tuple[str, str], ...]
+    vital: str
+    ignored: Mapping[str, tuple[str, ...]]
 
 
-_ENVELOPE = "the envelope of an answer, which the agent does not read"
+ENVELOPE = "the envelope of an answer: the agent reads what is in it"
+BUDGET = "what an answer took: the agent has no budget, and nothing is expected of it"
+UNUSED = "a field that is dropped where the answer is kept, and never asked for"
 CORPUS = {
     "refund": Example(
         "refund_loop",
         ("refund_loop/agent.py", "What is your refund policy?"),
         (("REFUND_AGENT_VERSION", "v2_with_empty_check"),),
         ("calls(search_docs) == 1", 'status == "ok"'),
-        (),
+        "*.function.arguments",
+        {
+            ENVELOPE: ("id", "object", "created", "model", "service_tier", "system_fingerprint", "choices.0.index"),
+            BUDGET: ("usage.*",),
+            UNUSED: (
+                "choices.0.message.refusal",
+                "choices.0.message.annotations",
+                "choices.0.logprobs",
+                "choices.0.finish_reason",
+            ),
+        },
     ),
     "order": Example(
         "order_lookup",
         ("order_lookup/agent.py", "Where is my order?"),
         (),
         ("models >= 2", 'status == "ok"'),
-        (),
+        "orders.0.order",
+        {
+            ENVELOPE: ("*.index", "*.message.model", "*.message.id", "*.message.type", "*.message.role"),
+            BUDGET: ("*.usage.*",),
+            UNUSED: ("*.stop_reason", "*.stop_sequence"),
+        },
     ),
-    "due": Example("due_today", ("due_today/agent.py",), (), ("calls(when_due) == 1",), ()),
+    "due": Example("due_today", ("due_today/agent.py",), (), ("calls(when_due) == 1",), "", {}),
 }
 
 
@@ -171,26 +191,35 @@ def behaviour(today: Recording) -> tuple[Any, ...]:
 @pytest.mark.usefixtures("here")
 @pytest.mark.timeout(3600)  # with REENACT_SWEEP=1 some hundred runs
 @pytest.mark.parametrize("name", sorted(CORPUS))
-def test_whatever_changes_what_the_agent_does_turns_a_golden_red(
-    yard: Yard, name: str, sweep: bool, record_property: Any
-) -> None:
+def test_whatever_changes_what_the_agent_does_turns_a_golden_red(yard: Yard, name: str, sweep: bool) -> None:
     with Warmth(1) as warmth:
         suite = Suite(yard, name, warmth)
         untouched = suite.seen(None)
         assert untouched.red == (), "nothing is altered, and nothing is red"
         every = alterations(suite.packed)
         assert every
-        chosen = every if sweep else random.Random(1).sample(every, min(SAMPLE, len(every)))
+        vital = [each for each in every if fnmatch(each.path, CORPUS[name].vital)]
+        assert vital
+        others = [each for each in every if each not in vital]
+        chosen = every if sweep else [*vital[:1], *random.Random(1).sample(others, min(SAMPLE, len(others)))]
         missed, survivors = [], []
         for alteration in chosen:
             seen = suite.seen(alteration)
-            if seen.red:
-                continue
-            (missed if seen.did != untouched.did else survivors).append(alteration.where)
-    print(f"{name}: {len(chosen)} of {len(every)} leaves altered, {len(survivors)} survive", *survivors, sep="\n  ")
-    assert missed == []
-    unknown = [each for each in survivors if not any(part in each for part, _ in CORPUS[name].ignored)]
-    assert unknown == []
+            assert seen.red or alteration not in vital, alteration.where
+            if not seen.red:
+                (missed if seen.did != untouched.did else survivors).append(alteration)
+    told = {each.where: reason(name, each) for each in survivors}
+    print(f"{name}: {len(chosen)} of {len(every)} leaves altered, {len(told)} survive")
+    for where, why in told.items():
+        print(f"  {where}: {why}")
+    assert [each.where for each in missed] == []
+    assert [where for where, why in told.items() if not why] == []
+
+
+def reason(name: str, alteration: Alteration) -> str:
+    """Why an alteration may survive; empty where it may not."""
+    known = CORPUS[name].ignored.items()
+    return next((why for why, patterns in known if any(fnmatch(alteration.path, each) for each in patterns)), "")
 
 
 @pytest.mark.usefixtures("here")
