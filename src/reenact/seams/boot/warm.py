@@ -90,7 +90,9 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
     """
     channel = socket.socket(fileno=int(instructions[CHANNEL]))
     wiring.install()
-    import_module(beginner)
+    for name in (beginner, *_MARKS):
+        import_module(name)
+    wiring.rehearse()
     killed_with_parent = _bound_to_parent()
     fork = os.fork
     gc.collect()
