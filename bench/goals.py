@@ -37,6 +37,7 @@ SLOW = {
     "open_run[100000]": 2,
     "look_up[100000]": 2,
     "watch[100000]": 3,
+    "run_goldens_of_20": 3,
     "langgraph_history": 1,
     "langgraph_newest": 1,
     "dbos_fork": 3,
@@ -53,7 +54,7 @@ def rows(*, full: bool) -> list[Row]:
         *replaying(full=full),
         *forking(),
         *moving(full=full),
-        *testing(),
+        *testing(full=full),
         *beside_engines(),
         *starting(),
     ]
@@ -140,8 +141,11 @@ def moving(*, full: bool) -> list[Row]:
     ]
 
 
-def testing() -> list[Row]:
-    """What goldens cost a session of pytest."""
+def testing(*, full: bool) -> list[Row]:
+    """What it costs to keep runs as tests; ``full`` runs a thousand goldens, else a hundred are taken times ten."""
+    size = 1000 if full else 100
+    case = f"run_goldens_of_20[{size}]"
+    scaled = "" if full else " (100, scaled)"
     replayed, neighbour = Figure("golden_test[100]", "ms"), Figure("cassette_test[100]", "ms")
     return [
         Row("a replayed test of one call, over an empty one", replayed, "ms", "most", 0.5),
@@ -150,6 +154,10 @@ def testing() -> list[Row]:
             "collect 1,000 goldens, over as many parameters", Figure("collect_goldens[1000]", "ms"), "ms", "most", 1000
         ),
         Row("the plugin unused: its import, over pytest", Figure("import_plugin", "ms"), "ms", "most", 5),
+        Row(f"run 1,000 goldens of 20 calls{scaled}", Figure(case, "s_of_1000"), "s", "most", 60),
+        Row("  CPU of each beyond the agent's own and its imports", Figure(case, "beyond_ms"), "ms", "most", 15),
+        Row("  the agent's own, which comes to it", Figure(case, "own_ms"), "ms"),
+        Row("find 1,000 goldens", Figure("find_goldens[1000]", "ms"), "ms", "most", 1000),
     ]
 
 

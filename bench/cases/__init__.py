@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from bench.absent import Absent
 from bench.cases.code import fork, frozen_tool, idle_decorator
 from bench.cases.engines import dbos_fork, langgraph_history, langgraph_newest, temporal_replay, temporal_replay_bare
+from bench.cases.golden_batches import find_goldens, run_goldens_of_20
 from bench.cases.goldens import cassette_test, collect_goldens, golden_test, import_plugin
 from bench.cases.http import (
     durable_write,
@@ -31,6 +32,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         diff,
         durable_write,
         empty_run,
+        find_goldens,
         first_chunk,
         fork,
         frozen_http,
@@ -52,6 +54,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         plain_transport,
         record_model,
         record_read,
+        run_goldens_of_20,
         show_help,
         temporal_replay,
         temporal_replay_bare,

@@ -81,8 +81,11 @@ def loaded_sources(
 
 def _files(modules: Mapping[str, ModuleType], script: str, roots: list[str]) -> list[str]:
     found: dict[str, None] = {}
+    foreign = tuple(folder.rstrip(os.sep) + os.sep for folder in _foreign_folders())
     for path in (script, *(_attributes(module).get("__file__") for module in modules.values())):
         if not isinstance(path, str) or not path.endswith((".py", ".pyw")) or any(each in path for each in _PLACES):
+            continue
+        if path.startswith(foreign):  # most modules: told apart without a look at the file system
             continue
         full = os.path.abspath(path)
         if any(_below(full, root) for root in roots) and not _foreign(full):
@@ -101,9 +104,12 @@ def _attributes(module: object) -> dict[str, object]:
 
 def _foreign(path: str) -> bool:
     """Whether a file belongs to the interpreter, to its standard library, or to us."""
+    return any(_below(path, folder) for folder in _foreign_folders())
+
+
+def _foreign_folders() -> tuple[str, ...]:
     library = os.path.dirname(os.__file__)
-    environment = sys.prefix if sys.prefix != sys.base_prefix else library
-    return any(_below(path, folder) for folder in (library, environment, _OURS))
+    return library, sys.prefix if sys.prefix != sys.base_prefix else library, _OURS
 
 
 def _below(path: str, folder: str) -> bool:

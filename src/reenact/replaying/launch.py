@@ -36,9 +36,22 @@ from reenact.store import open_store
 
 STUCK_EXIT = 1
 
+Starter = Callable[..., int]
+"""Runs a program to its end, as ``run_program`` does: how the process of a replay is started."""
+
+
+class Unreported(ReplayError):
+    """The process of a replay has ended without saying what came of it."""
+
 
 def replay_run(
-    store_url: str | None, run_id: str, options: Options, *, announce: Callable[[str], object] = lambda line: None
+    store_url: str | None,
+    run_id: str,
+    options: Options,
+    *,
+    announce: Callable[[str], object] = lambda line: None,
+    start_it: Starter = run_program,
+    hash_seed: str = "",
 ) -> Report:
     """Replay one run.
 
@@ -47,13 +60,15 @@ def replay_run(
         run_id: Id, or any reference.
         options: How.
         announce: Told the first line before the agent's code starts.
+        start_it: Starts its process.
+        hash_seed: Another one than the recorded; empty takes that one.
 
     Returns:
         The report.
 
     Raises:
         UnreplayableRun: The run cannot be started again here.
-        ReplayError: The replaying process ended without a report.
+        Unreported: The replaying process ended without a report.
     """
     if options.live:
         raise UsageError(
@@ -74,9 +89,10 @@ def replay_run(
     run, moved = relocated(run, project)
     start = start_of(run, options, project)
     if not options.rev:
-        return _replayed(url, run, options, start, moved)
+        return _replayed(url, run, options, start, moved, start_it, hash_seed)
     with tree_of(options.rev, start.cwd, run) as tree:
-        report = _replayed(url, run, options, tree.start(start, run, options.rev), tree.of_moved(moved))
+        start = tree.start(start, run, options.rev)
+        report = _replayed(url, run, options, start, tree.of_moved(moved), start_it, hash_seed)
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
 
 
@@ -107,7 +123,9 @@ def _revision_note(store: Store, run: Run) -> Mapping[str, Json]:
     return {}
 
 
-def _replayed(store_url: str, run: Run, options: Options, start: Start, tree: Tree | None) -> Report:
+def _replayed(
+    store_url: str, run: Run, options: Options, start: Start, tree: Tree | None, start_it: Starter, hash_seed: str
+) -> Report:
     """Run the program, and read the report it leaves."""
     keep = folder_of(store_url)
     instructions = {
@@ -125,13 +143,13 @@ def _replayed(store_url: str, run: Run, options: Options, start: Start, tree: Tr
     environment = environment_of(run, os.environ)
     if tree is not None:
         environment = tree.environment(environment)
-    seed = run.entry.hash_seed or None
+    seed = hash_seed or run.entry.hash_seed or None
     with Boot(instructions, environment, hash_seed=seed, show_seed=bool(run.environment.get("hash_seed_set"))) as boot:
-        status = _run(start.argv, boot, start.cwd, options)
+        status = _run(start.argv, boot, start.cwd, options, start_it)
         return _concluded(run, boot, status)
 
 
-def _run(argv: tuple[str, ...], boot: Boot, cwd: str, options: Options) -> int:
+def _run(argv: tuple[str, ...], boot: Boot, cwd: str, options: Options, start_it: Starter) -> int:
     option = ignores_boot(argv)
     if option:
         raise UnreplayableRun(
@@ -146,7 +164,7 @@ def _run(argv: tuple[str, ...], boot: Boot, cwd: str, options: Options) -> int:
     if options.divert_output:
         streams["stdout"] = 2
     with tempfile.TemporaryFile() as nothing:  # what the agent reads comes from the recording
-        return run_program(program, boot.environment, stdin=nothing, **streams)
+        return start_it(program, boot.environment, stdin=nothing, **streams)
 
 
 def _concluded(run: Run, boot: Boot, status: int) -> Report:
@@ -155,7 +173,7 @@ def _concluded(run: Run, boot: Boot, status: int) -> Report:
         failure = boot.failure
         if "UnreplayableRun" in failure:
             raise UnreplayableRun(failure.strip(), next_command=f"reenact show {tail(run.id)}")
-        raise ReplayError(
+        raise Unreported(
             f"the replay of {tail(run.id)} ended without a report (exit status {status})"
             + (f": {failure.strip()}" if failure else ""),
             cause=f"the program, or somebody else, ended its process by signal {-status}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,15 @@ _STDLIB_FOLLOWS = frozenset({"timeit", "secrets", "threading", "queue"})
 """Modules of the standard library whose early names are rebound too; the others keep the real functions.
 
 ``threading`` and ``queue`` reckon how long is left to wait, and must do so in the time their timers fire in."""
+
+
+_every: weakref.WeakSet[Rebinding] = weakref.WeakSet()
+
+
+def search_ahead() -> None:
+    """Search every module that is loaded by now for names that any seam rebinds, and replace none of them yet."""
+    for each in list(_every):
+        each.search()
 
 
 class Rebinding:
@@ -35,6 +45,7 @@ class Rebinding:
         self._lock = threading.Lock()
         self._listeners = 0
         self.applied = False
+        _every.add(self)
 
     def join(self) -> None:
         """One more session listens: the first one puts the replacements in place, each has new modules searched."""
@@ -69,6 +80,11 @@ class Rebinding:
                 namespace[name] = replacement
         self._search()
 
+    def search(self) -> None:
+        """Look for early names ahead: the session that begins next need not."""
+        with self._lock:
+            self._search()
+
     def undo(self) -> None:
         """Put the originals back, wherever the replacement still stands."""
         if not self.applied:
@@ -100,7 +116,8 @@ class Rebinding:
         for name, value in list(namespace.items()):
             found = wanted.get(id(value))
             if found is not None and found[0] is value:
-                namespace[name] = found[1]
+                if self.applied:
+                    namespace[name] = found[1]
                 self._early.append((namespace, name, *found))
 
     def _keeps(self, module_name: str) -> bool:

@@ -22,6 +22,7 @@ from reenact.seams import (
     numpy_random,
     passwords,
     processes,
+    rebinding,
     rpc,
     servers,
     strands,
@@ -54,6 +55,15 @@ def install() -> None:
     flags.install()
     websockets.install()
     stateless_tests.append(stateless_model_request)
+
+
+def rehearse() -> None:
+    """Do once what the first session of a process does for the first time: the sessions of its children need not."""
+    rebinding.search_ahead()
+    for seam in (clock, entropy, machine, environment, listings):
+        seam.install()
+    for seam in (listings, environment, machine, entropy, clock):
+        seam.remove()
 
 
 def begin(run: Run) -> None:

@@ -24,6 +24,9 @@ _BEGINNERS: Final = {
 }
 """Who begins, by mode: a module with ``begin(instructions: dict) -> None``. A closed table: data names no code."""
 
+WARM: Final = "warm"
+"""The mode of an interpreter that boots and waits: each of its children goes on in a mode of its own."""
+
 _LAUNCHERS: Final = frozenset({"hatch", "pdm", "pipenv", "poetry", "pyenv"})
 """Programs written in Python that only start another: they pass the boot on."""
 
@@ -48,6 +51,13 @@ def activate(place: str, onpath: str) -> None:
         return
     if not _claim(place):
         _clean_environment(instructions, onpath)
+        return
+    if instructions["mode"] == WARM:  # it stops here; what goes on is a child, with a boot of its own
+        try:
+            place = import_module("reenact.seams.boot.warm").serve(instructions, _BEGINNERS["golden"])
+        except Exception as error:
+            _failed(place, WARM, error)
+        activate(place, onpath)
         return
     try:
         import_module(_BEGINNERS[instructions["mode"]]).begin(instructions)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 
+from reenact.seams.boot.warmth import Warmth
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import run_golden
 from reenact.testing.goldens.session import Misses
@@ -36,7 +37,7 @@ class How:
 def run_goldens(
     shelf: Shelf, names: Sequence[str], how: How, *, done: Callable[[Outcome], object] = lambda outcome: None
 ) -> list[Outcome]:
-    """Run goldens, each in processes of its own.
+    """Run goldens, each in processes of its own; those that do not depend on the hash seed from warm interpreters.
 
     Args:
         shelf: Where they lie.
@@ -48,12 +49,13 @@ def run_goldens(
         What came of each, in the order of ``names``.
     """
     found: dict[str, Outcome] = {}
+    workers = how.workers or os.cpu_count() or 1
 
     def run(name: str) -> Outcome:
-        every = [run_golden(shelf, name, misses=how.misses, live=how.live) for _ in range(how.repeat)]
+        every = [run_golden(shelf, name, misses=how.misses, live=how.live, start_it=warmth) for _ in range(how.repeat)]
         return every[0] if how.repeat == 1 else sampled(every, how.at_least)
 
-    with ThreadPoolExecutor(how.workers or os.cpu_count() or 1) as pool:
+    with Warmth(workers) as warmth, ThreadPoolExecutor(workers) as pool:
         waiting = {pool.submit(run, name): name for name in names}
         for future in as_completed(waiting):
             outcome = found[waiting[future]] = future.result()

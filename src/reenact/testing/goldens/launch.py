@@ -12,11 +12,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
-from reenact.errors import ReplayError
 from reenact.facts.ids import make_run_id
 from reenact.facts.run import Run, Status
 from reenact.replaying.entries import start_of
-from reenact.replaying.launch import environment_of
+from reenact.replaying.launch import Starter, Unreported, environment_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.seams.boot.parent import Boot, find_program, run_program
@@ -79,7 +78,7 @@ class Asked:
         return self.misses == "stale" and self.live == "none"
 
 
-def launch(asked: Asked, options: Options, *, into: str, project: str) -> Told:
+def launch(asked: Asked, options: Options, *, into: str, project: str, start_it: Starter = run_program) -> Told:
     """Run today's code on a golden.
 
     Args:
@@ -87,10 +86,11 @@ def launch(asked: Asked, options: Options, *, into: str, project: str) -> Told:
         options: How the agent is started, and where its output goes.
         into: URL of the store for today's run.
         project: Root of the project.
+        start_it: Starts its process.
 
     Raises:
         UnreplayableRun: The run cannot be started here.
-        ReplayError: The process ended without a report.
+        Unreported: The process ended without a report.
     """
     run, golden = asked.run, asked.golden
     plan = Plan(at=0, live=asked.live)
@@ -128,12 +128,12 @@ def launch(asked: Asked, options: Options, *, into: str, project: str) -> Told:
                 streams: dict[str, Any] = {"cwd": start.cwd}
                 if options.divert_output:
                     streams |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-                status = run_program(program, boot.environment, stdin=nothing, **streams)
+                status = start_it(program, boot.environment, stdin=nothing, **streams)
             text, failure = boot.result, boot.failure
     if status == -signal.SIGINT and run.exit_status != status:
         raise KeyboardInterrupt  # typed at a terminal, which told the process and us
     if text is None:
-        raise ReplayError(
+        raise Unreported(
             f"golden {golden.name} ended without a report (exit status {status})"
             + (f": {failure.strip()}" if failure else ""),
             cause="the interpreter did not import reenact, or the process was killed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,9 +13,10 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import ReenactError, StoreError
 from reenact.facts.run import Run
-from reenact.replaying.launch import replay_run
+from reenact.replaying.launch import Starter, Unreported, replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
+from reenact.seams.boot.parent import run_program
 from reenact.store import open_store
 from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.here import run_here
@@ -28,6 +30,11 @@ from reenact.timetravel.forks.report import ForkReport
 
 QUIET = Options(divert_output=True)
 """What the agent prints is not shown."""
+
+WARM_SEED = "1"
+"""The hash seed of processes that several goldens share: each of them was tried under it when it was added."""
+
+_MEMORY = "/dev/shm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,7 @@ class Manner:
         hash_seed: Another one than the recorded; empty takes that one.
         here: Whether it may run in the calling process, where that is as good.
         opens: Gives the golden of a file.
+        start_it: Starts the process of one that does not depend on the hash seed; of any other, ``run_program`` does.
     """
 
     options: Options = QUIET
@@ -66,10 +74,23 @@ class Manner:
     hash_seed: str = ""
     here: bool = False
     opens: Callable[[Path], OpenGolden] = open_golden
+    start_it: Starter = run_program
+
+    def of(self, opened: OpenGolden) -> Manner:
+        """How this golden is run: where its process comes from, and so which hash seed it has."""
+        if self.start_it is run_program or self.hash_seed or not opened.golden.any_seed:
+            return replace(self, start_it=run_program)
+        return replace(self, hash_seed=WARM_SEED)
 
 
 def run_golden(
-    shelf: Shelf, name: str, *, misses: Misses | None = None, live: Opening = "none", show_output: bool = False
+    shelf: Shelf,
+    name: str,
+    *,
+    misses: Misses | None = None,
+    live: Opening = "none",
+    show_output: bool = False,
+    start_it: Starter = run_program,
 ) -> Outcome:
     """Run one golden in a process of its own. Never raises for what is wrong with the golden: that is its outcome.
 
@@ -79,10 +100,12 @@ def run_golden(
         misses: What becomes of a call that nobody has an answer for; by default what the golden says.
         live: What is asked anew although there is an answer: ``model``, or nothing.
         show_output: Whether what the agent prints is shown.
+        start_it: See ``Manner``.
 
     Cost: an interpreter and the agent's own imports and CPU.
     """
-    with running(shelf, name, Manner(Options(divert_output=not show_output), misses, live)) as ran:
+    manner = Manner(Options(divert_output=not show_output), misses, live, start_it=start_it)
+    with running(shelf, name, manner) as ran:
         return ran.outcome
 
 
@@ -94,6 +117,7 @@ def running(shelf: Shelf, name: str, manner: Manner = Manner()) -> Iterator[Ran]
     with ExitStack() as stack:
         try:
             opened = manner.opens(path)
+            manner = manner.of(opened)
             ran = _judged(stack, shelf, opened, manner) if opened.golden.judged else _same(shelf, opened, manner)
         except ReenactError as error:
             ran = Ran(Outcome(name, shelf.shown(path), _status_of(error), message=str(error)))
@@ -138,11 +162,16 @@ def _today(stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner:
             if ran.outcome.status == "passed":  # anything else is for a process of its own to say
                 return ran
     asked = Asked(str(opened.path), run, golden, opened.overlays, misses, manner.live, manner.hash_seed)
-    scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-"))
+    scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()))
     into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
-    told = launch(asked, manner.options, into=into, project=str(shelf.root))
+    told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=manner.start_it)
     today = stack.enter_context(open_store(into)).open(told.run)
     return Ran(outcome_of(shelf, opened, told, today), run, today, told.report)
+
+
+def fleeting() -> str | None:
+    """Where files lie in memory, on systems that have such a place: nobody waits for a disk to keep today's run."""
+    return _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
 
 
 def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording) -> Outcome:
@@ -190,7 +219,7 @@ def _told(verdict: Verdict) -> Judged:
 def _same(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
     """Whether it re-enacts without a difference."""
     run = opened.recorded
-    report = replay_run(str(opened.path), run.id, manner.options)
+    report = replay_run(str(opened.path), run.id, manner.options, start_it=manner.start_it, hash_seed=manner.hash_seed)
     status: Status = "passed"
     if report.exit_code:
         status = {3: "stale", 4: "broken", 5: "refused"}.get(report.exit_code, "failed")  # type: ignore[assignment]
@@ -212,6 +241,6 @@ def _same(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
 
 
 def _status_of(error: ReenactError) -> Status:
-    if isinstance(error, StoreError):
+    if isinstance(error, (StoreError, Unreported)):
         return "broken"
     return {3: "stale", 5: "refused"}.get(error.exit_code, "failed")  # type: ignore[return-value]

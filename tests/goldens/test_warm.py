@@ -1,0 +1,228 @@
+"""Proof that goldens run from warm interpreters come to what they come to in interpreters of their own, and that
+nothing one of them does reaches the next."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reenact.errors import UsageError
+from reenact.seams.boot.warmth import Warmth, head_of
+from reenact.testing.goldens.batch import How, run_goldens
+from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.outcome import Outcome
+from reenact.testing.goldens.running import run_golden
+
+from .yard import Yard
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+
+AGENT = '''
+import json, os, random, signal, sys, threading, time, uuid
+
+import reenact
+
+
+@reenact.tool(effect="read")
+def look(what: str, **more: object) -> dict:
+    return {"found": what, "more": len(more)}
+
+
+def state() -> dict:
+    """What an agent could find of one that ran here before it."""
+    return {
+        "globals": [hasattr(json, "left"), "left" in globals(), "left" in sys.modules],
+        "environment": os.environ.get("LEFT"),
+        "folder": os.path.basename(os.getcwd()),
+        "threads": threading.active_count(),
+        "arguments": len(sys.argv) + len(sys.orig_argv),
+        "umask": oct(os.umask(0o22)),
+        "signal": str(signal.getsignal(signal.SIGUSR1)),
+        "recursion": sys.getrecursionlimit(),
+        "path": sys.path[0] == os.getcwd(),
+    }
+
+
+def parent() -> int:
+    """The real one: what ``os`` says is what it said when the run was recorded."""
+    with open("/proc/self/status") as file:
+        return int(next(line.split()[1] for line in file if line.startswith("PPid")))
+
+
+def leave() -> None:
+    """Change everything of it."""
+    global left
+    left = json.left = 1
+    sys.modules["left"] = json
+    os.environ["LEFT"] = "yes"
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    os.umask(0o77)
+    signal.signal(signal.SIGUSR1, lambda *_: None)
+    open(os.devnull)
+    sys.setrecursionlimit(4321)
+    sys.path.insert(0, "/")
+    with open("left.txt", "w") as file:
+        file.write("left")
+    os.chdir("/")
+
+
+if __name__ == "__main__":
+    project = os.getcwd()
+    look(sys.argv[1], state=state(), left=os.path.exists("left.txt"))
+    if "leave" in sys.argv:
+        leave()
+    if "kill" in sys.argv and os.path.exists("armed"):
+        os.kill(parent() if "parent" in sys.argv else os.getpid(), signal.SIGKILL)
+        os.read(os.pipe()[0], 1)  # until the signal arrives
+    look("draws", at=time.time(), draw=random.random(), name=str(uuid.uuid4()))
+    if "often" in sys.argv:
+        for n in range(5):
+            look("again", n=n)
+    if os.path.exists(f"{project}/changed"):
+        look("something new")
+    if "raise" in sys.argv:
+        raise TimeoutError("too late")
+    if "exit" in sys.argv:
+        sys.exit(7)
+'''
+OFTEN = ("calls(look) <= 3",)
+
+
+@pytest.fixture(scope="module")
+def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+    made = Yard(tmp_path_factory.mktemp("yard"))
+    made.write("agent.py", AGENT)
+    for name, words, expect in (
+        ("often", ["often"], OFTEN),
+        ("raises", ["raise"], ('status == "ok"',)),
+        ("exits", ["exit"], ("exit_status == 0",)),
+        ("same", ["leave"], ()),
+        ("leaves", ["leave", "often"], OFTEN),
+        ("killed", ["kill", "often"], OFTEN),
+        ("kills", ["kill", "parent", "often"], OFTEN),
+    ):
+        made.record("agent.py", name, *words)
+        made.keep(name, expect)
+        (made.project / "left.txt").unlink(missing_ok=True)
+    yield made
+
+
+@pytest.fixture
+def here(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process as a command in the project would be."""
+    yard.enter(monkeypatch)
+    yield
+    for mark in ("armed", "changed"):
+        (yard.project / mark).unlink(missing_ok=True)
+
+
+def told(outcome: Outcome) -> Outcome:
+    """All of it but how long it took."""
+    return replace(outcome, duration_us=0)
+
+
+NAMES = ("often", "raises", "exits", "same", "leaves")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("changed", [False, True], ids=["as it was", "changed"])
+def test_a_warm_run_comes_to_what_a_cold_one_does(yard: Yard, changed: bool) -> None:
+    if changed:
+        (yard.project / "changed").touch()
+    seeds = [open_golden(yard.shelf.path(name)).golden.any_seed for name in NAMES]
+    assert seeds == [True] * len(NAMES)
+    cold = [told(run_golden(yard.shelf, name)) for name in NAMES]
+    with Warmth(1) as warmth:
+        warm = [told(run_golden(yard.shelf, name, start_it=warmth)) for name in NAMES]
+    assert warm == cold
+    assert (warmth.started, warmth.served) == (1, len(NAMES))
+    expected = ["stale"] * 3 + ["failed", "stale"] if changed else ["failed"] * 3 + ["passed", "failed"]
+    assert [each.status for each in cold] == expected
+
+
+@pytest.mark.usefixtures("here")
+def test_nothing_is_left_for_the_next(yard: Yard) -> None:
+    with Warmth(1) as warmth:
+        every = [told(run_golden(yard.shelf, "leaves", start_it=warmth)) for _ in range(3)]
+    assert warmth.started == 1
+    assert every[0].status == "failed" and every[0].boundaries == 7
+    assert every[1:] == every[:1] * 2
+
+
+@pytest.mark.usefixtures("here")
+def test_a_killed_program_breaks_its_golden_only(yard: Yard) -> None:
+    (yard.project / "armed").touch()
+    with Warmth(1) as warmth:
+        killed = run_golden(yard.shelf, "killed", start_it=warmth)
+        after = run_golden(yard.shelf, "often", start_it=warmth)
+    assert (killed.status, killed.exit_code) == ("broken", 4)
+    assert "exit status -9" in killed.message
+    assert after.status == "failed"
+    assert warmth.started == 1
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.skipif(sys.platform != "linux", reason="a program finds its parent in /proc")
+def test_a_killed_interpreter_breaks_the_golden_in_it_only(yard: Yard) -> None:
+    (yard.project / "armed").touch()
+    with Warmth(1) as warmth:
+        killed = run_golden(yard.shelf, "kills", start_it=warmth)
+        after = run_golden(yard.shelf, "often", start_it=warmth)
+    assert killed.status == "broken"
+    assert "exit status -9" in killed.message
+    assert after.status == "failed"
+    assert warmth.started == 2
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.skipif(sys.platform != "linux", reason="a program finds its parent in /proc")
+def test_many_at_a_time(yard: Yard) -> None:
+    (yard.project / "armed").touch()
+    names = ["often", "kills", "raises", "exits", "same"]
+    done: list[str] = []
+    found = run_goldens(yard.shelf, names, How(workers=2), done=lambda each: done.append(each.name))
+    assert [each.name for each in found] == names
+    assert sorted(done) == sorted(names)
+    assert [each.status for each in found] == ["failed", "broken", "failed", "failed", "passed"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "head"),
+    [
+        (["python", "agent.py", "a", "-x"], 2),
+        (["/usr/bin/python3.11", "-m", "agent", "a"], 3),
+        (["python3", "-u", "-c", "print()", "b"], 4),
+        (["python", "-X", "dev", "agent.py"], 0),
+        (["python", "-"], 0),
+        (["python"], 0),
+        (["python", "-m"], 0),
+        (["uvicorn", "app:app"], 0),
+        ([], 0),
+    ],
+)
+def test_how_much_of_a_command_is_the_program(argv: list[str], head: int) -> None:
+    assert head_of(argv) == head
+
+
+def test_a_program_of_another_kind_is_started_by_itself(tmp_path: Path) -> None:
+    with Warmth(1) as warmth:
+        status = warmth(["/bin/sh", "-c", "exit 3"], os.environ, cwd=str(tmp_path), stdin=None)
+    assert (status, warmth.started) == (3, 0)
+
+
+def test_a_program_that_is_not_there_is_refused_as_ever(tmp_path: Path) -> None:
+    with Warmth(1) as warmth, pytest.raises(UsageError, match="cannot be started"):
+        warmth([str(tmp_path / "python"), "agent.py"], os.environ, cwd=str(tmp_path))
+
+
+def test_an_interpreter_that_cannot_boot_costs_nothing_but_its_start(tmp_path: Path) -> None:
+    with Warmth(1) as warmth:
+        status = warmth(
+            [sys.executable, "-c", "raise SystemExit(5)"], {"PATH": "", "REENACT_BOOT": ""}, cwd=str(tmp_path)
+        )
+    assert (status, warmth.started, warmth.served) == (5, 1, 0)
