@@ -48,7 +48,7 @@ def run_golden(
             _judged(shelf, opened, options, misses, live) if opened.golden.judged else _same(shelf, opened, options)
         )
     except ReenactError as error:
-        outcome = Outcome(name, shelf.shown(path), _status_of(error), message=str(error))
+        outcome = Outcome(name, shelf.shown(path), status_of(error), message=str(error))
     return replace(outcome, name=name, duration_us=CLOCK.mono_us() - started_us)
 
 
@@ -95,12 +95,12 @@ def on_run(
 def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording) -> Outcome:
     """What a golden came to, from what its process told and from today's run."""
     verdicts = opened.judge(today)
-    status, message = _concluded(told, verdicts)
+    status, message = concluded(told, verdicts)
     return Outcome(
         opened.golden.name,
         shelf.shown(opened.path),
         status,
-        judged=tuple(map(_told, verdicts)),
+        judged=tuple(map(judged_of, verdicts)),
         message=message,
         boundaries=told.boundaries,
         used=told.used,
@@ -111,7 +111,7 @@ def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording) -
     )
 
 
-def _concluded(told: Told, verdicts: tuple[Verdict, ...]) -> tuple[Status, str]:
+def concluded(told: Told, verdicts: tuple[Verdict, ...]) -> tuple[Status, str]:
     """The status of a judged golden, and why.
 
     What stopped the agent outranks what it had done by then: a call without an answer says nothing of the code."""
@@ -130,7 +130,8 @@ def _concluded(told: Told, verdicts: tuple[Verdict, ...]) -> tuple[Status, str]:
     return "passed", ""
 
 
-def _told(verdict: Verdict) -> Judged:
+def judged_of(verdict: Verdict) -> Judged:
+    """A verdict as it is reported."""
     return Judged(verdict.text, bool(verdict.holds), "" if verdict.holds else verdict.seen, verdict.event)
 
 
@@ -156,7 +157,8 @@ def _same(shelf: Shelf, opened: OpenGolden, options: Options) -> Outcome:
     )
 
 
-def _status_of(error: ReenactError) -> Status:
+def status_of(error: ReenactError) -> Status:
+    """What a golden is that could not be run to its end."""
     if isinstance(error, StoreError):
         return "broken"
     return {3: "stale", 5: "refused"}.get(error.exit_code, "failed")  # type: ignore[return-value]

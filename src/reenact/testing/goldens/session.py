@@ -83,10 +83,14 @@ class GoldenSession(ForkSession):
         return call.effect is Effect.READ and (self._misses == "reads" or (self._misses == "models" and model))
 
     def _is_stale_at(self, call: Call, found: Found) -> Halt:
-        """The golden is stale: says what was asked, and how to record the answer that is missing."""
+        """The golden is stale at this call."""
         self.stale_at = call.name
+        return self._stopped(call, found, self._stale(call, found), f"{call.name} {found.why}")
+
+    def _stale(self, call: Call, found: Found) -> UnreplayableRun:
+        """Says what was asked, and how to record the answer that is missing."""
         writes = call.effect is Effect.WRITE
-        error = UnreplayableRun(
+        return UnreplayableRun(
             f"golden {self._name} is stale: {call.name} at {call.source or 'an unknown place'} {found.why}"
             + recorded_calls(self.recording, call),
             cause="the agent asks something else than when it was recorded"
@@ -96,7 +100,6 @@ class GoldenSession(ForkSession):
             else f"reenact golden run {self._name} --mode missing",
             missing=(call.name,),
         )
-        return self._stopped(call, found, error, f"{call.name} {found.why}")
 
 
 def boundaries(session: GoldenSession) -> int:
