@@ -27,7 +27,7 @@ class CellProcess(GoldenProcess):
     def _open(self) -> CellSession:
         session = super()._open()
         assert isinstance(session, CellSession)
-        session.first = (("resumed", Answers(self._earlier(), ())), ("scripted", Answers((), self._scripted())))
+        session.first = (("scripted", Answers((), self._scripted())), ("resumed", Answers(self._earlier(), ())))
         return session
 
     def _earlier(self) -> list[Overlay]:

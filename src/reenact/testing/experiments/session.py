@@ -34,8 +34,8 @@ class CellSession(GoldenSession):
         name: The row's, for what is said.
 
     Attributes:
-        first: What is asked before anything goes live, by its source: answers that an attempt which was broken off has
-            had (``resumed``), then those that the candidate scripts (``scripted``).
+        first: What is asked before anything goes live, by its source: answers that the candidate scripts
+            (``scripted``), then those that an attempt which was broken off has had (``resumed``).
         unfelt: Flags that the plan sets and the agent has not evaluated; known when it is closed.
     """
 
