@@ -64,6 +64,14 @@ class GoldenSession(ForkSession):
         self.used: Counter[str] = Counter()
         self.stale_at: str = ""
 
+    def decide(self, lane: Lane, call: Call) -> Crossing | None:  # type: ignore[override]
+        """As a fork behind its cut, from the first call on, whichever that is: today's code need not begin as it did
+        then."""
+        if not (self.gate.cut or self.closed):
+            with self._lock:
+                self._cut()
+        return super().decide(lane, call)
+
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
         """What the golden's own recording does not answer, or is not to."""
         anew = opens(self.plan, call, model=model)
