@@ -18,6 +18,11 @@ NAMES = {
     "frozen_http[10]": "itself at 10 calls",
     "open_run[100]": "itself at 100 events",
     "frozen_tool[1000]": "a replay of it",
+    "dbos_fork[1000]": "DBOS's fork",
+    "temporal_replay[1000]": "Temporal's replayer",
+    "temporal_replay_bare[1000]": "the same, no sandbox",
+    "langgraph_history[1000]": "LangGraph",
+    "langgraph_newest[1000]": "LangGraph",
 }
 """What the other side of a comparison is called in the table."""
 
@@ -28,13 +33,18 @@ SLOW = {
     "open_run[100000]": 2,
     "look_up[100000]": 2,
     "watch[100000]": 3,
+    "langgraph_history": 1,
+    "langgraph_newest": 1,
+    "dbos_fork": 3,
+    "temporal_replay": 3,
+    "temporal_replay_bare": 3,
 }
 """Largest number of rounds for cases that take long."""
 
 
 def rows(*, full: bool) -> list[Row]:
     """The table's rows; ``full`` adds the runs of 100,000 calls."""
-    return [*recording(), *replaying(full=full), *forking(), *moving(full=full), *starting()]
+    return [*recording(), *replaying(full=full), *forking(), *moving(full=full), *beside_engines(), *starting()]
 
 
 def recording() -> list[Row]:
@@ -116,6 +126,20 @@ def moving(*, full: bool) -> list[Row]:
         Row("  all of them", Figure("list_steps[1000]", "all_ms"), "ms"),
         Row("  all of them with their states", Figure("list_steps[1000]", "states_ms"), "ms"),
     ]
+
+
+def beside_engines() -> list[Row]:
+    """The same work by engines that keep what an agent did, measured by the peers' runner in their own interpreter."""
+    frozen, listed = Figure("frozen_tool[1000]", "us"), "list_steps[1000]"
+    newest, whole = Figure(listed, "newest_ms"), Figure(listed, "all_ms")
+    return [
+        Row("a frozen step, against DBOS", frozen, "µs", "faster", 14, Figure("dbos_fork[1000]", "us")),
+        Row("  against Temporal", frozen, "µs", "faster", 70, Figure("temporal_replay[1000]", "us")),
+        Row("  against Temporal, unsandboxed", frozen, "µs", "faster", 70, Figure("temporal_replay_bare[1000]", "us")),
+        Row("the newest 100 of 1,000 steps, against LangGraph", newest, "ms", "faster", 4000,
+            Figure("langgraph_newest[1000]", "ms")),
+        Row("  all of them", whole, "ms", "faster", 3000, Figure("langgraph_history[1000]", "ms")),
+    ]  # fmt: skip
 
 
 def starting() -> list[Row]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from bench.absent import Absent
 from bench.cases.code import fork, frozen_tool, idle_decorator
+from bench.cases.engines import dbos_fork, langgraph_history, langgraph_newest, temporal_replay, temporal_replay_bare
 from bench.cases.http import (
     durable_write,
     empty_run,
@@ -23,6 +24,7 @@ from bench.cases.travel import diff, list_steps, look_up, watch
 CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
     function.__name__: function
     for function in (
+        dbos_fork,
         diff,
         durable_write,
         empty_run,
@@ -37,6 +39,8 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         import_reenact,
         import_standard,
         import_vcr,
+        langgraph_history,
+        langgraph_newest,
         list_steps,
         look_up,
         open_run,
@@ -44,6 +48,8 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         record_model,
         record_read,
         show_help,
+        temporal_replay,
+        temporal_replay_bare,
         vcr_first_chunk,
         vcr_http,
         watch,

@@ -14,7 +14,7 @@ from reenact.facts.record import Record, RunClosed, RunOpened
 from reenact.facts.run import Run
 from reenact.store.bundles import PackedRun, members_of, write_bundle
 from reenact.store.bundles.archive import write_archive
-from reenact.store.bundles.chain import chained, unchained
+from reenact.store.bundles.chain import chained, last_link, unchained
 from tests.store.records import closing, issued, new_run, opening, settled
 
 LINES = "runs/0000-run.jsonl"
@@ -56,6 +56,9 @@ def relined(members: dict[str, bytes], records: Iterable[dict[str, Any]], name: 
 def summed(members: dict[str, bytes], change: Callable[[dict[str, Any]], object] = lambda _: None) -> dict[str, bytes]:
     """The members with a manifest that fits them."""
     manifest = json.loads(members["bundle.json"])
+    for run in manifest["runs"]:
+        data = members.get(run["member"], b"")
+        run["lines"], run["chain"] = data.count(b"\n"), last_link([data] if data else [], run["member"])
     manifest["members"] = {
         name: {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
         for name, data in sorted(members.items())

@@ -6,7 +6,6 @@ Run as a program: ``python hostile.py FILE…``.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from pathlib import Path
@@ -34,7 +33,10 @@ def shown(path: Path) -> str:
 
 def main() -> None:
     """Open each file."""
-    resource.setrlimit(resource.RLIMIT_AS, (MOST, MOST))
+    if sys.platform == "linux":  # elsewhere the limit is not there, or means nothing
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MOST, MOST))
     for name in sys.argv[1:]:
         began = time.monotonic()
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reenact.abc.store import Store
@@ -112,6 +112,7 @@ def test_one_of_everything_comes_through(tmp_path: Path, kind: str, status: Stat
     other.close()
 
 
+@settings(max_examples=settings.default.max_examples // 3)
 @given(data=st.data(), ended=st.booleans(), kind=st.sampled_from(["memory", "sqlite"]))
 def test_any_recording_comes_through(data: st.DataObject, ended: bool, kind: str) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -139,6 +140,18 @@ def test_a_run_is_packed_without_the_seal_of_who_recorded_it(tmp_path: Path) -> 
     log.close()
     write_bundle(tmp_path / "x.reenact", [packed(store, run)])
     assert read_bundle(tmp_path / "x.reenact").main.run.capture == {"order": "exact"}
+
+
+def test_a_run_with_all_the_sources_it_may_keep_fits(tmp_path: Path) -> None:
+    run = new_run()
+    texts = {f"{n}.py": '"\n\\' * 65_000 for n in range(10)}  # 2 MiB in which every letter is escaped
+    store = MemoryStore()
+    log = store.begin(run)
+    log.write([*opening(run), Noted(None, "kit.process", {"texts": texts}), closing(run)])
+    log.close()
+    write_bundle(tmp_path / "x.reenact", [packed(store, run)])
+    with bundle_store(tmp_path / "x.reenact") as opened:
+        assert opened.open(run.id).notes(None) == {"kit.process": {"texts": texts}}
 
 
 def test_bytes_do_not_depend_on_how_the_run_was_written(tmp_path: Path) -> None:

@@ -68,6 +68,15 @@ def overlapping() -> bytes:
     return sealed(data[:start] + directory + again + tail)
 
 
+def hiding() -> bytes:
+    """Bytes between the last member and the directory."""
+    data = zipped(entries())
+    end = data.rindex(b"PK\x05\x06")
+    count, length, start = struct.unpack_from("<HLL", data, end + 10)
+    tail = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, count, count, length, start + 6, 0)
+    return sealed(data[:start] + b"hidden" + data[start : start + length] + tail)
+
+
 def encrypted() -> bytes:
     """An entry that says it is encrypted."""
     return sealed(_flagged(zipped(entries()), 1))
@@ -122,10 +131,15 @@ def manifest(change: Callable[[dict[str, Any]], object]) -> bytes:
     return _container(summed(honest(), change))
 
 
-def many_values() -> bytes:
-    """A few kilobytes that become a great many objects."""
-    line = {"is": "note", "event": None, "key": "k", "value": [[]] * 300_000}
-    return records(lambda found: [*found, *[line] * 40])
+def values(count: int, times: int = 1) -> bytes:
+    """Few bytes that become a great many objects."""
+    line = b'{"is":"note","event":null,"key":"k","value":[' + b"[]," * count + b"[]]"
+    return raw_lines(b"\n".join([*_opening(), *[line] * times]))
+
+
+def _opening() -> list[bytes]:
+    """Honest lines, unchained."""
+    return [json.dumps(each).encode()[:-1] for each in lines(honest())]
 
 
 FILES: dict[str, tuple[Callable[[], bytes], str]] = {
@@ -136,6 +150,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: zipped([(info(f"blobs/{n:064x}"), b"\0" * (70 << 20)) for n in range(2)]), "more than",
     ),
     "overlapping": (overlapping, "lies over another"),
+    "hiding": (hiding, "belong to none"),
     "up": (lambda: zipped([*entries(), (info("../x"), b"")]), "out of order or in a way"),
     "absolute": (lambda: zipped([(info("/etc/x"), b""), *entries()]), "out of order or in a way"),
     "windows": (lambda: zipped([(info("c:\\x"), b""), *entries()]), "out of order or in a way"),
@@ -158,6 +173,9 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "no golden": (lambda: _container(summed({**honest(), "golden.json": b"[]"})), "no object"),
     "odd digest": (lambda: manifest(lambda m: m["members"][LINES].update(sha256="0" * 64)), "not what the manifest"),
     "odd size": (lambda: manifest(lambda m: m["members"][LINES].update(size=-1)), "not what the manifest"),
+    "odd count": (lambda: manifest(lambda m: m["runs"][0].update(lines=1)), "another count"),
+    "odd chain": (lambda: manifest(lambda m: m["runs"][0].update(chain="0" * 32)), "another count or chain"),
+    "wide line": (lambda: values(2_600_000), "values"),
     "no runs": (lambda: manifest(lambda m: m.update(runs=[])), "not those that it names"),
     "other run": (lambda: manifest(lambda m: m["runs"][0].update(id="0" * 18)), "does not begin"),
     "odd runs": (lambda: manifest(lambda m: m.update(runs={"a": 1})), "is none"),
@@ -168,8 +186,8 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "deep": (lambda: raw_lines(b'{"is":"note","event":null,"key":"k","value":' + b"[" * 200_000), "deeply"),
     "huge number": (lambda: raw_lines(b'{"is":"lane","lane":' + b"9" * 5_000), "is no"),
     "large number": (lambda: raw_lines(b'{"is":"lane","path":"x","parent":null,"lane":' + b"9" * 4_000), "count"),
-    "long line": (lambda: raw_lines(b'{"is":"note","event":null,"key":"' + b"x" * (3 << 20) + b'"'), "long"),
-    "many values": (many_values, "values"),
+    "long line": (lambda: raw_lines(b'{"is":"note","event":null,"key":"' + b"x" * (9 << 20) + b'"'), "long"),
+    "many values": (lambda: values(200_000, 20), "values"),
     "twice the event": (lambda: records(lambda found: [*found, found[2]]), "stands twice"),
     "inside itself": (lambda: records(lambda f: [f[0], f[1], f[2] | {"parent": 0}, *f[3:]]), "inside a later"),
     "twice the run": (lambda: records(lambda found: [*found, found[0]]), "twice"),

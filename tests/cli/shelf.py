@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from reenact.errors import EventNotFound, RunNotFound
 from reenact.facts.call import End, Stream, Value
-from reenact.facts.checkpoint import Snapshot
+from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.order import Delivery
@@ -179,6 +180,19 @@ class ShelfLog:
                 and (unlike is None or digests.get(unlike[0]) != unlike[1])
             ):
                 yield Snapshot(number, phase, self.kept[number].lane, digests)
+
+    def versions(
+        self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
+    ) -> Iterator[Version]:
+        places = [
+            each
+            for each in self.snapshots(lanes=lanes, before=before, backwards=True)
+            if each.phase == "in" or each.event not in unended
+        ]
+        for digest, alike in groupby(places, key=lambda each: each.slots.get(slot)):
+            newest = next(alike)
+            body = self.slots[newest.event, newest.phase].get(slot, b"")
+            yield Version(newest.event, newest.phase, newest.lane, digest, body)
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
         return self.noted.get(event, {})

@@ -20,7 +20,9 @@ OTHERS = {"pip", "python", "git", "make", "which", "ls", "df"}
 
 _NAMED = re.compile(r"\breenact (?:--store \S+ )?([a-z]+)\b")
 _STAND_IN = "x"
-_HANDED_ON = frozenset({"next_command", "instead", "data['next']", "self.next_command", "error.next_command"})
+_HANDED_ON = frozenset(
+    {"next_command", "instead", "data['next']", "data['next_command']", "self.next_command", "error.next_command"}
+)
 """Expressions that only hand on what was written elsewhere."""
 
 

@@ -104,10 +104,11 @@ def test_config_refuses_a_broken_file(reenact: Cli) -> None:
 
 def test_init_writes_once_and_never_overwrites(reenact: Cli) -> None:
     Path(".gitignore").write_bytes(b"*.pyc")
-    assert reenact("init").lines == ["reenact.toml: written", ".gitignore: .reenact/ added"]
+    assert reenact("init").lines == ["reenact.toml: written", ".gitignore: .reenact/ added", ".gitattributes: written"]
     assert Path(".gitignore").read_bytes() == b"*.pyc\n.reenact/\n"
     Path("reenact.toml").write_text('agent = "mine"\n')
-    assert reenact("init").lines == ["reenact.toml: left as it is", ".gitignore: left as it is"]
+    names = ("reenact.toml", ".gitignore", ".gitattributes")
+    assert reenact("init").lines == [f"{name}: left as it is" for name in names]
     assert Path("reenact.toml").read_text() == 'agent = "mine"\n'
     assert Path(".gitignore").read_bytes() == b"*.pyc\n.reenact/\n"
 

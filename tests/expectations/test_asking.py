@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import reenact
 from reenact.abc.store import Recording
-from reenact.errors import UnreplayableRun, UsageError
+from reenact.errors import StoreError, UnreplayableRun, UsageError
 from reenact.store.memory import MemoryStore
 from reenact.testing import ProviderProcess, weak
 from reenact.testing.expectations.courts import Opinion, Question
@@ -120,6 +122,14 @@ def test_a_module_that_another_one_hides_is_refused(project: Path, bad: Recordin
         expect("grade('xml.graders:fine')").judge(bad)
 
 
+def test_a_module_of_that_name_from_elsewhere_in_the_project_is_not_taken_for_it(project: Path, bad: Recording) -> None:
+    other = types.ModuleType("house_graders")
+    other.__file__ = str(project / "src" / "house_graders.py")
+    sys.modules["house_graders"] = other
+    with pytest.raises(UsageError, match="another module is already loaded as house_graders"):
+        expect("grade('house_graders:polite')").judge(bad)
+
+
 def test_a_grader_that_breaks_on_the_bad_run_proves_nothing(project: Path, bad: Recording) -> None:
     (reason,) = weak([expect("grade('house_graders:broken')")], bad)
     assert "cannot be judged on the bad run" in reason and "KeyError" in reason
@@ -197,11 +207,18 @@ def test_a_reply_without_a_score_is_no_judgement(
     assert verdict.holds is None and "no score in the reply of silent-1: 'I would rather not say.'" in verdict.seen
 
 
-def test_without_a_recording_it_is_stale(fixed: Recording) -> None:
-    for court in (None, KeptOpinions(MemoryStore())):
+def test_without_a_recording_it_is_stale(fixed: Recording, tmp_path: Path) -> None:
+    nowhere = reenact.open_store(f"sqlite:///{tmp_path}/none.db")
+    for court in (None, KeptOpinions(MemoryStore()), KeptOpinions(nowhere)):
         with pytest.raises(UnreplayableRun) as caught:
             expect(CLAIM.format("gpt-5.4-mini")).judge(fixed, court=court)
         assert caught.value.exit_code == 3 and caught.value.missing == ("judge",)
+
+
+def test_a_damaged_store_is_not_taken_for_an_empty_one(fixed: Recording, tmp_path: Path) -> None:
+    (tmp_path / "damaged.db").write_bytes(b"no store at all" * 100)
+    with reenact.open_store(f"sqlite:///{tmp_path}/damaged.db") as damaged, pytest.raises(StoreError):
+        expect(CLAIM.format("gpt-5.4-mini")).judge(fixed, court=KeptOpinions(damaged, ask=True))
 
 
 def test_another_answer_or_another_claim_is_another_question(
@@ -219,6 +236,21 @@ def test_another_answer_or_another_claim_is_another_question(
     kept.amend(run, tags={TAG: other.digest})
     with pytest.raises(UnreplayableRun, match="holds another question"):
         KeptOpinions(kept).opinion(other)
+
+
+def test_each_answer_has_an_opinion_of_its_own(
+    world: ProviderProcess, monkeypatch: pytest.MonkeyPatch, fixed: Recording
+) -> None:
+    for name, value in world.environment().items():
+        monkeypatch.setenv(name, value)
+    kept, claim = MemoryStore(), "judge('it says it has no documents', 'gpt-5.4-mini')"
+    other = reenact.record(store=(said := MemoryStore()))(lambda: "We refund everything.")
+    other()
+    runs = [fixed, said.open(said.run("@"))]
+    live = [expect(claim).judge(run, court=KeptOpinions(kept, ask=True)).holds for run in runs]
+    kept_opinions = KeptOpinions(kept)
+    assert live == [expect(claim).judge(run, court=kept_opinions).holds for run in runs] == [True, False]
+    assert len(set(kept_opinions.used)) == 2
 
 
 def test_a_form_of_the_question_that_has_changed_is_stale(
@@ -253,6 +285,7 @@ def test_anybody_may_be_the_court(fixed: Recording) -> None:
     assert expect("judge('it is kind', 'me', 0.3)").judge(fixed, court=Human()).holds is True
     verdict = expect("judge('it is kind', 'me')").judge(fixed, court=Human())
     assert verdict.holds is False and "me gives 0.4, 0.5 is enough: not quite" in verdict.seen
+    assert len(asked) == 2, "once for each verdict, however often its value is looked at"
     assert asked[0] == Question("it is kind", "I don't have any documents about that.", "", "me")
 
 

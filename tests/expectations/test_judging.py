@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import urllib.request
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +15,13 @@ from hypothesis import strategies as st
 import reenact
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
+from reenact.facts.call import Call, Effect, Kind
+from reenact.facts.event import Event, Payload
+from reenact.facts.run import Run
 from reenact.testing.expectations.expectation import Expectation, expect
 from reenact.testing.expectations.judging import _lost_with
 from reenact.testing.expectations.prefixes import Upto
+from reenact.testing.provider import Route, Script, ScriptedProvider
 from tests.expectations.conftest import get_order, recorded, refund, search_docs, write
 
 ANSWER = "matches(answer, '(?i)documents?')"
@@ -53,6 +58,8 @@ ANSWER = "matches(answer, '(?i)documents?')"
         ("answer == 'done'", "answer is unknown, expected == 'done'", None),
         ("conforms(args(get_order), {'items': {'properties': {'user_id': {'const': 'u1'}}}})",
          "args(get_order): 1.user_id: \"u2\" is not \"u1\", expected to conform to ", 41),
+        ("matches(result(refund)[0], '^paid')", "result(refund)[0] = 'refunded 6', expected to match '^paid'", 42),
+        ("not matches(result(refund)[0], 'refunded')", "expected not to match 'refunded'", 42),
         ("tools <= 5", "tools = 23, expected <= 5", 11),
         ("events < 30", "events = 43, expected < 30", 29),
         ("calls(serch_docs) >= 1", "nothing is called serch_docs there, did you mean search_docs?", None),
@@ -176,6 +183,39 @@ def test_a_call_that_never_returned_is_unanswered() -> None:
     assert verdict.holds is False and "slow at #0" in verdict.seen and verdict.event == 0
 
 
+def test_what_is_repeated_over_plain_http_counts_and_model_calls_do_not() -> None:
+    def agent() -> None:
+        for path in ("/docs", "/docs", "/docs", "/other"):
+            with urllib.request.urlopen(url + path):
+                pass
+        for _ in range(9):
+            write([{"role": "user", "text": "again"}])
+
+    with ScriptedProvider(Script(routes=(Route("/docs", {}), Route("/other", {})))) as world:
+        url = world.url
+        run = recorded(agent)
+    verdict = expect("repeats <= 2").judge(run)
+    assert verdict.seen == f"repeats = 3 (GET {url.removeprefix('http://')}/docs), expected <= 2" and verdict.event == 2
+
+
+def test_the_arguments_of_an_mcp_servers_tool_are_its_own() -> None:
+    call = Call(Kind.MCP, "search", Effect.READ, "mcp/1", {"method": "tools/call"})
+    asked = json.dumps({"name": "search", "arguments": {"user_id": "u2"}, "_meta": None}).encode()
+    event = Event("r", 0, "root", 0, None, call, Payload("d", len(asked)))
+
+    class Log:
+        run = Run("0" * 18, user="u1")
+
+        def events(self, **choice: Any) -> Any:
+            return iter([event])
+
+        def body(self, payload: Payload | None) -> bytes:
+            return asked if payload else b""
+
+    verdict = expect("all(a['user_id'] == user for a in args(search))").judge(Log())  # type: ignore[arg-type]
+    assert verdict.seen == "args(search)[0]: a['user_id'] = 'u2', expected == user = 'u1'"
+
+
 def test_calls_with_values_that_cannot_be_kept_are_not_called_the_same() -> None:
     @reenact.tool(effect="read")
     def give(thing: object) -> int:
@@ -213,7 +253,7 @@ def test_long_runs_are_searched_by_halves() -> None:
 
 def test_an_expression_that_needs_too_much_work_is_refused(bad: Recording) -> None:
     text = "a == 1"
-    for name in "abcde":
+    for name in "abcdef":
         text = f"any({text} for {name} in args(search_docs))"
     with pytest.raises(UsageError, match="units of work"):
         expect(text).judge(bad)

@@ -46,9 +46,10 @@ def test_everything_that_can_be_changed() -> None:
         ("now:rev=x", "none", "stale"),
         ("now:rev=x,live=missing", "none", "models"),
         ("now:live=model", "model", "models"),
-        ("now:model=x", "model", "models"),
-        ("now:prompt=Be brief, please.", "model", "models"),
-        ("now:seed=4", "model", "models"),
+        ("now:model=x", "reads", "models"),
+        ("now:prompt=Be brief, please.", "reads", "models"),
+        ("now:seed=4", "reads", "models"),
+        ("now:seed=4,live=model", "model", "models"),
     ],
 )
 def test_models_go_live_only_where_a_candidate_says_so(text: str, live: str, misses: str) -> None:

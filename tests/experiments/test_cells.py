@@ -13,6 +13,7 @@ from tests.experiments.conftest import HASTY, SCRIPT, Bench
 
 BASE, HASTILY = ("--candidate", "base:"), ("--candidate", "hasty:prompt=@hasty.txt")
 TINY = ("--candidate", "tiny:model=gpt-tiny,temperature=0,answers=@small.json")
+BARE = ("--candidate", "bare:model=gpt-tiny")
 EXPECTED = ("--where", "models > 0", "--expect", "calls(look) <= 1")
 
 
@@ -34,7 +35,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 def test_each_candidate_comes_to_a_row_of_its_own(recorded: Bench) -> None:
     asked = recorded.requests
     threshold = "passed(hasty) == 1 and surely(hasty) > 0.2 and passed(base) == 0 and stale(tiny) == 0"
-    told = recorded.experiment(*EXPECTED, *BASE, *HASTILY, *TINY, "--threshold", threshold)
+    told = recorded.experiment(*EXPECTED, *BASE, *HASTILY, *TINY, *BARE, "--threshold", threshold)
     (base,), (hasty,), (tiny,) = told.of("base"), told.of("hasty"), told.of("tiny")
     assert (base["status"], base["live"], base["first"], base["changed"]) == ("failed", 0, "", [])
     assert base["message"].startswith("calls(look) = 2, expected <= 1")
@@ -44,21 +45,20 @@ def test_each_candidate_comes_to_a_row_of_its_own(recorded: Bench) -> None:
     assert (tiny["status"], tiny["output"], tiny["live"]) == ("passed", "three days", 2)
     assert tiny["used"] == {"live": 2, "scripted": 1}
     assert tiny["changed"] == ['~ look(query="the small book")', '- look(query="the wall")']
+    (bare,) = told.of("bare")
+    assert (bare["status"], bare["live"], told.candidates["bare"]["stale"]) == ("stale", 1, 1)
+    assert "look at" in bare["message"] and "asks other than event 1" in bare["message"]
+    assert told.rows[0]["recorded"]["answer"] == "It takes three days."
     assert tiny["tokens"] > 0 and base["tokens"] > hasty["tokens"]
     assert told.threshold == {"type": "threshold", "text": threshold, "holds": True}
-    assert recorded.requests - asked == 3, "only what a candidate changes is asked"
-    again = recorded.experiment(*EXPECTED, *TINY, *BASE, "--threshold", "passed(base) > 0", status=1)
+    assert recorded.requests - asked == 4, "only what a candidate changes is asked"
+    again = recorded.experiment(
+        "--session", "s1", *EXPECTED[2:], *TINY, *BASE, "--threshold", "passed(base) > 0", status=1
+    )
     assert [again.of("tiny"), again.of("base")] == [[tiny], [base]]
-    assert recorded.requests - asked == 3, "what is done is not asked again"
+    assert recorded.requests - asked == 4, "what is done is not asked again"
     listed = recorded.desk.run("ls", "--json").stdout.splitlines()
     assert len(listed) == 1, "runs of cells are no runs of the store"
-
-
-def test_a_call_without_an_answer_makes_its_cell_stale(recorded: Bench) -> None:
-    told = recorded.experiment("--session", "s1", "--candidate", "tiny:model=gpt-tiny", "--repeat", "2", status=3)
-    assert [cell["status"] for cell in told.cells] == ["stale", "stale"]
-    assert "look at" in told.cells[0]["message"] and "asks other than event 1" in told.cells[0]["message"]
-    assert told.candidates["tiny"]["stale"] == 2 and told.rows[0]["recorded"]["answer"] == "It takes three days."
 
 
 def test_goldens_are_rows_with_their_own_expectations(bench: Bench) -> None:

@@ -92,6 +92,7 @@ def begun(bench: Bench, *words: str, heard: int = subprocess.DEVNULL) -> subproc
     )
 
 
+@pytest.mark.timeout(1700)
 def test_what_was_killed_goes_on_and_nothing_is_asked_twice(bench: Bench, moment: Moment, sweep: bool) -> None:
     """The experiment is killed with -9. Its agents outlive it, and one of them is still being answered when the
     experiment is begun again, which waits for its end."""

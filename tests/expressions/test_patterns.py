@@ -59,6 +59,13 @@ def test_no_pattern_makes_it_hang(pattern: str) -> None:
     assert time.process_time() - started < 10, "the interpreter's own engine would need years"
 
 
+def test_no_pattern_makes_it_grow() -> None:
+    pattern = compile_pattern("(?:(?:a|b)*a(?:a|b){900}c|x)")
+    text = "".join("ab"[(n * n // 7) % 2] for n in range(1_500))
+    assert not pattern.found_in(text)
+    assert sum(map(len, pattern._sets)) <= 300_000
+
+
 def test_its_work_is_told_and_may_be_stopped() -> None:
     spent: list[int] = []
 

@@ -123,3 +123,46 @@ def test_the_plan_is_printed_and_nothing_is_made(forks: Forks) -> None:
     assert "asked anew      look (2 times" in told
     assert "blocked write   mail (1 recorded)" in told
     assert len(forks.runs()) == 1
+
+
+SHAPES = """
+    import sqlite3, subprocess
+    print("named", input(), input())
+    db = sqlite3.connect("shop.db")
+    print("rows", db.execute("select 3 as a").fetchall())
+    print("ran", subprocess.run(["echo", "hi"], capture_output=True, text=True).stdout)
+"""
+
+
+def test_a_result_of_our_own_seams_keeps_their_shape(forks: Forks) -> None:
+    forks.typed = "Zoe\nBo\n"
+    forks.record(SHAPES)
+    query = next(event for event in forks.events() if event.name.startswith("SELECT"))
+    ran = next(event for event in forks.events() if event.name.endswith("communicate"))
+    held = json.loads(forks.desk.run("cat", f"@:{query.number}.result").stdout)
+    changes = {"input#1": "Málaga", query.number: {**held, "rows": [[44]]}, ran.number: ["ho", "", 0]}
+    words = [word for at, value in changes.items() for word in ("--result", f"{at}={json.dumps(value)}")]
+    report = forks.fork(0, *words, "--live", "none")
+    assert report["printed"].split() == ["named", "Málaga", "Bo", "rows", "[(44,)]", "ran", "ho"]
+    forks.replays_exactly(report["run"])
+    for change in ('input#2={"a": 1}', f'{query.number}="text"', f"{ran.number}=[]"):
+        assert (
+            "give the recorded one" in (said := forks.fork(0, "--result", change, status=2)["said"])
+            or "one line" in said
+        )
+
+
+TYPED = """
+    import decimal, reenact
+    @reenact.tool(effect="read")
+    def look(): return (decimal.Decimal("1.50"), [("a", 1)], {1, 2})
+    print(look())
+"""
+
+
+def test_a_result_takes_over_types_that_json_does_not_have(forks: Forks) -> None:
+    forks.record(TYPED)
+    given = 'look#1=["2.25", [["b", 2], ["c", 3]], [3]]'
+    report = forks.fork(0, "--result", given, "--live", "none")
+    assert report["printed"] == "(Decimal('2.25'), [('b', 2), ('c', 3)], {3})\n"
+    forks.replays_exactly(report["run"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 import reenact
@@ -81,3 +83,57 @@ def test_in_code(forks: Forks, capfd: pytest.CaptureFixture[str]) -> None:
         reenact.fork(forks.parent, "look#2", change=change, live="none", store=store)
     assert shown(capfd.readouterr().out)[2][1].startswith("2031-05-06T07:08:09")
     forks.replays_exactly()
+
+
+IDS = """
+    import datetime, os, uuid, reenact
+
+    @reenact.tool(effect="read")
+    def look(query):
+        return query.upper()
+
+    def show(what, told):
+        moment = datetime.datetime.fromtimestamp((told.time - 0x01B21DD213814000) / 1e7, datetime.UTC)
+        print(what, told.version, told.variant, moment.isoformat()[:13], told, sep="|")
+
+    show("first", uuid.uuid1())
+    look("a")
+    show("second", uuid.uuid1())
+    print(uuid.uuid4())
+    if os.path.exists("more"):
+        show("third", uuid.uuid1())
+        show("fourth", uuid.uuid1())
+"""
+
+
+def test_ids_that_are_made_from_the_clock_move_with_it(forks: Forks) -> None:
+    before = forks.record(IDS).splitlines()
+    (forks.desk.folder / "more").touch()
+    report = forks.fork("look#1", "--at-time", "2031-05-06T07:08:09Z", "--live", "none")
+    after = report["printed"].splitlines()
+    assert (after[0], after[2]) == (before[0], before[2])
+    told = [line.split("|") for line in (after[1], *after[3:])]
+    assert [each[1:4] for each in told] == [["1", "specified in RFC 4122", "2031-05-06T07"]] * 3
+    assert len({each[4] for each in told}) == 3
+    assert told[0][4][19:] == before[1].split("|")[4][19:], "the machine and its count stay"
+    forks.replays_exactly(report["run"])
+
+
+RUST = """
+    import reenact, uuid_utils
+
+    @reenact.tool(effect="read")
+    def look(query):
+        return query.upper()
+
+    look("a")
+    print(uuid_utils.uuid7().timestamp // 3_600_000, uuid_utils.uuid4())
+"""
+
+
+def test_ids_of_uuid_utils_too(forks: Forks) -> None:
+    pytest.importorskip("uuid_utils")
+    before = forks.record(RUST).split()
+    report = forks.fork("look#1", "--at-time", "2031-05-06T07:08:09Z", "--live", "none")
+    moment = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC).timestamp()
+    assert report["printed"].split() == [str(int(moment) // 3600), before[1]]

@@ -51,6 +51,20 @@ def git(forks: Forks, *words: str) -> str:
     return ran.stdout
 
 
+def test_an_entry_point_that_is_not_there_is_named(repository: Forks) -> None:
+    report = repository.fork(0, "--entry", "nowhere:main", status=3)
+    assert "the entry point nowhere:main is not there" in report["message"]
+    assert "Traceback" not in report["said"] and report["live"] == 0
+
+
+def test_a_dry_run_says_that_there_is_no_such_revision(repository: Forks) -> None:
+    refused = repository.fork("plan#1", "--rev", "v3", "--dry-run", status=2)
+    assert "there is no revision v3" in refused["said"]
+    planned = repository.desk.run("fork", f"{repository.parent}:plan#1", "--rev", "v2", "--dry-run")
+    assert "code of v2" in planned.stdout
+    assert not git(repository, "worktree", "list").strip().count("\n"), "nothing has been checked out"
+
+
 def test_the_rest_runs_the_other_code_and_so_does_its_replay(repository: Forks) -> None:
     report = repository.fork("plan#1", "--rev", "v2", "--live", "none")
     assert re.fullmatch(r"tried 1 \S*reenact-rev-\S*agent.py\n", report["printed"])

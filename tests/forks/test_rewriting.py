@@ -15,6 +15,8 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from reenact.testing import ScriptedProvider
+from reenact.testing.provider import Ask, Rule, Script
 from tests.forks.conftest import Forks
 
 TOOLS = b'"tools": [ {"type":"function",  "function": {"name":"look", "parameters": {"b": 1.50, "a": {}}}} ]'
@@ -35,6 +37,53 @@ CONVERSED = {
 }
 
 
+MESSAGE = {
+    "id": "m1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude-x",
+    "content": [{"type": "text", "text": "hello"}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 1, "output_tokens": 1},
+}
+RESPONSE = {
+    "id": "r1",
+    "object": "response",
+    "created_at": 1,
+    "model": "gpt-5.4",
+    "status": "completed",
+    "output": [
+        {
+            "id": "m1",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "hello", "annotations": []}],
+        }
+    ],
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
+}
+VECTORS = {
+    "object": "list",
+    "model": "e",
+    "data": [{"object": "embedding", "index": 0, "embedding": [0.5]}],
+    "usage": {"prompt_tokens": 1, "total_tokens": 1},
+}
+
+
+def answer_to(path: str, body: bytes) -> Any:
+    """What each protocol says hello with."""
+    if "embeddings" in path:
+        return VECTORS
+    if "responses" in path:
+        return RESPONSE
+    if "converse" in path or b'"schemaVersion"' in body:
+        return CONVERSED
+    return MESSAGE if b'"anthropic_version"' in body else CHAT
+
+
 class Provider(BaseHTTPRequestHandler):
     """Keeps what it was asked, and says hello."""
 
@@ -51,7 +100,7 @@ class Provider(BaseHTTPRequestHandler):
             body = self.rfile.read(int(self.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.asked.append((self.path, headers, body))
-        answer = json.dumps(CONVERSED if "converse" in self.path else CHAT).encode()
+        answer = json.dumps(answer_to(self.path, body)).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
@@ -185,8 +234,6 @@ def test_botocore_signs_what_is_sent_and_when(world: Forks) -> None:
     moment = datetime.strptime(headers["x-amz-date"], "%Y%m%dT%H%M%S%z")
     assert abs((datetime.now(UTC) - moment).total_seconds()) < 300  # of now, wherever the agent's clock stands
     world.replays_exactly(report["run"])
-    refused = world.fork(0, "--live", "model", "--model", "amazon.nova-lite-v1:0", status=5)
-    assert "stands in the address of the request" in refused["message"]
 
 
 SIGNED = f"""
@@ -202,3 +249,132 @@ def test_what_somebody_else_has_signed_is_refused_before_it_is_sent(world: Forks
     report = world.fork(0, "--live", "model", "--param", "seed=4", status=5)
     assert "its header authorization is bound to the body it has" in report["message"]
     assert len(Provider.asked) == 1
+
+
+def told(ask: Ask) -> str:
+    """What a scripted model was asked with, as its answer."""
+    return f"{ask.model} {ask.system} {ask.temperature:g}"
+
+
+GOOGLE = """
+    import asyncio, os
+    from google import genai
+    from google.genai import types
+    client = genai.Client(api_key="scripted", http_options=types.HttpOptions(base_url=os.environ["WORLD"]))
+    config = types.GenerateContentConfig(system_instruction="long", temperature=1)
+    asked = dict(model="gemini-x", contents="hi", config=config)
+    print(client.models.generate_content(**asked).text)
+    print("".join(part.text or "" for part in client.models.generate_content_stream(**asked)))
+    print(asyncio.run(client.aio.models.generate_content(**asked)).text)
+"""
+
+CONVERSE = """
+    import os, boto3
+    client = boto3.client("bedrock-runtime", region_name="us-east-1", endpoint_url=os.environ["WORLD"])
+    asked = dict(modelId="amazon.nova-x-v1:0", messages=[dict(role="user", content=[dict(text="hi")])],
+        system=[dict(text="long")], inferenceConfig=dict(temperature=1))
+    print(client.converse(**asked)["output"]["message"]["content"][0]["text"])
+    stream = client.converse_stream(**asked)["stream"]
+    deltas = (one["contentBlockDelta"] for one in stream if "contentBlockDelta" in one)
+    print("".join(one["delta"]["text"] for one in deltas))
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "model", "other", "calls"),
+    [(GOOGLE, "gemini-x", "gemini-y", 3), (CONVERSE, "amazon.nova-x-v1:0", "eu.amazon.nova-y-v1:0", 2)],
+)
+def test_a_model_in_the_address_is_changed_in_real_sdks(
+    forks: Forks, program: str, model: str, other: str, calls: int
+) -> None:
+    with ScriptedProvider(Script(rules=(Rule(say=told),))) as provider:
+        forks.desk.environ = {
+            "WORLD": provider.url,
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+        assert forks.record(program) == f"{model} long 1\n" * calls
+        options = ("--live", "model", "--model", other, "--prompt", "be brief", "--param", "temperature=0")
+        report = forks.fork(0, *options)
+        assert (report["printed"], report["live"]) == (f"{other} be brief 0\n" * calls, calls)
+        assert provider.calls == 2 * calls
+    forks.replays_exactly(report["run"])
+
+
+ONE_DOOR = """
+    import asyncio, json, os, boto3
+    from anthropic import AnthropicBedrock, AsyncAnthropicBedrock
+
+    WORLD, HI = os.environ["WORLD"], [dict(role="user", content="hi")]
+    client = boto3.client("bedrock-runtime", region_name="us-east-1", endpoint_url=WORLD)
+    claude = dict(anthropic_version="bedrock-2023-05-31", max_tokens=9, messages=HI)
+    nova = dict(schemaVersion="messages-v1", messages=[dict(role="user", content=[dict(text="hi")])])
+    for model, body in (("anthropic.claude-a", claude), ("amazon.nova-a", nova)):
+        reply = client.invoke_model(modelId=model, body=json.dumps(body))
+        print(model, sorted(json.loads(reply["body"].read())))
+    asked = dict(model="anthropic.claude-a", max_tokens=9, messages=HI)
+    print(AnthropicBedrock(aws_region="us-east-1", base_url=WORLD).messages.create(**asked).content[0].text)
+
+    async def main():
+        async with AsyncAnthropicBedrock(aws_region="us-east-1", base_url=WORLD) as client:
+            for reply in await asyncio.gather(*[client.messages.create(**asked) for _ in range(3)]):
+                print(reply.content[0].text)
+
+    asyncio.run(main())
+"""
+
+
+def test_behind_bedrocks_invoke_each_client_signs_what_is_sent(world: Forks) -> None:
+    printed = world.record(ONE_DOOR)
+    first, Provider.asked = Provider.asked, []
+    assert len(first) == 6 and all(verified(*one) for one in first)
+    report = world.fork(0, "--live", "model", "--prompt", "be brief", "--param", "temperature=0")
+    assert (report["printed"], report["live"]) == (printed, 6)
+    assert [path for path, *_ in Provider.asked] == [path for path, *_ in first]
+    for path, headers, body in Provider.asked:
+        asked = json.loads(body)
+        nova = "nova" in path
+        assert asked["system"] == ([{"text": "be brief"}] if nova else "be brief")
+        assert (asked["inferenceConfig"] if nova else asked)["temperature"] == 0
+        assert verified(path, headers, body) and not verified(path, headers, body + b" ")
+    world.replays_exactly(report["run"])
+    refused = world.fork(0, "--live", "model", "--model", "us.anthropic.claude-b", status=5)
+    assert "us.anthropic.claude-b does not speak as amazon.nova-a does" in refused["message"]
+    assert f"next: reenact fork {world.parent[-8:]}:0 --rev HEAD" in refused["message"]
+    planned = world.desk.run("fork", f"{world.parent}:0", "--live", "model", "--model", "gpt-5.4", "--dry-run")
+    assert "cannot be sent  gpt-5.4 does not speak" in planned.stdout
+    sent = Provider.asked[6:]
+    assert [path for path, *_ in sent] == ["/model/us.anthropic.claude-b/invoke"]
+    assert verified(*sent[0])
+
+
+ELSEWHERE = """
+    import os
+    import openai
+
+    WORLD, HI = os.environ["WORLD"], [dict(role="user", content="hi")]
+    azure = openai.AzureOpenAI(azure_endpoint=WORLD, api_version="2025-01-01", api_key="none")
+    print(azure.chat.completions.create(model="one", messages=HI).choices[0].message.content)
+    client = openai.OpenAI(base_url=WORLD + "/v1")
+    print(client.embeddings.create(model="e", input="hi", encoding_format="float").data[0].embedding)
+    print(client.responses.create(model="gpt-5.4", input="hi").output_text)
+"""
+
+
+def test_an_azure_deployment_changes_a_vector_does_not_and_what_is_kept_is_a_write(world: Forks) -> None:
+    printed = world.record(ELSEWHERE)
+    first, Provider.asked = Provider.asked, []
+    kept = f"POST {world.desk.environ['WORLD'][7:]}/v1/responses"
+    refused = world.fork(0, "--model", "gpt-5.4-nano", status=5)
+    assert f"{kept} may change the world" in refused["message"]
+    assert [path.partition("?")[0] for path, *_ in Provider.asked] == [
+        "/openai/deployments/gpt-5.4-nano/chat/completions"
+    ]
+    assert json.loads(Provider.asked[0][2]) == {**json.loads(first[0][2]), "model": "gpt-5.4-nano"}
+    Provider.asked = []
+    for live in (2, 1):  # what is kept is a write: the lineage makes it once, and the recorded one is another
+        report = world.fork(0, "--model", "gpt-5.4-nano", "--allow-write", kept)
+        assert (report["printed"], report["live"]) == (printed, live)
+    asked = [json.loads(body) for path, _, body in Provider.asked if "responses" in path]
+    assert asked == [{"input": "hi", "model": "gpt-5.4-nano"}]

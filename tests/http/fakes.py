@@ -112,8 +112,8 @@ class LiveCrossing:
     def ready(self) -> Turn:
         return Turn(lambda: None)
 
-    def sends(self, body: bytes) -> bytes:
-        return body
+    def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
+        return url, body
 
     @contextmanager
     def enter(self) -> Iterator[None]:

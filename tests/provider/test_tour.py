@@ -62,3 +62,30 @@ def test_the_wrapped_tool_is_asked_once_and_replayed_twice(tmp_path: Path) -> No
     price = recorded.removeprefix("recorded ")
     assert [line.split(" (")[0] for line in replayed] == [f"replayed {price}"] * 2
     assert all("0 live calls" in line for line in replayed) and done.stderr.count("asking the market") == 1
+
+
+def test_the_harness_is_green_and_red_for_the_right_reasons(tmp_path: Path) -> None:
+    assert run("regression_harness/record.py", cwd=tmp_path).returncode == 0
+    folder = tmp_path / "examples" / "regression_harness"
+
+    def harness(*chosen: str) -> subprocess.CompletedProcess[str]:
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--tb=short",
+            "test_agent.py",
+            *chosen,
+        ]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+
+    green = harness()
+    assert green.returncode == 0 and "11 passed" in green.stdout, green.stdout
+    agent = folder / "agent.py"
+    agent.write_text(agent.read_text().replace("find_orders(user_id)]", 'find_orders("u-23")]'))
+    red = harness("-k", "nobody_elses or recorded_run")
+    assert red.returncode == 1 and "1 failed, 6 passed" in red.stdout, red.stdout
+    assert "differs at arguments.user_id" in red.stdout and "u-23" in red.stdout

@@ -297,8 +297,8 @@ def test_references_name_one_run_or_say_which_they_could(backend: Backend, store
     for ref in ("@~2", "@failed", "zzzzzzzz", "no-such", "", "o", "@what"):
         with pytest.raises(RunNotFound):
             reading.run(ref)
-    for ref in ("@golden/x", "some/file.reenact"):
-        with pytest.raises(UsageError, match="not available yet"):
+    for ref, said in (("@golden/x", "not available yet"), ("some/file.reenact", "no run of this store")):
+        with pytest.raises(UsageError, match=said):
             reading.run(ref)
     for which, number in (("2", 2), ("search_docs#2", 2), ("search_docs", 0), ("a.b#c#1", 1)):
         assert reading.event(f"{first.id}:{which}").number == number

@@ -142,6 +142,10 @@ def kept_states(recording: Recording) -> Iterator[Any]:
     choices += [{"unlike": ("x", each.slots["x"]), "backwards": True} for each in found if "x" in each.slots]
     for choice in choices:
         yield [(each.event, each.phase, each.lane, list(each.slots)) for each in recording.snapshots(**choice)]
+    for few in ({}, {"lanes": lanes[:2]}, {"before": 6}, {"unended": [each.event for each in found[::3]]}):
+        for slot in ("x", "absent"):
+            versions = recording.versions(slot, **few)  # type: ignore[arg-type]
+            yield [(each.event, each.phase, each.lane, each.digest is None, each.body) for each in versions]
     digests = [digest for each in found for digest in each.slots.values()]
     yield [digests.index(digest) for digest in digests]
 

@@ -55,8 +55,8 @@ class LiveCall:
     def enter(self) -> AbstractContextManager[None]:
         return lanes.inside(self.lane.scope(self.kept.call.name, self.event))
 
-    def sends(self, body: bytes) -> bytes:
-        return body
+    def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
+        return url, body
 
     def settle(self, outcome: Value | Failure) -> Given:
         self.kept.outcome = outcome

@@ -64,9 +64,11 @@ class Live(Protocol):
         made, and none runs before the agent has it."""
         ...
 
-    def sends(self, body: bytes) -> bytes:
-        """What goes out in place of the body that the agent asked with: a fork rewrites model requests. Asked by
-        transports that can, above whatever signs the request."""
+    def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
+        """Where the request goes and what it says, in place of what the agent asked: a fork rewrites model requests.
+
+        Asked by transports that can send something else. ``url`` is whole, or from its path on; what is not changed
+        comes back as it was given, the same object."""
         ...
 
     def head(self, head: Mapping[str, Json]) -> Turn[None]:

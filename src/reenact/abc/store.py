@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from reenact.facts.checkpoint import Checkpoint, Snapshot
+from reenact.facts.checkpoint import Checkpoint, Snapshot, Version
 from reenact.facts.effects import Claim
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.order import Delivery
@@ -132,6 +132,23 @@ class Recording(Protocol):
             unlike: A slot and a digest: only snapshots in which that slot is something else, or is not there (digest
                 None: only those that have the slot).
             backwards: Newest first.
+        """
+        ...
+
+    def versions(
+        self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
+    ) -> Iterator[Version]:
+        """What one slot of the agent's state was, newest first; what does not change from place to place comes once.
+        The bytes of every version are checked against their digest.
+
+        Args:
+            slot: Its name.
+            lanes: Only steps of exactly these lanes; empty for all.
+            before: Only steps before this number.
+            unended: Steps whose end does not count, by number.
+
+        Raises:
+            BlobMissing, BlobCorrupt: As ``body``.
         """
         ...
 

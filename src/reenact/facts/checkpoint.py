@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from reenact.facts.call import Json
 
@@ -37,6 +38,22 @@ class Checkpoint:
     prompt_version: str = ""
     agent_version: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict)
+
+
+class Version(NamedTuple):
+    """What one slot of the agent's state was, for as long as it did not change.
+
+    Attributes:
+        event, phase, lane: The last place where it was so, as in a ``Snapshot``.
+        digest: Of its bytes; None where the slot is not there, empty where it is of no bytes.
+        body: Its bytes.
+    """
+
+    event: int
+    phase: str
+    lane: str
+    digest: str | None
+    body: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ MAX_STATES: Final = 2_000
 
 _MAX_PARTS: Final = 20_000
 _MAX_STEPS: Final = 5_000
+_MAX_HELD: Final = 200_000
 _UNBOUNDED: Final = 1 << 31
 _CATEGORIES: Final = {
     "CATEGORY_DIGIT": r"\d",
@@ -62,7 +63,7 @@ class Pattern:
         start: The state it starts in.
     """
 
-    __slots__ = ("_nodes", "_sets", "_start", "_steps", "text")
+    __slots__ = ("_held", "_nodes", "_sets", "_start", "_steps", "text")
 
     def __init__(self, text: str, nodes: list[tuple[str, Any, tuple[int, ...]]], start: int) -> None:
         self.text = text
@@ -70,6 +71,7 @@ class Pattern:
         self._start = start
         self._steps: dict[tuple[frozenset[int], int, str, bool], tuple[frozenset[int], int] | None] = {}
         self._sets: dict[frozenset[int], frozenset[int]] = {}
+        self._held = 0
 
     def found_in(self, text: str, spend: Callable[[int], None] = lambda _: None) -> bool:
         """Whether the pattern matches anywhere in ``text``, as ``re.search`` has it.
@@ -102,10 +104,13 @@ class Pattern:
         step = None
         if closed is not None:
             reached = frozenset(self._nodes[n][2][0] for n in closed if self._nodes[n][1].fullmatch(char) is not None)
+            if reached not in self._sets:
+                self._held += len(reached)
             step = (self._sets.setdefault(reached, reached), after)
-        if len(self._steps) >= _MAX_STEPS:
+        if len(self._steps) >= _MAX_STEPS or self._held > _MAX_HELD:  # some ten megabytes, whatever the pattern
             self._steps.clear()
             self._sets.clear()
+            self._held = 0
         self._steps[key] = step
         return step
 

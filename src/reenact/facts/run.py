@@ -30,10 +30,11 @@ class Entry:
 
     Attributes:
         kind: ``command`` (a command line), ``callable`` (``module:function`` with recorded arguments), ``request``
-            (one request that a command line's server served) or ``block`` (a ``with record():`` block, which nothing
-            can call again by itself).
+            (one request that a command line's server served), ``import`` (a file of another tool, which knows no
+            program) or ``block`` (a ``with record():`` block, which nothing can call again by itself).
         argv: The command line, program first; for a callable, the command that started its process.
-        target: ``module:qualname`` of the callable, ``METHOD /path`` of the request; empty otherwise.
+        target: ``module:qualname`` of the callable, ``METHOD /path`` of the request, the format that was imported;
+            empty otherwise.
         file: File that defines the callable or was run as a script.
         cwd: Working directory.
         python: Path of the interpreter.

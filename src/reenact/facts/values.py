@@ -73,12 +73,18 @@ def jsonable(body: bytes) -> Json:
     return _shown(node) if b"~" in body or b"\\u007" in body else node
 
 
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # of the class for long, and in no stub
+"""What ``json.loads`` comes down to, a third of its time for a small value."""
+
+
 def _loaded(body: bytes) -> Json:
-    """``json.loads``, which looks for the encoding first: nearly always it is UTF-8."""
+    """``json.loads``, which looks for the encoding and for spaces first: nearly always it is UTF-8 without any."""
     try:
-        return json.loads(body.decode())
-    except ValueError:
+        text = body.decode()
+        value, end = _scan(text, 0)
+    except (ValueError, StopIteration):
         return json.loads(body)
+    return value if end == len(text) else json.loads(text)
 
 
 def _shown(node: Json) -> Json:

@@ -75,7 +75,7 @@ def current_run() -> Run | None:
     if run is not None:
         return run
     lane = lanes.current()
-    return active(lane.session.run) if lane is not None else None
+    return active(lane.session.run) if lane is not None and not lanes.is_passive(lane) else None
 
 
 logs.run_ids_from(_current_id)

@@ -218,9 +218,9 @@ class LiveCall:
         if "key" in self._call.head:
             self.session.came(self._call, self.event, outcome)
 
-    def sends(self, body: bytes) -> bytes:
+    def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
         """What the agent asked with."""
-        return body
+        return url, body
 
     @total
     def head(self, head: Mapping[str, Json]) -> Any:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reenact.abc.store import Recording
+from reenact.facts.clocked import made
 from reenact.facts.run import Run
-from reenact.seams.ambient import extrapolate, unpack
+from reenact.seams.ambient import TIMED, extrapolate, timed, unpack
 from reenact.seams.lanes import Lane
 
 
@@ -83,8 +84,10 @@ class Ambient:
 
     def _beyond(self, lane: Lane, source: str, reads: _Source) -> Any:
         """A surplus read goes on from the last one of its source and never stands still."""
-        last = reads.values[-1] if reads.values else self._as_recorded(source, None)
         salt = f"{lane.path} {lane.position}".encode()
+        last = reads.values[-1] if reads.values else self._as_recorded(source, None)
+        if last is None and source == TIMED:
+            last = timed(made(self._as_recorded("wall", None) // 1000, salt))
         return extrapolate(source, last, reads.at - len(reads.values), salt)
 
     def clock(self, source: str, fresh: Any) -> Any:

@@ -18,6 +18,7 @@ from reenact.replaying import caller, guard, launch
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.opening import known_values, open_session
 from reenact.replaying.options import Options
+from reenact.replaying.relocating import relocated
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.results import Printed, files
 from reenact.replaying.session import ReplaySession
@@ -25,6 +26,7 @@ from reenact.replaying.verdict import Contact, conclude, to_divergence
 from reenact.seams import lanes, stdout, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
+from reenact.store.bundles import names_bundle
 
 _IN_PROCESS = Isolation(no_network="the caller's process", no_files="the caller's process")
 
@@ -72,7 +74,7 @@ def replay(
     """Re-execute a recorded run with every answer taken from the recording.
 
     Args:
-        run: The run, or a reference to it.
+        run: The run, or a reference to it, or the path of a ``.reenact`` file.
         mode: ``code`` re-executes the agent's code; ``events`` walks the log without it.
         entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments. A
             function without parameters, for a run whose arguments could not be stored, builds them itself. By
@@ -93,6 +95,8 @@ def replay(
     if mode not in ("code", "events"):
         raise UsageError(f"there is no mode {mode!r}", cause="it is code or events")
     options = Options(mode=mode, through=tuple(through), order=order, entry=entry if isinstance(entry, str) else "")
+    if store is None and isinstance(run, str) and names_bundle(run):
+        store = run
     owned = store is None or isinstance(store, str)
     target: Any = open_store(store) if owned else store  # type: ignore[arg-type]
     try:
@@ -108,8 +112,9 @@ def replay(
 
 def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -> Replay:
     """Replay in this process: the hash seed and whatever was imported before are as they are."""
+    run, tree = relocated(run, launch.project_of(None))
     recording = store.open(run)
-    session = open_session(recording, options)
+    session = open_session(recording, options, tree)
     function = inspect.unwrap(entry)
     output: Any = None
     printed = Printed(recording, known_values(recording.run, os.environ))

@@ -29,7 +29,7 @@ def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
     Args:
         entry: Its address; it comes from a person, or has been found to lie inside this project.
         file: File that defines it; used where the module was a script, whose name is ``__main__``.
-        within: Root of the project that it must be defined in, by that file; empty for any function.
+        within: Root of the project that it must be defined in; empty for any function.
 
     Raises:
         UnreplayableRun: It is not there, or is defined elsewhere.
@@ -40,8 +40,6 @@ def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
     sys.path.insert(0, os.getcwd())
     try:
         module = _script(file) if name == "__main__" else importlib.import_module(name)
-        if within and name != "__main__" and not _same_file(getattr(module, "__file__", None), file):
-            raise _elsewhere(entry, within)
         found: Any = module
         for part in qualname.split("."):
             found = getattr(found, part)
@@ -56,10 +54,6 @@ def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
     if within and not _defined_in(function, within):
         raise _elsewhere(entry, within)
     return function  # type: ignore[no-any-return]
-
-
-def _same_file(path: str | None, file: str) -> bool:
-    return path is not None and os.path.realpath(path) == os.path.realpath(file)
 
 
 def _defined_in(function: Any, root: str) -> bool:
@@ -202,7 +196,11 @@ def main() -> None:
     replaying = process.current()
     instructions = replaying.instructions
     session = replaying.session
-    function = find(instructions["entry"], instructions.get("file") or "", instructions.get("within") or "")
+    try:
+        function = find(instructions["entry"], instructions.get("file") or "", instructions.get("within") or "")
+    except UnreplayableRun as error:
+        session.fault(error)
+        sys.exit(error.exit_code)
     try:
         args, options = arguments_for(session, function)
         with replaying.entered():

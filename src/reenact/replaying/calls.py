@@ -243,6 +243,30 @@ class Unanswered:
         """Nothing to drop."""
 
 
+class UnrecordedCall:
+    """A call of the agent's own code in an imported run, which knows only what crossed the wire: it runs, and there is
+    nothing to compare it with.
+
+    Args:
+        scope: The inside of the call.
+    """
+
+    __slots__ = ("_scope", "event")
+    mode: Literal["rerun"] = "rerun"
+
+    def __init__(self, scope: Lane) -> None:
+        self._scope = scope
+        self.event = -1
+
+    def enter(self) -> AbstractContextManager[None]:
+        """The scope of the call."""
+        return lanes.inside(self._scope)
+
+    def settle(self, outcome: Value | Failure) -> Any:
+        """Nothing to compare."""
+        return NOW
+
+
 class RerunCall:
     """A call whose body runs again (``abc.session.Rerun``)."""
 

@@ -68,8 +68,13 @@ def changed(nearest: Event, recorded_body: bytes, call: Call, next_command: str)
     )
 
 
-def added(call: Call, lane: str, next_command: str) -> Divergence:
-    """A call for which the recording holds nothing."""
+def added(call: Call, lane: str, next_command: str, *, imported: bool = False) -> Divergence:
+    """A call for which the recording holds nothing; an imported one never holds anything but HTTP exchanges."""
+    cause = f"the code makes a further call in lane {lane}, or makes it elsewhere than before"
+    if imported and call.kind is Kind.HTTP:
+        cause = "the imported file holds no such exchange, or fewer of them than are asked for"
+    elif imported:
+        cause = f"an imported file holds HTTP exchanges only, and nothing that answers a {call.kind.value}"
     return Divergence(
         f"diverged: {call.kind.value} {call.name} was not made in the recording"
         f"\n  now       {clip(asked(call.head, call.body, call.kind))}"
@@ -77,7 +82,7 @@ def added(call: Call, lane: str, next_command: str) -> Divergence:
         source=call.source,
         now=asked(call.head, call.body, call.kind),
         reason="added",
-        cause=f"the code makes a further call in lane {lane}, or makes it elsewhere than before",
+        cause=cause,
         next_command=next_command,
     )
 

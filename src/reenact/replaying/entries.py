@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
+from reenact.facts.imported import is_imported
 from reenact.facts.run import Run
 from reenact.facts.serving import REQUEST
 from reenact.replaying.options import Options
+from reenact.replaying.scripts import own_script
 from reenact.seams import places, trust
 
 CALLER = "reenact.replaying.caller"
@@ -75,6 +77,13 @@ def start_of(run: Run, options: Options, project: str) -> Start:
         if trust.is_ours(run):
             return Start(entry.argv, cwd)
         return Start(_command(run, entry.argv, cwd, project), cwd)
+    if is_imported(run):
+        raise UnreplayableRun(
+            f"run {tail(run.id)} was imported ({entry.target}), and its file knows no program",
+            cause="what is to be replayed against it has to be named, with --cmd or --entry",
+            next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
+            missing=("entry",),
+        )
     raise UnreplayableRun(
         f"run {tail(run.id)} was recorded as a block of code, which nothing can call again by itself",
         cause="`with record():` marks a block; a decorated function or `reenact record --` captures an entry point",
@@ -94,6 +103,9 @@ def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[s
         path = os.path.join(cwd, argv[0])
         if os.path.isfile(path) and _within(path, project):
             return argv
+        script = own_script(argv[0], lambda file: _within(file, project))
+        if script is not None:
+            return (script, *argv[1:])
         raise _shown(run, argv, f"{argv[0]} lies outside this project")
     at = 1
     while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-c", "-m", "-"):

@@ -15,6 +15,7 @@ from reenact.abc.store import Store
 from reenact.errors import ReplayError, UnreplayableRun, UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.imported import is_imported
 from reenact.facts.known import placeholder
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION
@@ -75,7 +76,7 @@ def replay_run(
     if not options.rev:
         return _replayed(url, run, options, start, moved)
     with tree_of(options.rev, start.cwd, run) as tree:
-        report = _replayed(url, run, options, tree.start(start, run, options.rev), tree)
+        report = _replayed(url, run, options, tree.start(start, run, options.rev), tree.of_moved(moved))
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
 
 
@@ -163,6 +164,9 @@ def _concluded(run: Run, boot: Boot, status: int) -> Report:
             next_command=f"reenact show {tail(run.id)}" if status < 0 else "reenact replay @ --cmd 'python agent.py'",
         )
     report = Report.from_json(json.loads(text))
+    if is_imported(run) and status and report.divergence is None:
+        known = "how it ended when it was recorded is not known"
+        report = replace(report, remarks=(*report.remarks, f"the program ended with exit status {status}; {known}"))
     difference = exit_statuses(run.exit_status, status) if report.divergence is None else None
     if difference is not None:
         report = replace(
@@ -184,16 +188,19 @@ def folder_of(store_url: str) -> str:
 
 
 def project_of(store_url: str | None) -> str:
-    """Root of this project: the directory that holds ``.reenact``, else the current one."""
+    """Root of this project: the nearest folder upwards that holds ``.reenact``, else the nearest that holds ``.git``
+    (a folder, or the file of a worktree), else the current one."""
     here = os.getcwd()
-    path = here
-    while True:
-        if os.path.isdir(os.path.join(path, ".reenact")):
+    for mark, there in ((".reenact", os.path.isdir), (".git", os.path.exists)):
+        path = here
+        while not there(os.path.join(path, mark)):
+            above = os.path.dirname(path)
+            if above == path:
+                break
+            path = above
+        else:
             return path
-        above = os.path.dirname(path)
-        if above == path:
-            return here
-        path = above
+    return here
 
 
 def environment_of(run: Run, now: Mapping[str, str], *, live: bool = False) -> dict[str, str]:

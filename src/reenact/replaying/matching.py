@@ -128,7 +128,7 @@ class Matcher:
                 candidates.append(event)
             elif event.call.effect is Effect.WRITE and not event.call.observed:
                 break
-        if candidates and all(_alike(candidates[0], other) for other in candidates[1:]):
+        if candidates and all(alike(candidates[0], other) for other in candidates[1:]):
             return candidates[0], False
         return None, bool(candidates)
 
@@ -144,12 +144,12 @@ class Matcher:
         candidates = [event for event in self._tape.lane(UNOWNED).rest() if self._agrees(event, call)]
         if not candidates:
             return self._elsewhere(UNOWNED, None, call)
-        if all(_alike(candidates[0], other) for other in candidates[1:]):
+        if all(alike(candidates[0], other) for other in candidates[1:]):
             return Match(candidates[0], "exact" if len(candidates) == 1 else "moved")
         return Miss(candidates[0], "ambiguous")
 
 
-def _alike(left: Event, right: Event) -> bool:
+def alike(left: Event, right: Event) -> bool:
     """Whether two recordings hold the same outcome, so that it does not matter which one is served."""
     if type(left.outcome) is not type(right.outcome):
         return False

@@ -55,7 +55,9 @@ def walk(recording: Recording, options: Options) -> Report:
 def _digest(recording: Recording, event: Event, chain: hashlib.blake2b) -> None:
     """Chain one event: what was asked, what came back, and the state around it."""
     try:
-        chain.update(f"{event.number} {event.lane} {event.position} {event.kind} {event.name}\n".encode())
+        chain.update(
+            f"{event.number} {event.lane} {event.position} {event.kind} {event.name}\n".encode("utf-8", "surrogatepass")
+        )
         chain.update(recording.body(event.request))
         if isinstance(event.outcome, Value):
             chain.update(recording.body(event.answer))
@@ -63,10 +65,10 @@ def _digest(recording: Recording, event: Event, chain: hashlib.blake2b) -> None:
             for _, _, data in recording.parts(event.number):
                 chain.update(data)
         elif event.outcome is not None:
-            chain.update(event.outcome.error.type.encode())
+            chain.update(event.outcome.error.type.encode("utf-8", "surrogatepass"))
         for phase in ("in", "out"):
             for name, body in sorted((recording.checkpoint_slots(event.number, phase) or {}).items()):
-                chain.update(name.encode() + b"\0" + body)
+                chain.update(name.encode("utf-8", "surrogatepass") + b"\0" + body)
     except (BlobCorrupt, BlobMissing) as error:
         error.next_command = error.next_command or f"reenact show {tail(event.run)}:{event.number}"
         raise

@@ -64,9 +64,10 @@ class Renaming:
     def __init__(self, redactor: Redactor, tree: Tree) -> None:
         self._redactor = redactor
         # Not inside a longer name: "/b/proj" is no part of "/b/proj-2" or "/b/proj.old".
-        self._text = re.compile(re.escape(tree.path) + r"(?![\w-]|\.\w)")
-        self._bytes = re.compile(re.escape(os.fsencode(tree.path)) + rb"(?![\w-]|\.\w)")
-        self._then, self._then_bytes = tree.root, os.fsencode(tree.root)
+        now, then = tree.now or tree.path, tree.then or tree.root
+        self._text = re.compile(re.escape(now) + r"(?![\w-]|\.\w)")
+        self._bytes = re.compile(re.escape(os.fsencode(now)) + rb"(?![\w-]|\.\w)")
+        self._then, self._then_bytes = then, os.fsencode(then)
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -99,4 +100,4 @@ class Renaming:
 
 def renaming(redactor: Redactor, tree: Tree | None) -> Redactor:
     """A redactor that knows where the project of a run from elsewhere lies; itself, where nothing was moved."""
-    return redactor if tree is None or tree.commit else Renaming(redactor, tree)
+    return redactor if tree is None or (tree.commit and not tree.then) else Renaming(redactor, tree)

@@ -31,12 +31,22 @@ class Tree:
     Attributes:
         root: Root of the repository.
         path: Root of the worktree.
-        commit: What is checked out there.
+        commit: What is checked out there; empty for the files of this project as they are.
+        now, then: What the recorded project is called in this tree, and was called then; empty where these are the
+            worktree and the repository.
     """
 
     root: str
     path: str
     commit: str
+    now: str = ""
+    then: str = ""
+
+    def of_moved(self, elsewhere: Tree | None) -> Tree:
+        """The same tree for a run that was recorded where its project lay elsewhere."""
+        if elsewhere is None:
+            return self
+        return replace(self, now=self.moved(elsewhere.path), then=elsewhere.root)
 
     def moved(self, path: str) -> str:
         """Where a path of the repository lies in this tree; itself, where it lies elsewhere or is not part of it."""
@@ -82,7 +92,7 @@ class Tree:
 
     def named_as_then(self, data: bytes) -> bytes:
         """Output in which this tree is called what the repository is called."""
-        return data.replace(os.fsencode(self.path), os.fsencode(self.root))
+        return data.replace(os.fsencode(self.now or self.path), os.fsencode(self.then or self.root))
 
 
 def kept_revision(run: Run) -> str:
@@ -91,9 +101,8 @@ def kept_revision(run: Run) -> str:
     return str(kept.get("rev") or "") if isinstance(kept, Mapping) else ""
 
 
-@contextmanager
-def tree_of(rev: str, folder: str, run: Run) -> Iterator[Tree]:
-    """Check a revision out for the length of a block, however the block ends.
+def find_revision(rev: str, folder: str, run: Run) -> tuple[str, str]:
+    """The root of the repository, and the commit that a revision is.
 
     Args:
         rev: Any name of a revision.
@@ -117,6 +126,23 @@ def tree_of(rev: str, folder: str, run: Run) -> Iterator[Tree]:
             cause="a typing mistake, or a branch or tag that has not been fetched",
             next_command=f"git -C {root} log --oneline --all -20",
         )
+    return root, commit
+
+
+@contextmanager
+def tree_of(rev: str, folder: str, run: Run) -> Iterator[Tree]:
+    """Check a revision out for the length of a block, however the block ends.
+
+    Args:
+        rev: Any name of a revision.
+        folder: A folder of the repository: where the recorded program started.
+        run: The run, for messages.
+
+    Raises:
+        UsageError: There is no repository, or no such revision.
+        UnreplayableRun: It cannot be checked out.
+    """
+    root, commit = find_revision(rev, folder, run)
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="reenact-rev-"))
     try:
         path = os.path.join(scratch, os.path.basename(root) or "tree")

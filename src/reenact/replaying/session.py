@@ -10,7 +10,7 @@ import _thread
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reenact.abc.redaction import Redactor
@@ -20,13 +20,15 @@ from reenact.errors import Divergence, ForkError, Halt, StoreError, Unreplayable
 from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Stream, Value, is_transport
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
-from reenact.facts.keys import Rules
+from reenact.facts.imported import is_imported
+from reenact.facts.keys import Rules, canonical_body
 from reenact.facts.order import Delivery
 from reenact.facts.values import canonical
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
-from reenact.replaying.calls import FrozenCall, RerunCall, Unanswered
+from reenact.replaying.calls import FrozenCall, RerunCall, Unanswered, UnrecordedCall
 from reenact.replaying.files_read import Files
+from reenact.replaying.imported import KeyedMatcher, Own
 from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
@@ -93,7 +95,10 @@ class ReplaySession:
         self.rules = rules
         self._redactor = redactor
         self._lock = _thread.RLock()
-        self._matcher = Matcher(self.tape, rules, self._gone)
+        self._matcher: Matcher | KeyedMatcher
+        self._matcher = (
+            KeyedMatcher(self.tape, rules) if is_imported(self.run) else Matcher(self.tape, rules, self._gone)
+        )
         self._lanes: dict[str, Lane] = {}
         self._frozen_scopes: set[str] = set()
         self._disordered: set[str] = set()
@@ -132,7 +137,7 @@ class ReplaySession:
         self._lanes.setdefault(lane.path, lane)
         cleaned = call
         with self._lock:
-            found: Match | Miss | None = self._matcher.identical(lane.path, call)
+            found: Match | Miss | Own | None = self._matcher.identical(lane.path, call)
             if found is None:
                 cleaned = self._redactor.call(call)
                 found = self._matcher.find(lane.path, cleaned)
@@ -140,11 +145,13 @@ class ReplaySession:
                 self._count(found, lane.path)
                 if self.options.save:
                     self.matches.append((found.event.number, lane.path, position))
+        if isinstance(found, Own):
+            return UnrecordedCall(lane.scope(call.name, -1))
         if isinstance(found, Miss):
             halt = self._diverged(self._miss(found, located(cleaned), lane))
             if not self._observing:
                 raise halt
-            if found.reason == "changed" and found.nearest is not None:
+            if found.reason == "changed" and found.nearest is not None and not is_imported(self.run):
                 self.tape.use(found.nearest)
                 self._passed.add(found.nearest.number)
             return Unanswered(self, lane)
@@ -260,8 +267,9 @@ class ReplaySession:
         raise self._diverged(words.read_past(event, self._next(event.number)))
 
     def read_less(self, event: Event) -> None:
-        """Kept for the verdict."""
-        self.tally.unread.append(event.number)
+        """Kept for the verdict; how far the reader of an imported answer had read is not known."""
+        if not is_imported(self.run):
+            self.tally.unread.append(event.number)
 
     def settled(self, event: Event, outcome: Value | Failure) -> None:
         """Compare a body that ran again with its recording."""
@@ -327,8 +335,12 @@ class ReplaySession:
         if miss.reason == "ambiguous":
             return words.ambiguous(nearest, call, next_command)
         if nearest is None or miss.reason == "added":
-            return words.added(call, lane.path, next_command)
-        return words.changed(nearest, self.tape.body(nearest), call, next_command)
+            return words.added(call, lane.path, next_command, imported=is_imported(self.run))
+        body = self.tape.body(nearest)
+        if ignore := self.rules.ignore:  # what is not compared is not the difference
+            call = replace(call, body=canonical_body(call.body, call.media, ignore))
+            body = canonical_body(body, nearest.call.media, ignore)
+        return words.changed(nearest, body, call, next_command)
 
     def _nobody_awaits(self, delivery: Delivery) -> None:
         """A recorded answer is due and nobody waits for it (gate locked)."""

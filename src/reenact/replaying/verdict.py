@@ -9,6 +9,7 @@ from typing import Any
 from reenact.errors import Divergence, UnreplayableRun
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.imported import UNPROVEN, is_imported, remarks
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.session import ReplaySession
@@ -99,6 +100,7 @@ def conclude(
         digest_chain=session.digest_chain(),
         exit_code=_exit_code(contact, session, bool(every)),
         remarks=(
+            *remarks(session.run),
             *session.changed_inputs(),
             *tally.remarks.values(),
             *(f"{what} ({count})" for what, count in tally.gaps.items()),
@@ -120,6 +122,8 @@ def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int
 
 def _unproven(session: ReplaySession) -> list[str]:
     """What is not proven of the order."""
+    if is_imported(session.run):
+        return [UNPROVEN]
     notes = [f"order not proven at {number}" for number in sorted({*session.gate.doubts})]
     if session.run.capture.get("order") == "off":
         notes.append("order not recorded")

@@ -27,6 +27,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reenact.facts import texts
+from reenact.facts.clocked import made, moment_of, moved
 from reenact.facts.columns import column, read, steps, sums
 from reenact.facts.interruptions import by_signal_handler
 
@@ -38,6 +39,9 @@ CLOCKS = frozenset({"wall", "mono", "perf", "process", "thread", "clock"})
 
 EFFECT = "effect/16"
 """The identity of the write under way."""
+
+TIMED = "uuid1/17"
+"""Ids of version 1: their bytes, and one that says whether the system made them safely."""
 
 _VIRTUAL = frozenset({"wall", "mono", "perf"})
 
@@ -141,12 +145,25 @@ def extrapolate(source: str, last: Any, n: int, salt: bytes = b"") -> Any:
     if form is _FLOATS:
         step = (n * TICK_NS + n * n) / 1e9
         return tuple(value + step for value in (last or (0.0,) * width))
+    if source == TIMED:
+        known = from_timed(last) if last is not None else 0
+        return timed(made(n, salt) if moment_of(known) is None else moved(known, n), last or bytes(17))
     seen = form.pack((last,), width) if last is not None else b""
     stream = hashlib.shake_256(b"\0".join((source.encode(), salt, str(n).encode(), seen)))
     if form is _FLOAT:
         return (int.from_bytes(stream.digest(8), "little") >> 11) * 2**-53
     drawn = stream.digest(width if form is _BYTES else (width + 7) // 8)
     return drawn if form is _BYTES else int.from_bytes(drawn, "little") & ((1 << width) - 1)
+
+
+def timed(uuid: int, like: bytes = bytes(17)) -> bytes:
+    """An id as a read of ``TIMED`` gives it, made as safely as another read."""
+    return uuid.to_bytes(16, "big") + like[16:]
+
+
+def from_timed(value: bytes) -> int:
+    """The id in a read of ``TIMED``."""
+    return int.from_bytes(value[:16], "big")
 
 
 class _Form(NamedTuple):

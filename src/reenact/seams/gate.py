@@ -405,6 +405,7 @@ class Gate(ABC):
                 self.loops[loop] = False
             else:
                 self.running -= 1
+            self.posted += 1
             post(loop, go, here=_get_running_loop() is loop)
 
         return wake

@@ -236,6 +236,11 @@ def unowned(session: Session, gate: Any) -> Lane:
     return lane
 
 
+def is_passive(lane: Lane) -> bool:
+    """Whether its session answers ambient reads and nothing else: there is no run, and nothing is counted."""
+    return bool(getattr(lane.session, "passive", False))
+
+
 def adopt_task(task: Any, lane: Lane | None) -> None:
     """Give a task its lane."""
     task._reenact_cell = Cell(lane)

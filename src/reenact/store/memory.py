@@ -9,14 +9,14 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from reenact.abc.sources import ENTROPY, Entropy
 from reenact.abc.store import Log
 from reenact.errors import StoreBusy, StoreError, UsageError
 from reenact.facts.call import End, Outcome, Stream, Value
-from reenact.facts.checkpoint import Snapshot
+from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.effects import Claim
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
@@ -479,6 +479,20 @@ class MemoryRecording:
             and (not lanes or each.lane in lanes)
             and (unlike is None or each.slots.get(unlike[0]) != unlike[1])
         )
+
+    def versions(
+        self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
+    ) -> Iterator[Version]:
+        """See ``abc.store.Recording``."""
+        places = (
+            each
+            for each in self.snapshots(lanes=lanes, before=before, backwards=True)
+            if each.phase == "in" or each.event not in unended
+        )
+        for digest, alike in groupby(places, key=lambda each: each.slots.get(slot)):
+            newest = next(alike)
+            body = self._log.slots[newest.event, newest.phase].get(slot, b"")
+            yield Version(newest.event, newest.phase, newest.lane, digest, body)
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
         """See ``abc.store.Recording``."""

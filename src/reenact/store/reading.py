@@ -10,7 +10,7 @@ from zlib import crc32
 
 from reenact.errors import BlobMissing, StoreError
 from reenact.facts.call import Json, Stream
-from reenact.facts.checkpoint import Snapshot
+from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
 from reenact.facts.order import Delivery, unpack
@@ -24,7 +24,7 @@ from reenact.store.payloads import KeyedHash, checked, corrupt, decompress, plac
 from reenact.store.references import no_event
 from reenact.store.rows import damaged, event_of, parsed, sum_of
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT
-from reenact.store.snapshots import snapshots
+from reenact.store.snapshots import snapshots, versions
 from reenact.store.streams import FIRST_LINK, Chunk, Part, parts_of, said_of
 from reenact.store.unfinished import totalled
 
@@ -487,6 +487,26 @@ class SqliteRecording:
         yield from snapshots(
             self._reading, (low, high), (self._lane_sql, *self._lane_values), lanes, unlike, backwards=backwards
         )
+
+    def versions(
+        self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
+    ) -> Iterator[Version]:
+        """See ``abc.store.Recording``. About 7 µs a version."""
+        low, high = self._between(-1, before)
+        ends = tuple(self._first | number for number in unended)
+        for address, phase, lane, digest, codec, data in versions(
+            self._reading, slot, (low, high), (self._lane_sql, *self._lane_values), lanes, ends
+        ):
+            event = address & LOW
+            if not digest:
+                body = b""
+            elif codec is None:
+                raise missing(digest.hex(), self._run.id, event)
+            elif data is None:  # too large to be fetched with many others
+                body = self.body(Payload(digest.hex(), 0))
+            else:
+                body = checked(self._hasher, digest, codec, data, run=self._run.id, event=event)
+            yield Version(event, phase, lane, None if digest is None else digest.hex(), body)
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
         """See ``abc.store.Recording``. A child run has the notes of its own end only."""

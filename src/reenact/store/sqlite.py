@@ -432,10 +432,11 @@ def _forget(connection: sqlite3.Connection, log: int) -> None:
 
 
 def no_store(url: str) -> StoreError:
-    """The error for reading where nothing was ever recorded."""
+    """The error for reading where nothing was ever recorded; its ``reason`` is ``absent``."""
     return StoreError(
         f"no store here ({url})",
         cause="nothing has been recorded in this directory or above it",
         next_command="reenact record -- python agent.py",
         url=url,
+        reason="absent",
     )

@@ -1,4 +1,4 @@
-"""For authors of tests: expectations over runs, a scripted provider to talk to, and fakes of time and entropy.
+"""For authors of tests: expectations over runs, and stubs: recorded tools, scripted models, frozen time, seeded chance.
 
 Each name is loaded when it is first used, so that a pytest plugin living here does not pay for an HTTP server that
 nobody started.
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from reenact.testing.expectations.strength import Strength, strength, weak
     from reenact.testing.expectations.verdict import Verdict
     from reenact.testing.provider import ProviderProcess, ScriptedProvider
+    from reenact.testing.provider.asks import ToolUse
+    from reenact.testing.scripted import Said, ScriptedModel, scripted_model
     from reenact.testing.sources import FrozenClock, SeededEntropy
+    from reenact.testing.stillness import frozen_clock, seeded_entropy
+    from reenact.testing.stubs import RecordedTool, recorded_tool
 
 __all__ = [
     "Court",
@@ -28,13 +32,21 @@ __all__ = [
     "Opinion",
     "ProviderProcess",
     "Question",
+    "RecordedTool",
     "RunView",
+    "Said",
+    "ScriptedModel",
     "ScriptedProvider",
     "SeededEntropy",
     "Strength",
+    "ToolUse",
     "Verdict",
     "expect",
     "expecting",
+    "frozen_clock",
+    "recorded_tool",
+    "scripted_model",
+    "seeded_entropy",
     "strength",
     "weak",
 ]
@@ -44,7 +56,15 @@ _HOMES = {
     "KeptOpinions": "expectations.opinions",
     "Opinion": "expectations.courts",
     "Question": "expectations.courts",
+    "RecordedTool": "stubs",
     "RunView": "expectations.runview",
+    "Said": "scripted",
+    "ScriptedModel": "scripted",
+    "ToolUse": "provider",
+    "frozen_clock": "stillness",
+    "recorded_tool": "stubs",
+    "scripted_model": "scripted",
+    "seeded_entropy": "stillness",
     "Expectation": "expectations.expectation",
     "FrozenClock": "sources",
     "ProviderProcess": "provider",

@@ -15,7 +15,7 @@ from typing import Final
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import Json, Kind
-from reenact.facts.checkpoint import Snapshot
+from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.difference import dotted
 from reenact.facts.event import Event, Payload
 from reenact.facts.ids import tail
@@ -113,6 +113,11 @@ class _View:
             if self._counts(place) and (older is None or _moment(place) < _moment(older)):
                 yield place
 
+    def versions(self, older: Snapshot, slot: str) -> Iterator[Version]:
+        """What one slot was before ``older``, newest first."""
+        unended = () if self._at is None else self._around
+        return self._recording.versions(slot, lanes=self._lanes, before=older.event + 1, unended=unended)
+
     def after(self, older: Snapshot | None) -> Iterator[Snapshot]:
         """Oldest first, those after ``older`` (None: all)."""
         start = -1 if older is None else older.event - 1
@@ -170,6 +175,16 @@ class _Values:
             self._read[digest] = descend(self.whole(place), self.rest)
         return self._read[digest]
 
+    def in_version(self, version: Version) -> Json | Absent:
+        """What stood at the path in a version of the slot; not kept, for many are asked for once each."""
+        if version.digest is None:
+            return ABSENT
+        return descend(jsonable(version.body) if version.digest else "", self.rest)
+
+    def slots_of(self, version: Version) -> dict[str, str]:
+        """The slots of a snapshot that has this version, as far as they matter here."""
+        return {} if version.digest is None else {self.slot: version.digest}
+
     def same(self, left: Snapshot, right: Snapshot) -> bool:
         """Whether two snapshots hold the same value there; digests decide where they can."""
         one, other = left.slots.get(self.slot), right.slots.get(self.slot)
@@ -205,7 +220,11 @@ def _last_other(view: _View, value: _Values, newest: Snapshot) -> Snapshot | Non
     older = next(view.backwards(newest, (value.slot, digest)), None)
     if older is None or not value.same(newest, older):
         return older
-    return next((place for place in view.backwards(older) if not value.same(newest, place)), None)
+    wanted = value.of(newest)
+    for version in view.versions(older, value.slot):
+        if not equal(value.in_version(version), wanted):
+            return Snapshot(version.event, version.phase, version.lane, value.slots_of(version))
+    return None
 
 
 def _innermost(recording: Recording, value: _Values, outer: Snapshot) -> Snapshot:

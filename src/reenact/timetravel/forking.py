@@ -139,10 +139,9 @@ def concluded(run: Run, report: ForkReport) -> Run:
         message = f"{report.message.partition(': ')[0]}: {report.divergence['message']}"
         raise to_divergence(report.divergence, message)
     why = report.message.partition("\n  likely cause: ")[0]
-    if report.doubt:
-        raise EffectInDoubt(
-            why, cause="it was begun, and nobody saw how it ended", next_command=f"reenact show {run.id}"
-        )
+    data = report.doubted
+    if data is not None:
+        raise EffectInDoubt(why, cause="it was begun, and nobody saw how it ended", next_command=data["next_command"])
     if report.refused:
         raise EffectRefused(why, cause="--live and --allow-write say what may", next_command=f"reenact show {run.id}")
     if report.message:

@@ -37,7 +37,7 @@ def replay(
     """Re-execute a recorded run with every answer taken from the recording.
 
     Args:
-        run: The run, or a reference to it.
+        run: The run, or a reference to it, or the path of a ``.reenact`` file.
         mode: ``code`` re-executes the agent's code; ``events`` walks the log without it.
         entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments. A
             function without parameters, for a run whose arguments could not be stored, builds them itself. By

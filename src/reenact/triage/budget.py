@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from reenact.abc.store import Store
 from reenact.facts.call import Effect, Failure, Json, Kind, Stream
 from reenact.facts.event import Event
+from reenact.facts.imported import times_known
 from reenact.facts.kit import Allowance, Hold
 from reenact.facts.run import Run
 from reenact.triage.gaps import is_contact
@@ -148,6 +149,8 @@ def _races(scene: Scene) -> Allowance:
     unproven = scene.run.totals.unproven
     replay = Hold.FROZEN if order == "exact" and not unproven else Hold.ACCEPTED
     proof = "order proven" if replay is Hold.FROZEN else f"order not proven at {unproven} deliveries (order={order})"
+    if not times_known(scene.run):
+        return Allowance(name, replay, Hold.ACCEPTED, "the file that was imported does not know what overlapped")
     if pair is None:
         return Allowance(name, replay, Hold.PINNED, f"one call at a time; {proof}")
     lanes = len({event.lane for event in events})

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from reenact.facts.call import Effect, Failure, Fidelity, Json, Kind, Stream, Value, calls_a_tool
 from reenact.facts.event import Event
+from reenact.facts.imported import is_imported, times_known
 from reenact.facts.kit import Bucket, Item, Standing, Stops
 from reenact.triage import identity
 from reenact.triage.gaps import gap_items
@@ -163,7 +164,10 @@ def _timestamps(scene: Scene) -> Iterator[Item]:
     words = [each for each in scene.models if each.full and each.reading.streamed and not _said_nothing(each)]
     silent = [each.event for each in words if each.first_token_us is None]
     lacking = list({event.number: event for event in (*open_, *headless, *silent)}.values())
-    if lacking:
+    if not times_known(scene.run):
+        about = "the file that was imported does not know when anything happened"
+        yield _item("timestamps", Standing.MISSING, about, events)
+    elif lacking:
         about = f"{len(lacking)} of {len(events)} calls have no end, first byte or first token"
         yield _item("timestamps", Standing.PARTIAL, about, lacking, value=value)
     else:
@@ -192,6 +196,9 @@ def _order(scene: Scene) -> Item:
     """In which order the answers came."""
     kept = scene.run.capture.get("order") or "exact"
     unproven = scene.run.totals.unproven
+    if is_imported(scene.run):
+        about = "the file that was imported knows no order but that of its list"
+        return _item("order", Standing.MISSING, about, capture=("reenact record -- python agent.py",))
     if kept == "off":
         about = "not numbered: order = off"
         return _item("order", Standing.MISSING, about, capture=("reenact record --order exact",))

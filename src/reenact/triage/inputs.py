@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
+from reenact.facts.imported import is_imported
 from reenact.facts.kit import Bucket, Item, Standing, Stops
 from reenact.facts.reading import Reading
 from reenact.facts.serving import ARRIVING, REQUEST
@@ -44,6 +45,10 @@ def _input(scene: Scene) -> Item:
         return _arguments(scene, more)
     if entry.kind == REQUEST:
         return _request(scene)
+    if is_imported(scene.run):
+        about = f"imported ({entry.target}): the file knows no program, and not what it was given"
+        capture = ("reenact record -- python agent.py",)
+        return Item(Bucket.INPUT, "input", Standing.MISSING, about, capture=capture)
     noted, where = scene.said("input")
     if noted:
         about = f"{where}; the block itself cannot be called again"

@@ -1,7 +1,7 @@
 """Rewriting a model request: another model, system prompt or parameters; everything else byte for byte as it was.
 
-Only protocols whose place for each is known are rewritten. What was sent in JSON goes out as JSON with the same members
-in the same order; only the values that change are written anew, so that tool schemas go out byte-identical.
+What was sent in JSON goes out as JSON with the same members in the same order; only the values that change are written
+anew, so that tool schemas go out byte-identical. Where the address names the model, it names the other one.
 """
 
 from __future__ import annotations
@@ -12,18 +12,23 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.dialects.addressing import maker_of, model_in, readdressed, through_one_door
+from reenact.facts.dialects.settings import NoPlace, prompted, tuned
 
-SPOKEN: Final = frozenset({"openai.chat", "openai.responses", "anthropic.messages", "ollama.chat", "bedrock.converse"})
+SPOKEN: Final = frozenset({
+    "openai.chat", "openai.responses", "openai.completions", "anthropic.messages", "google.gemini",
+    "bedrock.converse", "bedrock.invoke", "ollama.chat", "cohere.chat",
+})  # fmt: skip
 """Protocols that can be rewritten, by the names of their dialects."""
 
 _FAMILIES: Final = (
     (re.compile(r"claude", re.IGNORECASE), frozenset({"anthropic.messages"})),
-    (re.compile(r"gpt-|o[134]-|o[134]$|chatgpt", re.IGNORECASE), frozenset({"openai.chat", "openai.responses"})),
+    (
+        re.compile(r"gpt-|o[134]-|o[134]$|chatgpt", re.IGNORECASE),
+        frozenset({"openai.chat", "openai.responses", "openai.completions"}),
+    ),
     (re.compile(r"gemini", re.IGNORECASE), frozenset({"google.gemini"})),
 )
-_ADDRESSED: Final = frozenset({"bedrock.converse"})
-"""Protocols whose requests name the model in their path."""
-_INFERENCE: Final = frozenset({"maxTokens", "temperature", "topP", "stopSequences"})
 _TOO_ODD = "the request is no JSON object"
 
 
@@ -31,20 +36,32 @@ class NotRewritten(ValueError):
     """A request that cannot be changed as asked; says why."""
 
 
-def other_protocol(dialect: str, model: str) -> bool:
+def other_protocol(dialect: str, model: str, now: str = "") -> bool:
     """Whether a model is known to be spoken to by another protocol than this one.
 
-    Names that no maker is known for pass: gateways and local servers call models as they like."""
+    Names that no maker is known for pass: gateways and local servers call models as they like. So does a model of the
+    maker whose model is asked now, since this one answers there.
+
+    Args:
+        dialect: Name of the protocol.
+        model: The other model.
+        now: The one that the request asks.
+    """
     named = [spoken for pattern, spoken in _FAMILIES if pattern.match(model.rpartition("/")[2])]
-    return bool(named) and "/" not in model and all(dialect not in spoken for spoken in named)
+    if not named or "/" in model or any(dialect in spoken for spoken in named):
+        return False
+    return not any(pattern.match(now) and pattern.match(model) for pattern, _ in _FAMILIES)
 
 
-def rewritten(dialect: str, body: bytes, *, prompt: str | None, model: str | None, params: Mapping[str, Json]) -> bytes:
-    """A model request with something changed.
+def rewritten(
+    dialect: str, url: str, body: bytes, *, prompt: str | None, model: str | None, params: Mapping[str, Json]
+) -> tuple[str, bytes]:
+    """A model request with something changed: where it goes, and what it says.
 
     Args:
         dialect: Name of its protocol (``recognise``).
-        body: As the agent's client would send it.
+        url: Where the agent's client would send it; whole, or from its path on.
+        body: As it would send it.
         prompt: New system prompt; None leaves it.
         model: New model; None leaves it.
         params: Parameters to set, by the protocol's own names.
@@ -53,68 +70,37 @@ def rewritten(dialect: str, body: bytes, *, prompt: str | None, model: str | Non
         NotRewritten: The protocol, or this request, has no place for it.
     """
     if dialect not in SPOKEN:
-        raise NotRewritten(f"requests of {dialect} cannot be rewritten")
-    if model is not None and other_protocol(dialect, model):
-        raise NotRewritten(f"{model} does not speak {dialect}: a model of another protocol cannot answer this request")
+        raise NotRewritten(f"requests of {dialect or 'an unknown protocol'} cannot be rewritten")
     try:
         request = json.loads(body)
     except ValueError:
         raise NotRewritten(_TOO_ODD) from None
     if not isinstance(request, dict):
         raise NotRewritten(_TOO_ODD)
+    addressed = model_in(url)
     changes: dict[str, Json] = {}
-    if model is not None and dialect in _ADDRESSED:
-        raise NotRewritten(
-            f"the model of {dialect} stands in the address of the request, which is not rewritten: "
-            "change it in the code, and fork with --rev"
-        )
     if model is not None:
-        changes["model"] = model
-    if dialect == "ollama.chat" and params:
-        changes["options"] = {**(request.get("options") or {}), **params}
-    elif dialect == "bedrock.converse":
-        changes.update(_inferring(request, params))
-    else:
-        changes.update(params)
+        _require_same_protocol(dialect, url, model, addressed or str(request.get("model", "")))
+        if "model" in request or not addressed:
+            changes["model"] = model
+        url = readdressed(url, model)
+    changes.update(tuned(dialect, addressed, request, params))
     if prompt is not None:
-        changes.update(_prompted(dialect, request, prompt))
-    return _with_members(body, request, changes)
+        try:
+            changes.update(prompted(dialect, addressed, request, prompt))
+        except NoPlace as error:
+            raise NotRewritten(str(error)) from None
+    return url, _with_members(body, request, changes) if changes else body
 
 
-def _inferring(request: Mapping[str, Any], params: Mapping[str, Json]) -> dict[str, Json]:
-    """The members of a converse request that hold its parameters, with others set: Bedrock's own, and the model's."""
-    changes: dict[str, Json] = {}
-    for name, value in params.items():
-        member = "inferenceConfig" if name in _INFERENCE else "additionalModelRequestFields"
-        changes[member] = {**(request.get(member) or {}), **(changes.get(member) or {}), name: value}
-    return changes
-
-
-def _prompted(dialect: str, request: Mapping[str, Any], prompt: str) -> dict[str, Json]:
-    """The members that hold the system prompt, with another one."""
-    if dialect == "anthropic.messages":
-        return {"system": prompt}
-    if dialect == "bedrock.converse":
-        return {"system": [{"text": prompt}]}
-    if dialect == "openai.responses":
-        listed = request.get("input")
-        if "instructions" in request or not isinstance(listed, list) or not _systems(listed):
-            return {"instructions": prompt}
-        return {"input": _replaced(listed, prompt)}
-    return {"messages": _replaced(list(request.get("messages") or ()), prompt)}
-
-
-def _systems(messages: list[Any]) -> list[int]:
-    return [n for n, one in enumerate(messages) if isinstance(one, dict) and one.get("role") in ("system", "developer")]
-
-
-def _replaced(messages: list[Any], prompt: str) -> list[Any]:
-    """The messages with the first system message saying something else; with one in front where there is none."""
-    found = _systems(messages)
-    if not found:
-        return [{"role": "system", "content": prompt}, *messages]
-    first = found[0]
-    return [{**one, "content": prompt} if n == first else one for n, one in enumerate(messages) if n not in found[1:]]
+def _require_same_protocol(dialect: str, url: str, model: str, now: str) -> None:
+    """Refuse a model that the request, as it is, does not speak to."""
+    spoken = dialect if other_protocol(dialect, model, now) else ""
+    if through_one_door(url):
+        makers = maker_of(now), maker_of(model)
+        spoken = f"as {now} does" if all(makers) and makers[0] != makers[1] else spoken
+    if spoken:
+        raise NotRewritten(f"{model} does not speak {spoken}: a model of another protocol cannot answer this request")
 
 
 def _with_members(body: bytes, request: Mapping[str, Any], changes: Mapping[str, Json]) -> bytes:

@@ -52,6 +52,26 @@ def pairs(texts: Iterable[str]) -> dict[str, str]:
     return labels
 
 
+def fields(texts: Iterable[str]) -> dict[str, Any]:
+    """Fields written ``k=v``. A value that is JSON is that value; every other one is text.
+
+    Raises:
+        UsageError: One of them has no ``=`` or no key.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (equals and key.strip()):
+            raise UsageError(
+                f"{text!r} is not a field", cause="a field is written k=v", next_command="reenact import --help"
+            )
+        try:
+            found[key.strip()] = json.loads(value)
+        except (ValueError, RecursionError):
+            found[key.strip()] = value
+    return found
+
+
 def _unquoted(value: str) -> str:
     try:
         decoded = json.loads(value)

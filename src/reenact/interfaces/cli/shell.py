@@ -42,8 +42,13 @@ class Shell:
         click.echo(text, color=_colour())
 
     def line(self, value: Json) -> None:
-        """Print one JSON line."""
-        sys.stdout.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str) + "\n")
+        """Print one JSON line. A recorded text may hold half of a surrogate pair: then all of it is escaped."""
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=str)
+        sys.stdout.write(text + "\n")
 
     def raw(self, data: bytes) -> None:
         """Print exact bytes."""

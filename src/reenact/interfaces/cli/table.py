@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keyword import iskeyword
 from typing import NamedTuple
 
 
@@ -29,7 +30,7 @@ class Entry(NamedTuple):
     @property
     def module(self) -> str:
         """Module that defines the command."""
-        return f"reenact.interfaces.cli.commands.{self.name}"
+        return f"reenact.interfaces.cli.commands.{self.name}{'_' if iskeyword(self.name) else ''}"
 
 
 _RECORD = "Record and look"
@@ -74,18 +75,8 @@ COMMANDS: tuple[Entry, ...] = (
     ),
     Entry("pack", _SHARE, "one run as one file, redacted"),
     Entry("unpack", _SHARE, "a packed run into the store"),
-    Entry(
-        "import",
-        _SHARE,
-        "traces of other tools into the store",
-        "import FORMAT FILE: runs from the open formats of other tools.",
-    ),
-    Entry(
-        "export",
-        _SHARE,
-        "a run in an open format",
-        "export FORMAT REF: a run in an open format of another tool.",
-    ),
+    Entry("import", _SHARE, "recordings of other tools into the store"),
+    Entry("export", _SHARE, "a run in an open format"),
     Entry("serve", _SHARE, "the OTLP receiver", "serve: a receiver of OpenTelemetry traces."),
     Entry("push", _SHARE, "runs to another store", "push URL: runs of this store to another one."),
     Entry("pull", _SHARE, "runs from another store", "pull URL: runs of another store into this one."),

@@ -95,6 +95,11 @@ def _of(asked: type, ours: type) -> type:
     return made
 
 
+def _row(row: Any) -> Any:
+    """A row as SQLite gives it, also where a fork made it up in JSON."""
+    return tuple(row) if type(row) is list else row
+
+
 class _Crossing:
     """One crossing whose answer is data, and what performs it."""
 
@@ -251,7 +256,7 @@ class _Cursor:
             }
 
         told = crossed.answer(perform, lambda result: result)
-        self._told, self._rows, self._more, self._event = told, iter(told["rows"]), told["more"], crossed.event
+        self._told, self._rows, self._more, self._event = told, map(_row, told["rows"]), told["more"], crossed.event
         owner._changed = told["open"]
         if crossed.frozen:
             self._describe(told["columns"])
@@ -302,7 +307,7 @@ class _Cursor:
             lane = listening()
             crossed = _Crossing(lane, lambda: further(real.connection._database, "rows", of=self._event))
             told = crossed.answer(self._following, lambda result: result)
-            self._rows, self._more = iter(told["rows"]), told["more"]
+            self._rows, self._more = map(_row, told["rows"]), told["more"]
             row = next(self._rows, self)
         if row is self:
             raise StopIteration

@@ -19,6 +19,7 @@ from reenact.seams.http import exchange
 from reenact.seams.http.aiohttp_exchanges import FrozenExchange, Held, LiveExchange, Originals, PlayedTransport
 from reenact.seams.http.errors import Roles
 from reenact.seams.http.exchange import CANCELLED
+from reenact.seams.http.outgoing import Outgoing, going_out
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.turns import rejoin_cancelled
 
@@ -57,17 +58,16 @@ def _connecting(module: Any, own: Originals, original: Any) -> Any:
         lane = listening()
         if lane is None:
             return await original(self, req, *args, **kwargs)
-        body = await body_of(lane, req)
+        body = await _asked_again(req) or await body_of(lane, req)
         crossing = exchange.begin(lane, lambda: describe(req, body))
         if crossing is None:
             return await original(self, req, *args, **kwargs)
         roles = {"connection_key": req.connection_key, "request_info": req.request_info, "url": req.url}
         if crossing.mode == "frozen":
             return await _answer(module, own, self, req, lane, crossing, roles)
-        sent = crossing.sends(body)
-        if sent is not body:
-            req.__dict__[_ASKED] = body
-            await req.update_body(sent)
+        out = going_out(lane, crossing, str(req.url), req.headers, body)
+        if out is not None:
+            await _replace(req, out, body)
         conn = await _perform(lane, crossing, roles, lambda: original(self, req, *args, **kwargs))
         conn.protocol._reenact_exchange = LiveExchange(lane, crossing, conn.protocol, req.method, roles, own)
         return conn
@@ -81,14 +81,29 @@ def describe(req: Any, body: bytes) -> Call:
     return exchange.describe(req.method, str(req.url), headers, body, "aiohttp")
 
 
+async def _replace(req: Any, out: Outgoing, body: bytes) -> None:
+    """Make a request what is sent in its place, and keep what it was."""
+    req.__dict__[_ASKED] = (req.url, req.headers.copy(), body)
+    if out.body is not body:
+        await req.update_body(out.body)
+    req.url, req.headers = type(req.url)(out.url, encoded=True), out.headers(req.headers)
+
+
+async def _asked_again(req: Any) -> bytes:
+    """What a request was before it was replaced, where a middleware sends it once more; empty where it never was."""
+    url, headers, body = req.__dict__.pop(_ASKED, (None, None, b""))
+    if url is not None:
+        req.url, req.headers = url, headers
+        await req.update_body(body)
+    asked: bytes = body
+    return asked
+
+
 async def body_of(lane: Lane, req: Any) -> bytes:
     """The whole body of a request, read once; the client will still send the same pieces.
 
     What an upload of the agent's own raises while it is read, is raised again where the client would have met it."""
     payload = req.body
-    if _ASKED in req.__dict__:  # sent once more, by a middleware
-        asked: bytes = req.__dict__[_ASKED]
-        return asked
     if not payload:
         return b""
     at_hand = getattr(payload, "_value", payload)

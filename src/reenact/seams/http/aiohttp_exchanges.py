@@ -262,6 +262,7 @@ class FrozenExchange:
         if not self._headed:
             stream = await self._crossing.head()
             self._headed = True
+            self._player.headed(stream.head)
             if stream.head["status"] == _UPGRADED:
                 fault = UnreplayableRun(
                     "an HTTP connection that became something else cannot be replayed",

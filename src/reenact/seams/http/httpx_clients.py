@@ -19,6 +19,7 @@ from reenact.seams import patching
 from reenact.seams.carriers import cancelled
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
+from reenact.seams.http.outgoing import going_out
 from reenact.seams.lanes import Lane, inside, listening
 from reenact.seams.turns import rejoin, rejoin_cancelled
 
@@ -153,24 +154,22 @@ class _Crossing:
     @contextmanager
     def _outgoing(self, crossing: Live, request: Any, body: bytes) -> Iterator[None]:
         """The request as it goes out, which a fork may have changed."""
-        sent = crossing.sends(body)
-        if sent is body:
+        out = going_out(self.lane, crossing, str(request.url), request.headers, body)
+        if out is None:
             yield
             return
-        stream, length = request.stream, request.headers.get("content-length")
+        url, stream, headers = request.url, request.stream, request.headers
         content = request.__dict__.pop("_content", None)  # what a transport of another library sends, where it was read
-        request.stream = self.family.bytes_stream(sent)
+        request.url, request.headers = type(url)(out.url), out.headers(headers)
+        request.stream = self.family.bytes_stream(out.body)
         if content is not None:
-            request._content = sent
-        request.headers["content-length"] = str(len(sent))
+            request._content = out.body
         try:
             yield
         finally:
-            request.stream = stream
+            request.url, request.stream, request.headers = url, stream, headers
             if content is not None:
                 request._content = content
-            if length is not None:
-                request.headers["content-length"] = length
 
     def _noted(self, response: Any) -> tuple[dict[str, Json], bytes | None] | None:
         """Head, and the body if the transport has read it; None when our own code failed."""

@@ -1,34 +1,32 @@
-"""A request as it goes out: its headers follow a body that a fork has rewritten, and a signer signs what is sent.
+"""A request as it goes out: its headers follow what a fork has rewritten, and a signer signs what is sent.
 
-botocore signs a request before it hands it to urllib3, whose seam is where the request becomes a call. So each
-signature is remembered with what it was made from: the seam signs again what it sends in the request's place, by
-botocore's own signer and the real clock, since a provider refuses a signature of a recorded moment.
+What signs with botocore (its own clients, those of aiobotocore, Anthropic's for Bedrock) has signed before the seam,
+where the request becomes a call. So each signature is remembered with what it was made from: the seam signs again what
+it sends in the request's place, by botocore's own signer and the real clock, since a provider refuses a signature of a
+recorded moment.
 """
 
 from __future__ import annotations
 
-import threading
+import _thread
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from reenact.abc.session import Live
 from reenact.seams import patching
-from reenact.seams.lanes import listening
+from reenact.seams.lanes import Lane, listening
 
-TRIGGERS: tuple[str, ...] = ("botocore.signers",)
+TRIGGERS: tuple[str, ...] = ("botocore.auth",)
 
 _LENGTH: Final = "content-length"
 _CHECKSUMS: Final = ("content-md5", "digest", "content-digest", "x-amz-checksum-")
 _SIGNED: Final = ("x-amz-content-sha256", "x-amz-signature")
-
-
-class _Last(threading.local):
-    """The last request that each thread has signed."""
-
-    signed: Signed | None = None
-
-
-_last = _Last()
+_REMEMBERED: Final = 256
+"""Signatures whose requests have not gone out yet, at most: those of one moment, in all threads."""
 
 
 class Signed:
@@ -47,46 +45,75 @@ class Signed:
         self._unsigned = unsigned
         self._sign = sign
 
-    def is_of(self, authorization: str) -> bool:
-        """Whether this is where an authorization comes from."""
-        return bool(authorization) and str(self._request.headers.get("Authorization", "")) == authorization
+    def again(self, url: str, body: bytes) -> dict[str, str]:
+        """The headers of the request with another address and body, signed now.
 
-    def again(self, body: bytes) -> Any:
-        """The headers of the request with another body, signed now."""
+        Args:
+            url: Whole, or from its path on; with its query.
+            body: What it says.
+        """
         signed = self._request
-        other = type(signed)(
-            signed.method, signed.url, None, body, signed.params, signed.auth_path, signed.stream_output
-        )
+        if "://" not in url:
+            parts = urlsplit(signed.url)
+            url = f"{parts.scheme}://{parts.netloc}{url}"
+        other = type(signed)(signed.method, url, None, body, None, signed.auth_path, signed.stream_output)
         for name, value in self._unsigned:
             if name.lower() != _LENGTH:
                 other.headers[name] = value
         other.context = dict(signed.context)
         self._sign(other)
-        return other.prepare().headers
+        return {_text(name): _text(value) for name, value in other.headers.items()}
+
+
+class _Memory:
+    """The requests that have been signed last, by their signatures: a signer may work in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._lock = _thread.allocate_lock()
+        self._signed: OrderedDict[str, Signed] = OrderedDict()
+
+    def keep(self, authorization: str, signed: Signed) -> None:
+        with self._lock:
+            self._signed[authorization] = signed
+            if len(self._signed) > _REMEMBERED:
+                self._signed.popitem(last=False)
+
+    def of(self, authorization: str) -> Signed | None:
+        with self._lock:
+            return self._signed.get(authorization)
+
+
+_memory = _Memory()
 
 
 def patch(module: ModuleType) -> None:
     """Remember what botocore signs."""
-    patching.replace(module.RequestSigner, "sign", _signing)
+    patching.replace(module.SigV4Auth, "add_auth", _signing)
 
 
 def _signing(original: Any) -> Any:
-    def sign(self: Any, operation_name: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+    def add_auth(self: Any, request: Any) -> Any:
         if listening() is None:
-            return original(self, operation_name, request, *args, **kwargs)
+            return original(self, request)
         unsigned = list(request.headers.items())
-        result = original(self, operation_name, request, *args, **kwargs)
-        _last.signed = Signed(request, unsigned, lambda other: original(self, operation_name, other, *args, **kwargs))
+        result = original(self, request)
+        authorization = request.headers.get("Authorization")
+        if authorization is not None:
+            signed = Signed(request, unsigned, lambda other: original(self, other))
+            _memory.keep(_text(authorization), signed)
         return result
 
-    return sign
+    return add_auth
 
 
 def signer_of(headers: Iterable[Iterable[Any]]) -> Signed | None:
-    """What signed the request that the calling thread sends, if it can sign it again."""
-    signed = _last.signed
+    """What signed a request, if it can sign it again.
+
+    Args:
+        headers: Of the request, ``[name, value]``.
+    """
     authorization = next((_text(value) for name, value in headers if _text(name).lower() == "authorization"), "")
-    return signed if signed is not None and signed.is_of(authorization) else None
+    return _memory.of(authorization) if authorization else None
 
 
 def bound(headers: Iterable[Iterable[str]]) -> str:
@@ -105,15 +132,56 @@ def bound(headers: Iterable[Iterable[str]]) -> str:
     return ""
 
 
-def following(headers: Any, body: bytes) -> Any:
-    """Headers for a body that is sent in place of the agent's: the length follows, everything else stays."""
-    if headers is None:
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What goes out in place of the agent's request.
+
+    Attributes:
+        url: Where it goes: whole, or from its path on, as it was given.
+        body: What it says.
+        signed: Headers that a signer has made for it; empty where nothing was signed.
+    """
+
+    url: str
+    body: bytes
+    signed: Mapping[str, str]
+
+    def headers(self, headers: Any) -> Any:
+        """A copy of the agent's headers that follows the rest; everything else in them stays."""
+        if headers is None:
+            return None
+        changed = headers.copy() if hasattr(headers, "copy") else dict(headers)
+        left = {name.lower(): (name, value) for name, value in self.signed.items()}
+        left[_LENGTH] = (_LENGTH, str(len(self.body)))
+        for name in list(changed):
+            _, value = left.pop(_text(name).lower(), ("", None))
+            if value is not None:
+                changed[name] = value
+        left.pop(_LENGTH, None)
+        for name, value in left.values():
+            changed[name] = value
+        return changed
+
+
+def going_out(lane: Lane, crossing: Live, url: str, headers: Mapping[Any, Any] | None, body: bytes) -> Outgoing | None:
+    """What a fork sends in place of a request, signed now where botocore has signed it then; None: as it is.
+
+    Args:
+        lane: Who asks.
+        crossing: The exchange.
+        url: Where the agent sends it: whole, or from its path on.
+        headers: Of its request.
+        body: Its body.
+    """
+    there, sent = crossing.sends(url, body)
+    same = there is url and sent is body
+    if same and not lane.gate.virtual:
         return None
-    changed = headers.copy() if hasattr(headers, "copy") else dict(headers)
-    for name in list(changed):
-        if _text(name).lower() == _LENGTH:
-            changed[name] = str(len(body))
-    return changed
+    signer = signer_of(pairs_of(headers))
+    if signer is None:
+        return None if same else Outgoing(there, sent, {})
+    with crossing.enter():  # below the seam, where the clock is real
+        return Outgoing(there, sent, signer.again(there, sent))
 
 
 def pairs_of(headers: Mapping[Any, Any] | None) -> list[list[str]]:

@@ -9,15 +9,16 @@ own above this one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call
 from reenact.seams import patching
 from reenact.seams.http import exchange, stdlib_by_hand
 from reenact.seams.http.exchange import CANCELLED, CLOSED
-from reenact.seams.http.outgoing import following, pairs_of
+from reenact.seams.http.outgoing import Outgoing, going_out, pairs_of
 from reenact.seams.http.sockets import PlayedSocket, buffered, tapped
 from reenact.seams.http.stdlib_by_hand import Held
 from reenact.seams.http.wire import Player, Recorder
@@ -66,11 +67,18 @@ def _requesting(original: Any) -> Any:
             return
         content, body = buffered(body)
 
-        def send(sent: bytes) -> None:
-            given = (body, headers) if sent is content else (sent, following(headers, sent))
-            original(conn, method, url, *given, *args)
+        def sends(crossing: Live) -> Outgoing | None:
+            return going_out(lane, crossing, url, headers, content)
 
-        _exchange(conn, method, lane, lambda: describe(conn, method, url, pairs_of(headers), content), content, send)
+        def send(out: Outgoing | None) -> None:
+            if out is None:
+                original(conn, method, url, body, headers, *args)
+            else:
+                sent = body if out.body is content else out.body
+                original(conn, method, out.url, sent, out.headers(headers), *args)
+
+        asked = partial(describe, conn, method, url, pairs_of(headers), content)
+        _exchange(conn, method, lane, asked, Sending(sends, send))
 
     return _send_request
 
@@ -82,25 +90,29 @@ def _by_hand(conn: Any, held: Held) -> None:
         held.send(conn)
         return
     method = conn._method
-    _exchange(
-        conn, method, lane, lambda: describe(conn, method, *held.asked(), BY_HAND), b"", lambda _: held.send(conn)
-    )
+    asked = partial(describe, conn, method, *held.asked(), BY_HAND)
+    _exchange(conn, method, lane, asked, Sending(lambda _: None, lambda _: held.send(conn)))
 
 
-def _exchange(
-    conn: Any, method: str, lane: Lane, asked: Callable[[], Call], body: bytes, send: Callable[[bytes], None]
-) -> None:
+class Sending(NamedTuple):
+    """How a request goes out: what is sent in its place, if the exchange is live, and then sending it."""
+
+    replaced: Callable[[Live], Outgoing | None]
+    send: Callable[[Outgoing | None], None]
+
+
+def _exchange(conn: Any, method: str, lane: Lane, asked: Callable[[], Call], request: Sending) -> None:
     """Begin an exchange and send its request: to the server, or nowhere where the answer is recorded."""
     conn.__dict__.pop(_UNDER_WAY, None)
     crossing = exchange.begin(lane, asked)
     if crossing is None:
-        send(body)
+        request.send(None)
     elif crossing.mode == "live":
-        sent = crossing.sends(body)
-        _send(conn, method, lane, crossing, lambda: send(sent))
+        out = request.replaced(crossing)
+        _send(conn, method, lane, crossing, lambda: request.send(out))
     else:
         _pretend(conn, method, lane, crossing)
-        send(body)
+        request.send(None)
 
 
 def _seen_above(conn: Any) -> bool:
@@ -131,9 +143,10 @@ def _fail(lane: Lane, crossing: Live, conn: Any, error: BaseException, phase: st
 def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
     """Put the recorded answer where the connection would be; raise what was raised before there was one."""
     failed: BaseException | None = None
+    player = Player(crossing, method)
     try:
         if crossing.form == "stream":
-            crossing.head().wait()
+            player.headed(crossing.head().wait().head)
         elif crossing.form != "open":  # an answer that never came is missed where it is read
             outcome = crossing.outcome().wait()
             failed = exchange.revive(lane, outcome, {"conn": conn})
@@ -144,7 +157,7 @@ def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
         raise
     if conn.sock is not None:
         conn.sock.close()
-    conn.sock = PlayedSocket(lane, Player(crossing, method))
+    conn.sock = PlayedSocket(lane, player)
     setattr(conn, _UNDER_WAY, (lane, failed))
 
 

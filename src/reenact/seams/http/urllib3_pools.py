@@ -16,7 +16,7 @@ from reenact.facts.call import Call, Failure
 from reenact.seams import patching
 from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED
-from reenact.seams.http.outgoing import following, pairs_of, signer_of
+from reenact.seams.http.outgoing import going_out, pairs_of
 from reenact.seams.http.sockets import PlayedSocket, World, buffered, tapped
 from reenact.seams.http.wire import Player, Recorder
 from reenact.seams.lanes import Lane, listening
@@ -74,26 +74,14 @@ def _attempts(original: Any) -> Any:
             _open_tunnel(self, conn)
             return attempt()
         if crossing.mode == "live":
-            _go_out(lane, crossing, kwargs, body)
+            out = going_out(lane, crossing, url, kwargs.get("headers"), body)
+            if out is not None:
+                url, kwargs["headers"] = out.url, out.headers(kwargs.get("headers"))
+                kwargs["body"] = kwargs["body"] if out.body is body else out.body
             return _perform(self, conn, method, attempt, lane, crossing)
         return _answer(self, conn, method, attempt, lane, crossing)
 
     return _make_request
-
-
-def _go_out(lane: Lane, crossing: Live, request: dict[str, Any], body: bytes) -> None:
-    """The request as it goes out: what a fork sends in its place, signed now where botocore has signed it then."""
-    sent = crossing.sends(body)
-    if sent is body and not lane.gate.virtual:
-        return
-    headers = request.get("headers")
-    signer = signer_of(pairs_of(headers))
-    if signer is not None:
-        with crossing.enter():  # below the seam, where the clock is real
-            request["headers"] = signer.again(sent)
-    if sent is not body:
-        request["body"] = sent
-        request["headers"] = following(request.get("headers"), sent)
 
 
 def _after_body(args: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -148,7 +136,7 @@ def _answer(pool: Any, conn: Any, method: str, attempt: Callable[[], Any], lane:
         raise
     if conn.sock is not None:
         conn.close()
-    conn.sock = PlayedSocket(lane, Player(crossing, method))
+    conn.sock = PlayedSocket(lane, Player(crossing, method).headed(stream.head))
     conn.is_verified, conn.proxy_is_verified = stream.head.get("verified", (True, None))
     try:
         return attempt()

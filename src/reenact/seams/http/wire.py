@@ -6,11 +6,12 @@ Used by the clients that are intercepted at their connection (framing ``wire``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reenact.abc.session import Frozen, Live, Turn
 from reenact.facts.call import End, EndKind, Json
+from reenact.seams.http.reframing import Framed
 
 _BODILESS = frozenset({204, 304})
 _LONGEST_HEAD = 1 << 20
@@ -189,13 +190,20 @@ class Player:
         end: How the response ended, once that has been reached.
     """
 
-    __slots__ = ("_wire", "crossing", "end", "given")
+    __slots__ = ("_method", "_wire", "crossing", "end", "given")
 
     def __init__(self, crossing: Frozen, method: str) -> None:
-        self.crossing = crossing
+        self.crossing: Frozen | Framed = crossing
         self.end: End | None = None
         self.given = b""
+        self._method = method
         self._wire = Wire(method)
+
+    def headed(self, head: Mapping[str, Json]) -> Player:
+        """Itself, told the recorded head before the first part is asked for: a body that was kept alone is framed."""
+        if head.get("framing") != "wire" and not isinstance(self.crossing, Framed):
+            self.crossing = Framed(self.crossing, head, self._method)
+        return self
 
     def turns(self) -> Iterator[Turn[Any]]:
         """The turns to wait for; send each one's result back with ``took``. Afterwards ``given`` holds the next bytes,

@@ -69,11 +69,12 @@ def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _keep_out(thread: threading.Thread, lane: Lane | None) -> None:
-    """A thread started below a transport, or by a pool for itself, is no strand: say so before it runs."""
+    """A thread started below a transport, or by a pool for itself, is no strand: say so before it runs. Nor is one of a
+    session without a run, which goes on to ask it for the time."""
     body = thread.run
 
     def run() -> None:
-        lanes.adopt_thread(lane if lane is not None and lane.below else None)
+        lanes.adopt_thread(lane if lane is not None and (lane.below or lanes.is_passive(lane)) else None)
         body()
 
     thread.run = run  # type: ignore[method-assign]

@@ -26,7 +26,7 @@ _mono_ns = time.monotonic_ns
 class Probe:
     """Looks, turn by turn, whether one uvloop has nothing left to run."""
 
-    __slots__ = ("foreign", "gates", "loop", "posts", "probing")
+    __slots__ = ("foreign", "gates", "loop", "posts", "probing", "stopping")
     posts: int
     """Callbacks posted so far; ``Gate.posted`` counts those of one run."""
 
@@ -36,6 +36,8 @@ class Probe:
         self.gates: list[Gate] = []
         self.posts = 0
         self.probing = False
+        self.stopping = False
+        """The loop returns to its caller behind what is ready now, and hands nothing over before."""
 
     def begin(self) -> None:
         """Start probing, unless a probe is under way. In the loop's own thread."""
@@ -49,12 +51,17 @@ class Probe:
     def _look(self, posts: int, own: dict[Gate, int]) -> None:
         """Everything that was ready when this was posted has run. Where several runs share the loop, each rests by
         itself."""
+        if self.stopping:
+            self.probing = False
+            return
         gates = [gate for gate in self.gates if gate.waiting]
         busy = self.posts != posts
-        resting = [gate for gate in gates if not busy or (gate.shared and own.get(gate) == gate.posted)]
-        for gate in resting:
-            if gate.enter_idle(self.loop):
-                gate.leave_idle(self.loop)
+        for gate in gates:
+            with gate.lock:  # what another thread hands to the loop meanwhile stands behind this probe in its queue
+                handed = own.get(gate) != gate.posted
+                if not handed and (gate.shared or not busy) and gate.enter_idle(self.loop):
+                    gate.leave_idle(self.loop)
+            busy = busy or handed
         if not gates:
             self.probing = False
         elif busy:
@@ -96,6 +103,7 @@ def patch(module: ModuleType) -> None:
     for name, make in (
         ("create_task", lambda _: creating(foreign.create_task)),
         ("run_forever", lambda _: _running(foreign)),
+        ("stop", lambda _: _stopping(foreign)),
         ("call_soon", lambda _: _counting(foreign)),
         ("call_at", lambda _: _timing(foreign)),
         ("call_later", lambda _: _timing_later(foreign)),
@@ -160,6 +168,16 @@ def _running(foreign: Any) -> Callable[..., Any]:
                     each.loops.pop(self, None)
 
     return run_forever
+
+
+def _stopping(foreign: Any) -> Callable[..., Any]:
+    def stop(self: Any) -> Any:
+        probe = probe_of(self)
+        if probe is not None:
+            probe.stopping = True
+        return foreign.stop(self)
+
+    return stop
 
 
 def _counting(foreign: Any) -> Callable[..., Any]:

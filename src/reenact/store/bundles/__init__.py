@@ -5,7 +5,7 @@
 """
 
 from reenact.store.bundles.model import Bundle, PackedRun
-from reenact.store.bundles.opening import BundleStore, bundle_store
+from reenact.store.bundles.opening import BundleStore, bundle_store, names_bundle
 from reenact.store.bundles.reading import read_bundle
 from reenact.store.bundles.writing import content_digest, members_of, write_bundle
 
@@ -16,6 +16,7 @@ __all__ = [
     "bundle_store",
     "content_digest",
     "members_of",
+    "names_bundle",
     "read_bundle",
     "write_bundle",
 ]

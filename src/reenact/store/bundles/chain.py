@@ -17,6 +17,8 @@ from reenact.facts.jsontext import writer
 from reenact.store.bundles import limits
 
 DIGITS: Final = 32
+_LONG: Final = 1 << 20
+"""A line of more bytes is looked at before it is read: it could become a hundred times as much."""
 _BETWEEN: Final = b',"chain":"'
 _SUFFIX: Final = len(_BETWEEN) + DIGITS + 2
 _plain = writer(ascii_only=False, nan=True)
@@ -63,6 +65,8 @@ def unchained(name: str, data: bytes) -> Iterator[tuple[int, Any]]:
         link = _next(link, text)
         if line[-_SUFFIX:] != _BETWEEN + link + b'"}':
             raise ValueError(f"line {number} is not chained to the lines before it")
+        if len(text) > _LONG and sum(map(text.count, (b",", b"[", b"{"))) > limits.PARTS:
+            raise ValueError(f"line {number} has more than {limits.PARTS} values")
         try:
             yield number, json.loads(text + b"}")
         except ValueError as error:
@@ -70,7 +74,7 @@ def unchained(name: str, data: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def last_link(lines: list[bytes], name: str) -> str:
-    """The chain of the last of some lines: one digest over all of them."""
+    """The chain of the last of some lines: one digest over all of them. ``lines`` may be the member as a whole."""
     return lines[-1][-DIGITS - 3 : -3].decode() if lines else _first(name).decode()
 
 

@@ -23,8 +23,8 @@ MANIFEST: Final = 4 << 20
 LINES: Final = 48 << 20
 """Bytes of all records, unpacked, without what lies in blobs."""
 
-LINE: Final = 2 << 20
-"""Bytes of one record."""
+LINE: Final = 8 << 20
+"""Bytes of one record: the evidence of a run holds up to 2 MiB of sources and 1 MiB of differences, escaped."""
 
 PARTS: Final = 1_000_000
 """Values in all records, as far as commas and brackets tell."""

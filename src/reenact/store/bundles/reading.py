@@ -14,7 +14,7 @@ from reenact.facts.record import CallIssued, LaneOpened, Record, RunClosed, RunO
 from reenact.facts.run import Run
 from reenact.store.bundles import limits
 from reenact.store.bundles.archive import OLDEST_READER, WRITTEN, Archive, open_archive, refused
-from reenact.store.bundles.chain import unchained
+from reenact.store.bundles.chain import last_link, unchained
 from reenact.store.bundles.lines import record_of
 from reenact.store.bundles.model import MAIN, ROLES, Bundle, PackedRun
 
@@ -136,6 +136,8 @@ class _Reading:
             place = f"{name}: " if words.startswith("line ") else f"line {len(records) + 1} of {name} is no record: "
             raise self._refused(f"{place}{words}") from None
         try:
+            if (said["lines"], said["chain"]) != (len(records), last_link([data], name)):
+                raise ValueError("the manifest names another count or chain")
             return PackedRun(str(said["role"]), self._whole(records, said["id"]), tuple(records))
         except _FAULTS as error:
             raise self._refused(f"{name} is no log of a run ({_words(error)})") from None

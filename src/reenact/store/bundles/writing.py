@@ -23,6 +23,7 @@ from reenact.store.bundles.reading import GOLDEN, MANIFEST, read_bundle
 
 _json = writer(ascii_only=True, nan=False)
 _PERMISSIONS: Final = 0o644
+_FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
 
 
 def write_bundle(path: Path, runs: Sequence[PackedRun], golden: Mapping[str, Json] | None = None) -> str:
@@ -45,7 +46,7 @@ def write_bundle(path: Path, runs: Sequence[PackedRun], golden: Mapping[str, Jso
     members = members_of(runs, golden)
     draft = path.with_name(f".{path.name[:80]}.{ENTROPY.bytes(6).hex()}.reenact")
     try:
-        with open(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PERMISSIONS), "w+b") as file:
+        with open(os.open(draft, _FLAGS, _PERMISSIONS), "w+b") as file:
             write_archive(file, members.items())
             file.flush()
             os.fsync(file.fileno())

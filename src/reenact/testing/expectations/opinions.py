@@ -11,7 +11,7 @@ import math
 from typing import Final
 
 from reenact.abc.store import Store
-from reenact.errors import Divergence
+from reenact.errors import Divergence, StoreError
 from reenact.facts.call import Json
 from reenact.facts.run import Run
 from reenact.recording.api import record
@@ -46,11 +46,20 @@ class KeptOpinions:
 
     def opinion(self, question: Question) -> Opinion:
         """See ``Court``. Costs a replay in this process (some milliseconds), or one model call."""
-        for run in self._store.runs(tag={TAG: question.digest}, status="ok", limit=1):
-            return self._kept(run, question)
+        found = self._found(question)
+        if found is not None:
+            return self._kept(found, question)
         if not self._may_ask:
             raise stale(question, "it has not been asked about this answer, or was asked in another form")
         return self._fresh(question)
+
+    def _found(self, question: Question) -> Run | None:
+        try:
+            return next(iter(self._store.runs(tag={TAG: question.digest}, status="ok", limit=1)), None)
+        except StoreError as error:
+            if getattr(error, "reason", "") != "absent":
+                raise
+            return None  # a file that the first opinion will make
 
     def _kept(self, run: Run, question: Question) -> Opinion:
         given = RunScope(run, lambda: self._store.open(run)).value("args")
@@ -67,7 +76,7 @@ class KeptOpinions:
         self.asked += 1
         entry = record(agent="judge", tags={TAG: question.digest}, store=self._store)(ask)
         output = entry(*question.parts, address_of(question.model))
-        kept = next(iter(self._store.runs(tag={TAG: question.digest}, limit=1)), None)
+        kept = self._found(question)
         if kept is not None:
             self.used.append(kept.id)
         return _read(output, "" if kept is None else kept.id)

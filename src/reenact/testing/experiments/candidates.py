@@ -12,10 +12,14 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.testing.goldens.golden import Scripted
 from reenact.testing.goldens.session import Misses
-from reenact.timetravel.forks.plan import Plan
+from reenact.timetravel.forks.plan import Opening, Plan
 
-Live = Literal["none", "missing", "model"]
+Live = Literal["none", "missing", "changed", "model"]
 LIVE: Final[tuple[Live, ...]] = ("none", "missing", "model")
+"""What a person may say; ``changed`` is how a candidate is that changes what models are asked."""
+
+_OPENING: Final[Mapping[Live, Opening]] = {"none": "none", "missing": "none", "changed": "reads", "model": "model"}
+"""What goes live although it has an answer, as a fork says it; ``reads`` is, besides what has none, what is changed."""
 
 PARAMETERS: Final = (
     "frequency_penalty",
@@ -46,7 +50,8 @@ class Candidate:
         model: Another model, ``prompt`` another system prompt, ``params`` parameters, in every model request.
         flags: What feature flags evaluate to.
         rev: Revision whose code runs; empty takes the files as they are.
-        live: Which models are asked: none; those whose answer is missing; all (``model``).
+        live: Which models are asked: none; those whose answer is missing; those whose request is changed, and missing
+            ones (``changed``); all (``model``).
         answers: Scripted answers, which come before anything that would go live.
     """
 
@@ -64,7 +69,7 @@ class Candidate:
         """It as a fork at the first event."""
         return Plan(
             at=0,
-            live="model" if self.live == "model" else "none",
+            live=_OPENING[self.live],
             prompt=self.prompt,
             model=self.model,
             params=dict(self.params),
@@ -124,7 +129,7 @@ def parse_candidate(text: str, read: Callable[[str], str], commit: Callable[[str
             raise _wrong(f"{part!r} in candidate {name} is not of the form k=v", f"it is written {_FORM}")
         _told(told, name, key, read(value[1:]) if value.startswith("@") else value, commit)
     rewrites = told.get("model") is not None or told.get("prompt") is not None or bool(told["params"])
-    if rewrites and told.setdefault("live", "model") != "model":
+    if rewrites and told.setdefault("live", "changed") not in ("changed", "model"):
         raise _wrong(
             f"candidate {name} changes what models are asked, and live={told['live']}",
             "a recorded answer does not answer another request; answers=@FILE gives scripted ones",

@@ -15,9 +15,9 @@ from reenact.seams.lanes import Lane
 from reenact.testing.goldens.answers import Answers
 from reenact.testing.goldens.session import GoldenSession, Misses
 from reenact.timetravel.forks.ladder import Found
-from reenact.timetravel.forks.misses import recorded_calls
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.forks.rewriting import unwritable
+from reenact.timetravel.forks.rewriting import as_sent, is_rewritten, unwritable
+from reenact.timetravel.forks.stopping import recorded_calls
 
 
 class CellSession(GoldenSession):
@@ -64,10 +64,24 @@ class CellSession(GoldenSession):
                 self.used[source] += 1
                 self._say(self._top + 1, call, "frozen", source)
                 return self._given(lane, call, found, given.outcome, given.body)
-        why = unwritable(self.plan, call) if model else ""
+        why = unwritable(self.plan, call)
         if why:
             raise self._cannot_change(call, found, why)
+        if is_rewritten(self.plan, call):
+            return self._changed_request(lane, call, found)
         return super()._asked(lane, call, found, model)
+
+    def _is_stale(self, call: Call, *, model: bool) -> bool:
+        """Tools stay frozen, whatever a model's provider keeps of what it is asked."""
+        return False
+
+    def _changed_request(self, lane: Lane, call: Call, found: Found) -> Crossing:
+        """A model is asked what the candidate makes of a request, also where its provider keeps the answer."""
+        goes_out = as_sent(self.plan, call)
+        if self._address and goes_out is not call:  # what a provider keeps is another write, rewritten
+            self._address = self.child.identity(lane, goes_out)
+        self.used["live"] += 1
+        return self._performed(lane, call, found, None)
 
     def _stale(self, call: Call, found: Found) -> UnreplayableRun:
         """Says what was asked, and who could answer it."""
@@ -90,7 +104,7 @@ class CellSession(GoldenSession):
             next_command="reenact fork --help",
             missing=(call.name,),
         )
-        return self._stopped(call, found, error, why)
+        return self._stopped(call, error, why)
 
     def close(self) -> None:
         """End it. A flag that this row does not evaluate is no fault of the candidate: it is noted, not held against

@@ -19,9 +19,9 @@ from reenact.replaying.options import Options
 from reenact.seams.lanes import Lane
 from reenact.testing.goldens.answers import Answers
 from reenact.timetravel.forks.ladder import Found
-from reenact.timetravel.forks.misses import recorded_calls
 from reenact.timetravel.forks.plan import Plan, opens
 from reenact.timetravel.forks.session import ForkSession
+from reenact.timetravel.forks.stopping import recorded_calls
 
 Misses = Literal["stale", "models", "reads"]
 """What becomes of a call that nobody has an answer for: the golden is stale; models are asked; whatever reads is."""
@@ -93,7 +93,7 @@ class GoldenSession(ForkSession):
     def _is_stale_at(self, call: Call, found: Found) -> Halt:
         """The golden is stale at this call."""
         self.stale_at = call.name
-        return self._stopped(call, found, self._stale(call, found), f"{call.name} {found.why}")
+        return self._stopped(call, self._stale(call, found), f"{call.name} {found.why}")
 
     def _stale(self, call: Call, found: Found) -> UnreplayableRun:
         """Says what was asked, and how to record the answer that is missing."""

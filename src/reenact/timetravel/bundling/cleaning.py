@@ -152,6 +152,8 @@ def place_of(record: Record) -> str:
         return _OUTPUT.get(record.stream, "its output")
     name = _PLACES.get(type(record), "the run itself")
     event = getattr(record, "event", None)
+    if isinstance(record, Noted) and event is None:
+        return "the run's evidence"
     return name if event is None else f"{name} of event {event}"
 
 

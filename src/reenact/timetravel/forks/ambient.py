@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from reenact.abc.store import Recording
+from reenact.facts.clocked import moment_of, moved
 from reenact.facts.event import Event
 from reenact.replaying.ambient import Ambient, Window
+from reenact.seams.ambient import TIMED, from_timed, timed
 from reenact.seams.lanes import Lane
+
+_DRAWN: Final = "bits/128"
+_NEAR_US: Final = 24 * 3600 * 1_000_000
+"""How far the clock of an id may stand from ours: one that is made ahead, or by a machine that suspended."""
 
 
 class ForkAmbient(Ambient):
@@ -37,7 +43,21 @@ class ForkAmbient(Ambient):
         return self._moved(source, self._as_recorded(source, fresh))
 
     def _moved(self, source: str, value: Any) -> Any:
-        return value + self._by_us * 1000 if source == "wall" else value
+        if not self._by_us:
+            return value
+        if source == "wall":
+            return value + self._by_us * 1000
+        if source == TIMED:
+            return timed(moved(from_timed(value), self._by_us), value)
+        if source == _DRAWN and self._holds_the_clock(value):
+            return moved(value, self._by_us)
+        return value
+
+    def _holds_the_clock(self, drawn: int) -> bool:
+        """Whether a number is an id that was made from the clock, as those of uuid-utils are recorded, and not one that
+        chance alone has made look so: those tell any moment."""
+        moment_us = moment_of(drawn)
+        return moment_us is not None and abs(moment_us - self._as_recorded("wall", None) // 1000) < _NEAR_US
 
     def moved(self, path: str, position: int, place: Event | None, *, again: bool) -> None:
         """A lane has issued a call, which stands for a recorded one, or for none.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from reenact.abc.store import Recording
@@ -16,8 +15,8 @@ from reenact.timetravel.forks.flags import check_flags
 from reenact.timetravel.forks.input import check_input
 from reenact.timetravel.forks.places import inside
 from reenact.timetravel.forks.plan import Plan
-
-_BODY_HEADERS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
+from reenact.timetravel.forks.responses import made_up
+from reenact.timetravel.forks.shapes import shaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ def changed_outcome(recording: Recording, event: Event, plan: Plan) -> Changed:
     value = plan.results[event.number]
     if event.call.kind is Kind.HTTP:
         return _response(event, value, 200)
-    return Changed(Value(b"", head={}), encode(value).body)
+    return Changed(Value(b"", head={}), shaped(recording, event, value))
 
 
 def check(recording: Recording, plan: Plan, entry: str = "") -> None:
@@ -121,20 +120,5 @@ def _error(event: Event, text: str) -> Changed:
 
 def _response(event: Event, value: Json, status: int) -> Changed:
     """A whole response in place of the recorded one."""
-    recorded = event.outcome.head if isinstance(event.outcome, Stream) else {}
-    headers = [pair for pair in recorded.get("headers") or () if str(pair[0]).lower() not in _BODY_HEADERS]
-    kind = next((str(pair[1]) for pair in headers if str(pair[0]).lower() == "content-type"), "")
-    if "event-stream" in kind and status == 200 and not isinstance(value, str):
-        raise ForkError(
-            f"event {event.number} is a stream of server-sent events: a JSON value cannot stand in its place",
-            cause="give the text of the stream as it would come over the wire, or change the call before it",
-            next_command=f"reenact cat {tail(event.run)}:{event.number}",
-        )
-    body = value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
-    if status != 200:
-        headers = [pair for pair in headers if str(pair[0]).lower() != "content-type"]
-        headers.append(["content-type", "application/json" if body.startswith((b"{", b"[")) else "text/plain"])
-    headers.append(["content-length", str(len(body))])
-    head = {**recorded, "status": status, "headers": headers}
-    head.pop("reason", None)
-    return Changed(Stream(head=head, segments=1, end=End(EndKind.EOF)), body)
+    head, data = made_up(event, value, status)
+    return Changed(Stream(head=head, segments=1, end=End(EndKind.EOF)), data)

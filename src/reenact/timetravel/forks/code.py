@@ -10,7 +10,7 @@ from reenact.errors import ForkError
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.replaying.entries import Start
-from reenact.replaying.revision import Tree, kept_revision, tree_of
+from reenact.replaying.revision import Tree, find_revision, kept_revision, tree_of
 from reenact.timetravel.forks.plan import Plan
 
 
@@ -48,6 +48,17 @@ def code_of(run: Run, plan: Plan, start: Start, moved: Tree | None = None) -> It
         return
     with tree_of(rev, start.cwd, run) as tree:
         yield Code(tree.start(start, run, rev), replace(plan, rev=tree.commit), tree)
+
+
+def require_code(run: Run, plan: Plan, start: Start) -> None:
+    """The code that a fork would run is there to be checked out.
+
+    Raises:
+        UsageError: There is no repository, or no such revision.
+    """
+    rev = plan.rev or kept_revision(run)
+    if rev:
+        find_revision(rev, start.cwd, run)
 
 
 def require_code_here(run: Run, plan: Plan) -> None:

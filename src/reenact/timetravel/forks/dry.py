@@ -7,12 +7,17 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reenact.abc.store import Store
-from reenact.facts.call import Effect
+from reenact.facts.call import Effect, Kind
+from reenact.replaying.entries import start_of
+from reenact.replaying.launch import project_of
+from reenact.replaying.options import Options
 from reenact.timetravel.forks.changes import check
+from reenact.timetravel.forks.code import require_code
+from reenact.timetravel.forks.launch import require_ended
 from reenact.timetravel.forks.places import inside, require_place
 from reenact.timetravel.forks.plan import Plan, opens
 from reenact.timetravel.forks.report import first_line
-from reenact.timetravel.forks.rewriting import is_model
+from reenact.timetravel.forks.rewriting import is_model, is_rewritten, unspoken
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,7 @@ class DryRun:
         writes: Names of recorded writes after it that would not be repeated, each with how often; one that asks
             something else is refused unless it is allowed.
         changes: What would be different.
+        impossible: Why recorded model requests after it could not be sent with the changes; the fork would stop there.
     """
 
     first_line: str
@@ -35,6 +41,7 @@ class DryRun:
     anew: dict[str, int]
     writes: dict[str, int]
     changes: tuple[str, ...]
+    impossible: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""
@@ -52,21 +59,27 @@ class DryRun:
             f"  blocked write   {name} ({count} recorded); a new one is refused" for name, count in self.writes.items()
         ]
         told += [f"  change          {text}" for text in self.changes]
+        told += [f"  cannot be sent  {text}" for text in self.impossible]
         return told
 
 
-def dry_run(store: Store, run: str, plan: Plan, entry: str = "") -> DryRun:
-    """What a fork of ``run`` would do, with ``entry`` called in place of what was recorded where one is named.
+def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
+    """What a fork of ``run`` would do, started as ``options`` say.
 
     Raises:
         ForkError: It cannot branch there, or not with this change.
+        UsageError: It is to run the code of a revision that is not there.
+        UnreplayableRun: The run cannot be started again here.
     """
     recording = store.open(run)
+    require_ended(recording.run)
     require_place(recording, plan.at)
-    check(recording, plan, entry)
+    check(recording, plan, options.entry)
+    require_code(recording.run, plan, start_of(recording.run, options, project_of(store.url)))
     frozen = after = 0
     anew: Counter[str] = Counter()
     writes: Counter[str] = Counter()
+    impossible: Counter[str] = Counter()
     for event in recording.events():
         if event.call.observed or inside(recording, event) is not None:
             continue
@@ -74,10 +87,13 @@ def dry_run(store: Store, run: str, plan: Plan, entry: str = "") -> DryRun:
             frozen += 1
             continue
         call = replace(event.call, body=recording.body(event.request))
-        if opens(plan, call, model=is_model(call)):
+        if call.kind is Kind.HTTP and (why := unspoken(plan, call)):
+            impossible[why] += 1
+        if is_rewritten(plan, call) or opens(plan, call, model=is_model(call)):
             anew[call.name] += 1
             continue
         after += 1
         if call.effect is Effect.WRITE and call.name not in plan.allow_writes:
             writes[call.name] += 1
-    return DryRun(first_line(recording.run.id, plan), frozen, after, dict(anew), dict(writes), tuple(plan.changes))
+    counted = frozen, after, dict(anew), dict(writes)
+    return DryRun(first_line(recording.run.id, plan), *counted, tuple(plan.changes), tuple(impossible))

@@ -43,10 +43,16 @@ def head_of(recording: Recording) -> Head:
     unfinished = [event for event in _outermost(recording) if _is_open(event)]
     if unfinished:
         return Head(unfinished[0].number, (), tuple(event for event in unfinished if acts(event.call)))
-    failing = _failing(recording) if recording.run.status is not Status.INTERRUPTED else None
+    broke_off = recording.run.status is Status.INTERRUPTED or stopped_in_doubt(recording.run)
+    failing = None if broke_off else _failing(recording)
     if failing is None:
         return Head(recording.count())
     return Head(failing.number, (failing.number,), (failing,) if acts(failing.call) else ())
+
+
+def stopped_in_doubt(run: Run) -> bool:
+    """Whether a run is an attempt that was stopped at a write in doubt: it did not fail, it waits for a word."""
+    return bool(run.environment.get("in_doubt"))
 
 
 def require_broken(run: Run) -> None:

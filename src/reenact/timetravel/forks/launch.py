@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.errors import ForkError, ReplayError
 from reenact.facts.ids import make_run_id, tail
+from reenact.facts.imported import is_imported
 from reenact.facts.run import Run, Status
 from reenact.facts.serving import RELATION
 from reenact.replaying.entries import start_of
@@ -107,16 +108,23 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
 
 
 def require_ended(run: Run) -> None:
-    """A run that is still being recorded has no prefix to rely on; a request of a server only replays so far.
+    """A run that is still being recorded has no prefix to rely on; a request of a server, and an imported run, only
+    replay so far.
 
     Raises:
-        ForkError: It is still being recorded, or is a request.
+        ForkError: It is still being recorded, is a request, or was imported.
     """
     if run.relation == RELATION:
         raise ForkError(
             f"run {tail(run.id)} is a request of a server, and forks of those are not available yet",
             cause="the whole server would have to be started for it, and go live after the cut",
             next_command=f"reenact replay {tail(run.id)}",
+        )
+    if is_imported(run):
+        raise ForkError(
+            f"run {tail(run.id)} was imported, and forks of those are not available yet",
+            cause="the file knows neither the order of its exchanges nor what happened between them",
+            next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
         )
     if run.status is Status.RECORDING:
         raise ForkError(

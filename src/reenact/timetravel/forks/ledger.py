@@ -16,6 +16,7 @@ from reenact.facts.call import Call, Outcome, Stream
 from reenact.facts.effects import Claim, Identities, acts, root_of
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
+from reenact.timetravel.forks.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,25 @@ class Standing:
     outcome: Outcome | None
     body: bytes
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A write that may have been made, at which a fork was stopped.
+
+    Attributes:
+        write: Its identity.
+        name: What makes it.
+        why: Why that is not known.
+        can_be_done: Whether *done* answers it: the code cannot go on without a response that nobody saw.
+        next_command: What to type to give one's word.
+    """
+
+    write: str
+    name: str
+    why: str
+    can_be_done: bool
+    next_command: str
 
 
 class Ledger:
@@ -107,11 +127,14 @@ def claims_of(recording: Recording) -> Iterator[Claim]:
         yield Claim(address, run.id, event.number)
 
 
-def in_doubt(call: Call, why: str, run: str) -> EffectInDoubt:
-    """The error for a write that began and whose end nobody saw."""
+def in_doubt(call: Call, why: str, run: Run, plan: Plan) -> EffectInDoubt:
+    """The error for a write that began and whose end nobody saw, in a fork or resumption of ``run``."""
+    place = f"{tail(run.id)}:{plan.at}" if plan.apart else tail(run.id)
     return EffectInDoubt(
         f"{call.name} may have changed the world already: {why} (at {call.source or 'an unknown place'})",
         cause="its process was stopped, or its connection broke, while the write was under way; --settle retry makes "
         "it again, --settle done takes it as made",
-        next_command=f"reenact resume {run} --settle retry",
+        next_command=f"reenact resume {place} --settle retry"
+        if plan.resume
+        else f"reenact fork {tail(run.id)}:{plan.at} --settle retry",
     )

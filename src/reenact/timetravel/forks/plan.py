@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from reenact.errors import UsageError
 from reenact.facts.call import Call, Effect, Json, Kind
+from reenact.facts.event import Event
 from reenact.timetravel.forks.moments import moment_us
 
 Opening = Literal["reads", "all", "model", "none"]
@@ -42,6 +43,7 @@ class Plan:
         apart: What is resumed becomes a run of its own, instead of taking the place of the one that broke off.
         anew: Numbers of recorded calls whose outcome is not to be given again: what a failed run failed with.
         settle: What is said of writes in doubt: ``done`` (they happened) or ``retry`` (make them again); empty: stop.
+        settled: What is said of single ones, by their identity or ``by_number``; goes before ``settle``.
     """
 
     at: int
@@ -62,6 +64,7 @@ class Plan:
     apart: bool = False
     anew: tuple[int, ...] = ()
     settle: Settling = ""
+    settled: Mapping[str, Settling] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.at_time:
@@ -123,14 +126,12 @@ def names(listed: Iterable[str], call: Call, *, model: bool) -> list[str]:
 
 
 def opens(plan: Plan, call: Call, *, model: bool) -> bool:
-    """Whether a call is to go live even where a recorded answer would fit."""
+    """Whether a call is to go live even where a recorded answer would fit (what is rewritten is in any case)."""
     if plan.only:
         return call.effect is Effect.READ and bool(names(plan.only, call, model=model))
     if plan.live == "none" or call.effect is not Effect.READ:
         return False
-    if model:
-        return plan.live in ("all", "model") or plan.rewrites
-    return plan.live == "all"
+    return plan.live == "all" or (model and plan.live == "model")
 
 
 def refusal(plan: Plan, call: Call, *, model: bool) -> str:
@@ -148,6 +149,28 @@ def refusal(plan: Plan, call: Call, *, model: bool) -> str:
     if plan.live == "model" and not model:
         return f"{call.name} has no recorded answer, and only models may go live"
     return ""
+
+
+def by_number(event: int) -> str:
+    """A write in doubt as ``Plan.settled`` names it where only its number in the recording is known."""
+    return f"event {event}"
+
+
+def is_number(name: str) -> bool:
+    """Whether a name in ``Plan.settled`` is one of ``by_number``; identities have no space."""
+    return name.startswith(by_number(0)[:-1])
+
+
+def said_of(plan: Plan, write: str, recorded: Event | None) -> Settling:
+    """What has been said of a write in doubt.
+
+    Args:
+        plan: Where it is said.
+        write: Identity of the write.
+        recorded: Its event in the recording; None where it has none there.
+    """
+    named = by_number(recorded.number) if recorded is not None else ""
+    return plan.settled.get(write) or plan.settled.get(named) or plan.settle
 
 
 def is_own_code(call: Call) -> bool:

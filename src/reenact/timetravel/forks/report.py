@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from reenact.errors import EffectInDoubt
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
@@ -35,6 +34,7 @@ class ForkReport:
         divergence: Where the prefix could not be re-enacted, as data; None where it could.
         message: Why the fork stopped before its end; empty where it ended by itself.
         doubt: Whether it stopped at a write that may have happened already.
+        doubted: Which one: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, ``next_command``.
         exit_code: 0 fine, 1 the prefix diverged (or what was resumed has failed again), 3 a write in doubt, 5 a
             refused call.
     """
@@ -53,6 +53,7 @@ class ForkReport:
     divergence: Mapping[str, Json] | None = None
     message: str = ""
     doubt: bool = False
+    doubted: Mapping[str, Json] | None = None
     exit_code: int = 0
 
     def to_json(self) -> dict[str, Any]:
@@ -120,7 +121,8 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         refused=(*course.refused, *contacts),
         divergence=diverged.data if diverged is not None else None,
         message=message,
-        doubt=isinstance(session.stopped_by, EffectInDoubt),
+        doubt=session.doubt is not None,
+        doubted=asdict(session.doubt) if session.doubt is not None else None,
         exit_code=code,
     )
     return replace(report, last_line=last_line(report))

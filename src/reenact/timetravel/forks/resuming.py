@@ -17,8 +17,8 @@ from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Run, Status
-from reenact.timetravel.forks.heads import Head, head_of, require_broken
-from reenact.timetravel.forks.plan import Plan, Settling
+from reenact.timetravel.forks.heads import Head, head_of, require_broken, stopped_in_doubt
+from reenact.timetravel.forks.plan import Plan, Settling, by_number, is_number
 from reenact.timetravel.forks.report import ForkReport, last_line
 
 
@@ -75,7 +75,8 @@ def require_settled(told: Resumption) -> None:
     name = tail(told.run.id)
     for event in told.doubts:
         where = f"{event.name} (event {event.number}, at {event.call.source or 'an unknown place'})"
-        if not told.plan.settle:
+        word = told.plan.settled.get(by_number(event.number), told.plan.settle)
+        if not word:
             raise EffectInDoubt(
                 f"{where} was under way when the run broke off: nobody saw whether it happened",
                 cause="its process was stopped, or its connection broke, before the answer came; --settle retry makes "
@@ -83,7 +84,7 @@ def require_settled(told: Resumption) -> None:
                 next_command=f"reenact resume {name} --settle retry",
                 event=event.number,
             )
-        if told.plan.settle == "done" and event.call.kind is Kind.HTTP:
+        if word == "done" and event.call.kind is Kind.HTTP:
             raise UsageError(
                 f"{where} has happened, but what was it answered?",
                 cause="the code goes on with the response, which nobody saw",
@@ -92,14 +93,15 @@ def require_settled(told: Resumption) -> None:
 
 
 def _furthest(store: Store, run: Run) -> Run:
-    """The latest attempt that was killed behind the place it went on from; else the run itself."""
+    """The latest attempt that was killed, or stopped at a write in doubt, behind where it went on; else the run."""
     kept: Any = run.environment.get("resumed") or [{}]
     since_us = int(kept[-1].get("started_us", 0))
     for attempt in store.runs(parent=run.id):
         plan: Any = attempt.environment.get("fork") or {}
         if attempt.relation != "attempt" or attempt.started_us <= since_us or not plan.get("resume"):
             continue
-        if attempt.status is Status.INTERRUPTED and store.open(attempt).count() > plan["at"]:
+        broke_off = attempt.status is Status.INTERRUPTED or stopped_in_doubt(attempt)
+        if broke_off and store.open(attempt).count() > plan["at"]:
             return attempt
     return run
 
@@ -154,12 +156,34 @@ def _left(before: Run, attempt: Run) -> Run:
     )
 
 
+def settled_on_the_way(store: Store, told: Resumption, report: ForkReport, word: Settling) -> Resumption:
+    """What to do next, once a person has said what became of the write that a resumption was stopped at.
+
+    What the stopped attempt has done is not done again: it is gone on from, where it came further.
+
+    Raises:
+        UsageError: There is nothing to resume any more.
+    """
+    assert report.doubted is not None
+    settled = {**told.plan.settled, str(report.doubted["write"]): word}
+    if told.plan.apart:
+        return replace(told, plan=replace(told.plan, settled=settled))
+    again = resumption(store, store.run(told.run.id), "", told.plan.settle, {})
+    if again.base.id == told.base.id:
+        return replace(told, plan=replace(told.plan, settled=settled))
+    settled = {name: said for name, said in settled.items() if not is_number(name)}  # of another recording's events
+    return replace(again, plan=replace(again.plan, settled=settled))
+
+
 Asking = Callable[[Event], Settling]
 """Asks a person what became of a write in doubt."""
 
 
 def settled(told: Resumption, ask: Asking) -> Resumption:
-    """The same, with a person's word on its doubts."""
-    if not told.doubts or told.plan.settle:
+    """The same, with a person's word on each of its doubts that has none yet."""
+    if told.plan.settle:
         return told
-    return replace(told, plan=replace(told.plan, settle=ask(told.doubts[0])))
+    known = told.plan.settled
+    asked = [event for event in told.doubts if by_number(event.number) not in known]
+    words = {by_number(event.number): ask(event) for event in asked}
+    return replace(told, plan=replace(told.plan, settled={**known, **words}))

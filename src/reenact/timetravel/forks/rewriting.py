@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from reenact.facts.call import Call, Json, Kind
-from reenact.facts.dialects import is_model_request, recognise
+from reenact.facts.dialects import is_model_request, recognise, sort_of
 from reenact.facts.dialects.rewriting import NotRewritten, rewritten
 from reenact.seams.http.outgoing import bound
 from reenact.timetravel.forks.plan import Plan
@@ -23,30 +24,56 @@ def is_model(call: Call) -> bool:
     return is_model_request(str(call.head.get("method")), str(call.head.get("url")), call.body)
 
 
+def is_rewritten(plan: Plan, call: Call) -> bool:
+    """Whether a call asks a model for words, in which the plan changes something: vectors have no prompt, and those of
+    another model would fit nothing that has been stored."""
+    if not plan.rewrites or not is_model(call):
+        return False
+    return call.kind is Kind.MODEL or sort_of(recognise(call.head, call.body) or "") != "embedding"
+
+
 def unwritable(plan: Plan, call: Call) -> str:
     """Why a model request cannot be sent with what the plan changes in it; empty where it can."""
-    if not plan.rewrites:
+    if not is_rewritten(plan, call):
         return ""
     if call.kind is not Kind.HTTP or call.head.get("transport") not in _TRANSPORTS:
         return f"{call.name} cannot be rewritten on its way: {call.head.get('transport') or 'a tool'} sends it"
     tied = bound(call.head.get("headers") or ())
     if tied:
         return f"{call.name} cannot be rewritten on its way: its header {tied} is bound to the body it has"
+    return unspoken(plan, call)
+
+
+def unspoken(plan: Plan, call: Call) -> str:
+    """Why what the plan changes in a model request has no place in it, or none in its protocol; empty where it has."""
     try:
-        sent(plan, call, call.body)
+        as_sent(plan, call)
     except NotRewritten as error:
         return str(error)
     return ""
 
 
-def sent(plan: Plan, call: Call, body: bytes) -> bytes:
-    """What goes out in place of ``body``.
+def sent(plan: Plan, call: Call, url: str, body: bytes) -> tuple[str, bytes]:
+    """Where a call goes instead, and what it says there.
 
     Raises:
         NotRewritten: The protocol, or this request, has no place for what the plan changes.
     """
     dialect = recognise(call.head, body) or ""
-    return rewritten(dialect, body, prompt=plan.prompt, model=plan.model, params=plan.params)
+    return rewritten(dialect, url, body, prompt=plan.prompt, model=plan.model, params=plan.params)
+
+
+def as_sent(plan: Plan, call: Call) -> Call:
+    """A call as it goes out: itself, where the plan changes nothing in it.
+
+    Raises:
+        NotRewritten: See ``sent``.
+    """
+    if not is_rewritten(plan, call):
+        return call
+    asked = str(call.head.get("url", "")), call.body
+    url, body = sent(plan, call, *asked)
+    return call if (url, body) == asked else replace(call, head={**call.head, "url": url}, body=body)
 
 
 def said(plan: Plan) -> dict[str, Json]:

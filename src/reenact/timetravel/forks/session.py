@@ -10,7 +10,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
-from reenact.errors import Divergence, EffectRefused, ForkError, Halt, ReplayError, StoreError
+from reenact.errors import Divergence, ForkError, Halt, ReplayError, StoreError
 from reenact.facts.call import Call, Effect, Json, Kind, Outcome, Value, is_transport
 from reenact.facts.effects import acts
 from reenact.facts.event import Event
@@ -22,6 +22,7 @@ from reenact.facts.run import Run, Totals
 from reenact.recording.calls import LiveCall
 from reenact.recording.repeats import RepeatedCall
 from reenact.recording.session import RecordingSession
+from reenact.replaying.imported import Own
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
@@ -36,12 +37,12 @@ from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.input import arguments, is_read
 from reenact.timetravel.forks.ladder import Found, Ladder
-from reenact.timetravel.forks.ledger import Ledger, Standing, in_doubt
-from reenact.timetravel.forks.misses import recorded_calls
+from reenact.timetravel.forks.ledger import Doubt, Ledger, Standing, in_doubt
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
-from reenact.timetravel.forks.plan import Plan, opens, refusal
-from reenact.timetravel.forks.rewriting import is_model, said, sent, unwritable
+from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
+from reenact.timetravel.forks.rewriting import as_sent, is_model, is_rewritten, said, sent, unwritable
+from reenact.timetravel.forks.stopping import nothing_comes, refused_call, unwritten
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 
 
@@ -81,6 +82,8 @@ class ForkSession(ReplaySession):
         self.gate.reached_end = self._cut
         self._performing: set[int] = set()
         """Numbers of the fork's calls that went live, and of the agent's own code inside them."""
+        self._retried: set[int] = set()
+        """Those among them that make a write in doubt again: what they write in turn is part of it."""
         self.restated: dict[str, Mapping[str, Json]] = {}
         """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
 
@@ -127,11 +130,13 @@ class ForkSession(ReplaySession):
         """The recorded call by the ladder of a replay; its divergence when there is none, or None where the prefix is
         behind this lane: other code, or another input, asks otherwise from the branching event on."""
         found = self._matcher.identical(lane.path, call)
+        assert not isinstance(found, Own)  # an imported run has no place to branch at
         if found is None:
             cleaned = self._redactor.call(call)
             other = self._matcher.find(lane.path, cleaned)
             if isinstance(other, Miss):
-                at_end = self._adds_on and not self.tape.lane(lane.path).rest()
+                rest = self.tape.lane(lane.path).rest() if self._adds_on else ()
+                at_end = self._adds_on and all(event.call.kind is Kind.OUTPUT for event in rest)  # how it failed
                 if at_end or prefix_is_behind(self.recording, self.tape, lane.path, self.plan.at):
                     return None
                 raise self._diverged(self._miss(other, cleaned, lane))
@@ -184,7 +189,8 @@ class ForkSession(ReplaySession):
         if call.observed:
             return self._own_code(lane, call, event, None)
         model = is_model(call)
-        anew = opens(self.plan, call, model=model) or self._is_beneath(lane, call) or self._is_stale(call, model=model)
+        anew = opens(self.plan, call, model=model) or is_rewritten(self.plan, call)
+        anew = anew or self._is_beneath(lane, call) or self._is_stale(call, model=model)
         anew = anew or (event is not None and event.number in self.plan.anew)
         if event is not None and event.outcome is not None and not anew:
             self._say(event.number, call, "frozen", found.why)
@@ -193,11 +199,17 @@ class ForkSession(ReplaySession):
 
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
         """Perform it, unless it has been made before, or may not be."""
+        why = unwritable(self.plan, call)
+        if why:
+            raise self._stopped(call, unwritten(self.run, self.plan, why), why)
+        goes_out = as_sent(self.plan, call)
+        if self._address and goes_out is not call:  # what a provider keeps is another write, rewritten
+            self._address = self.child.identity(lane, goes_out)
         standing = self._ledger.standing(self._address) if self._address else None
         made = self._made_before(lane, call, found, standing)
         if made is not None:
             return made
-        refused = self._refusal(lane, call, model) or (unwritable(self.plan, call) if model else "")
+        refused = self._refusal(lane, call, model)
         if refused:
             raise self._refused(lane, call, refused, found)
         return self._performed(lane, call, found, standing)
@@ -211,13 +223,19 @@ class ForkSession(ReplaySession):
         if standing.outcome is not None and not failed:
             self._say(self._top + 1, call, "frozen", standing.why)
             return self._given(lane, call, found, standing.outcome, standing.body)
-        if self.plan.settle == "retry":
+        word = said_of(self.plan, self._address, found.answer)
+        if word == "retry" or lane.parent in self._retried:
             return None
-        if self.plan.settle == "done" and call.kind is not Kind.HTTP:
+        if word == "done" and call.kind is not Kind.HTTP:
             self._say(self._top + 1, call, "frozen", "said to have been done")
             return self._given(lane, call, found, Value(b"", head={}), b"null")
-        why = f"{standing.why} with an error" if failed else standing.why
-        raise self._stopped(call, found, in_doubt(call, why, tail(self.run.id)), f"{call.name} is in doubt: {why}")
+        raise self._doubted(call, f"{standing.why} with an error" if failed else standing.why)
+
+    def _doubted(self, call: Call, why: str) -> Halt:
+        """The fork stops at a write that may have been made: a person's word is needed."""
+        error = in_doubt(call, why, self.run, self.plan)
+        self.doubt = Doubt(self._address, call.name, why, call.kind is not Kind.HTTP, error.next_command)
+        return self._stopped(call, error, f"{call.name} is in doubt: {why}")
 
     def _given(self, lane: Lane, call: Call, found: Found, outcome: Outcome, body: bytes) -> Crossing:
         """An answer that does not stand in the parent's recording, at least not at this call."""
@@ -242,12 +260,12 @@ class ForkSession(ReplaySession):
         """Whether what was recorded may no longer be so: a live write came before this read."""
         return self.course.wrote and call.effect is Effect.READ and not model and self.plan.live != "none"
 
-    def outgoing(self, call: Call, event: int, body: bytes) -> bytes:
-        """What goes out for a call that is performed."""
-        if not self.plan.rewrites or not is_model(call):
-            return body
+    def outgoing(self, call: Call, event: int, url: str, body: bytes) -> tuple[str, bytes]:
+        """Where a call that is performed goes, and what it says."""
+        if not is_rewritten(self.plan, call):
+            return url, body
         self.child.put(Noted(event, "rewritten", said(self.plan)))
-        return sent(self.plan, call, body)
+        return sent(self.plan, call, url, body)
 
     # --- the three ways ----------------------------------------------------------------------------------------
 
@@ -268,8 +286,9 @@ class ForkSession(ReplaySession):
         number = self._number(place)
         if place is not None:
             self._stands_at[number] = place.number
-        if lane.parent in self._performing:
-            self._performing.add(number)
+        for inside in (self._performing, self._retried):
+            if lane.parent in inside:
+                inside.add(number)
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number, compared)
 
@@ -302,13 +321,14 @@ class ForkSession(ReplaySession):
         if self._address and not self._claimed(number, standing):
             first = self.child.repeated(call, number) if "key" in call.head else None
             if first is None:
-                why = "another process has just begun it"
-                raise self._stopped(call, found, in_doubt(call, why, tail(self.run.id)), f"{call.name}: {why}")
+                raise self._doubted(call, "another process has just begun it")
             self._issued(lane, call, number, place)
             return RepeatedCall(LiveCall(self.child, lane, call, number), first)
         self.child.repeated(call, number)
         self.gate.sets_out(number, place.number if place is not None else None, transport=is_transport(call))
         self._performing.add(number)
+        if standing is not None:
+            self._retried.add(number)
         self.course.live += 1
         self.course.wrote |= call.effect is Effect.WRITE
         self._say(number, call, "live", found.why if found.answer is None else "asked anew")
@@ -325,21 +345,17 @@ class ForkSession(ReplaySession):
     def _refused(self, lane: Lane, call: Call, why: str, found: Found) -> Halt:
         """The fork stops at a call that it may not make."""
         near = found.place.number if found.place is not None else None
-        error = EffectRefused(
-            f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; {found.why})"
-            + (recorded_calls(self.recording, call) if found.answer is None else ""),
-            cause="after the change the agent asks something that was not recorded",
-            next_command=self._next(near),
-        )
-        return self._stopped(call, found, error, why)
+        return self._stopped(call, refused_call(self.recording, call, found, why, self._next(near)), why)
 
-    def _stopped(self, call: Call, found: Found, error: ReplayError, why: str) -> Halt:
+    def _stopped(self, call: Call, error: ReplayError, why: str) -> Halt:
         self.course.refused.append(why)
         self._say(self._top + 1, call, "refused", why)
         self.stopped_by = error
         return self._stop(Halt(error.message))
 
     stopped_by: ReplayError | None = None
+    doubt: Doubt | None = None
+    """The write in doubt that the fork was stopped by."""
 
     def _number(self, event: Event | None) -> int:
         """The number of a call in the fork: the parent's own up to the branching event, the next one after it."""
@@ -441,7 +457,8 @@ class ForkSession(ReplaySession):
 
     def kept(self) -> dict[str, Any]:
         """Changes of the agent's surroundings, which the fork's own replay makes again."""
-        return {"restated": self.restated, "clock_moves": self.ambience.kept_moves}
+        doubt = {"in_doubt": self.doubt.write} if self.doubt is not None else {}
+        return {"restated": self.restated, "clock_moves": self.ambience.kept_moves, **doubt}
 
     # --- what comes of the change ------------------------------------------------------------------------------
 
@@ -459,15 +476,7 @@ class ForkSession(ReplaySession):
             return
         behind = [event for event in self.unused() if event.number > self._branching and not event.call.observed]
         left = min(behind, key=lambda event: event.number, default=None)
-        removed = f": event {left.number} ({left.name}) was not made again" if left is not None else ""
-        error = Divergence(
-            f"the agent waits for what nothing will bring{removed}",
-            event=left.number if left is not None else None,
-            reason="end",
-            cause="the change removed what others wait for, such as whoever sets an event or fills a queue",
-            next_command=self._next(left.number if left is not None else None),
-        )
-        self._stop(self._diverged(error))
+        self._stop(self._diverged(nothing_comes(left, self._next(left.number if left is not None else None))))
 
     # --- order -------------------------------------------------------------------------------------------------
 

@@ -111,9 +111,9 @@ class OwnCall(LiveCall):
         self._fork = session
         self._compared = compared
 
-    def sends(self, body: bytes) -> bytes:
+    def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
         """The agent's request, as the plan rewrites it."""
-        return self._fork.outgoing(self._call, self.event, body)
+        return self._fork.outgoing(self._call, self.event, url, body)
 
     def settle(self, outcome: Value | Failure) -> Any:
         """Note a value or an exception, in turn."""

@@ -66,11 +66,11 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
         at = store.event(f"{run.id}:{named.event}").number if named.event and not named.event.isdigit() else None
         plan = plan_of(how, at if at is not None else int(named.event or 0), numbering(store, run.id))
         url = store.url
+        words = tuple(shlex.split(cmd)) if cmd is not None else ()
+        options = Options(command=words, entry=entry, divert_output=shell.json)
         if dry_run:
-            _tell_plan(shell, planned(store, run.id, plan, entry))
+            _tell_plan(shell, planned(store, run.id, plan, options))
             return
-    words = tuple(shlex.split(cmd)) if cmd is not None else ()
-    options = Options(command=words, entry=entry, divert_output=shell.json)
     report = fork_run(url, run.id, plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
     tell_fork(shell, report)
     ctx.exit(report.exit_code)

@@ -12,19 +12,28 @@ from reenact.facts.settings import SETTINGS
 from reenact.interfaces.cli.shell import Command, Shell, current
 
 IGNORED = ".reenact/"
+SHOWN = "*.reenact diff=reenact"
+TEXTCONV = 'git config diff.reenact.textconv "reenact textconv --git"'
 
 
 @click.command(cls=Command, name="init", short_help="set a project up", example="reenact init")
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Write reenact.toml with every setting as a comment, and keep .reenact/ out of git.
+    """Write reenact.toml with every setting as a comment, keep .reenact/ out of git, and name packed runs to git diff.
 
-    Nothing that is there already is overwritten.
+    Nothing that is there already is overwritten. Git shows packed runs as text once it is told how, on each machine:
+    git config diff.reenact.textconv "reenact textconv --git"
     """
     shell = current(ctx)
     here = Path.cwd()
-    for path, done in ((OWN_FILE, _settings(here / OWN_FILE)), (".gitignore", _ignore(here / ".gitignore"))):
+    for path, done in (
+        (OWN_FILE, _settings(here / OWN_FILE)),
+        (".gitignore", _added(here / ".gitignore", IGNORED)),
+        (".gitattributes", _added(here / ".gitattributes", SHOWN)),
+    ):
         _tell(shell, path, done)
+    if not shell.json:
+        shell.talk(f"for git diff of packed runs, once on each machine: {TEXTCONV}")
     shell.next("reenact record -- python agent.py")
 
 
@@ -49,15 +58,15 @@ def _settings(path: Path) -> str:
     return "written"
 
 
-def _ignore(path: Path) -> str:
-    """One line more in ``.gitignore``; its other lines and their ends stay as they are."""
+def _added(path: Path, line: str) -> str:
+    """One line more in a file of git's; its other lines and their ends stay as they are."""
     before = path.read_bytes() if path.exists() else b""
-    names = {line.strip().decode(errors="replace").rstrip("/").lstrip("/") for line in before.splitlines()}
-    if IGNORED.rstrip("/") in names:
+    names = {each.strip().decode(errors="replace").strip("/") for each in before.splitlines()}
+    if line.strip("/") in names:
         return "left as it is"
     with path.open("ab") as file:
-        file.write((b"" if not before or before.endswith(b"\n") else b"\n") + IGNORED.encode() + b"\n")
-    return f"{IGNORED} added" if before else "written"
+        file.write((b"" if not before or before.endswith(b"\n") else b"\n") + line.encode() + b"\n")
+    return f"{line} added" if before else "written"
 
 
 def _tell(shell: Shell, path: str, done: str) -> None:

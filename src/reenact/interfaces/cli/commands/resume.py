@@ -19,6 +19,7 @@ from reenact.timetravel.forks import resuming
 from reenact.timetravel.forks.launch import fork_run
 from reenact.timetravel.forks.plan import Settling
 from reenact.timetravel.forks.report import ForkReport
+from reenact.timetravel.forks.resuming import Resumption
 
 _WORDS = ("done", "retry")
 
@@ -55,17 +56,42 @@ def command(
         number = numbering(store, run.id)
         results = {number(name): value(text) for name, text in pairs(result, "--result EVENT=JSON")}
         told = resuming.resumption(store, run, named.event or "", settle or "", results)
-        if sys.stdin.isatty() and not shell.json:
+        asks = sys.stdin.isatty() and not shell.json
+        if asks:
             told = resuming.settled(told, lambda event: _asked(shell, event))
         resuming.require_settled(told)
         url = store.url
     words = tuple(shlex.split(cmd)) if cmd is not None else ()
     options = Options(command=words, entry=entry, divert_output=shell.json)
-    report = fork_run(url, told.base.id, told.plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
-    with opened(shell) as store:
-        report = resuming.conclude(store, told, report)
+    report = _resumed(shell, url, told, options, asks=asks)
     _tell(shell, report)
     ctx.exit(report.exit_code)
+
+
+def _resumed(shell: Shell, url: str, told: Resumption, options: Options, *, asks: bool) -> ForkReport:
+    """Resume, and ask about each write in doubt that comes up on the way."""
+    while True:
+        report = fork_run(url, told.base.id, told.plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
+        with opened(shell) as store:
+            report = resuming.conclude(store, told, report)
+            word = _asked_on_the_way(shell, report) if asks else ""
+            if not word:
+                return report
+            told = resuming.settled_on_the_way(store, told, report, word)
+        told = resuming.settled(told, lambda event: _asked(shell, event))
+        resuming.require_settled(told)
+
+
+def _asked_on_the_way(shell: Shell, report: ForkReport) -> Settling:
+    """A person's word on the write in doubt that a resumption was stopped at; empty where there is none."""
+    doubt = report.doubted
+    if doubt is None:
+        return ""
+    shell.talk(f"reenact: {doubt['name']} is in doubt: {doubt['why']}.")
+    words = ("done", "retry", "stop") if doubt["can_be_done"] else ("retry", "stop")
+    question = "Has it happened (done), shall it be made again (retry), or does it stay in doubt (stop)?"
+    word = click.prompt(question, type=click.Choice(words), err=True)
+    return "done" if word == "done" else "retry" if word == "retry" else ""
 
 
 def _asked(shell: Shell, event: Event) -> Settling:

@@ -11,6 +11,7 @@ import click
 from reenact.abc.store import Recording, Store
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
+from reenact.facts.imported import is_imported
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.commands.ls import outcome
@@ -98,6 +99,8 @@ def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
 
 
 def _next_command(run: Run) -> str:
+    if is_imported(run):
+        return f"reenact replay {tail(run.id)} --cmd 'python agent.py'"
     return f"reenact replay {tail(run.id)}" if run.entry.kind != "block" else f"reenact show {tail(run.id)} --state"
 
 

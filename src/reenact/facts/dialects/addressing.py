@@ -1,0 +1,56 @@
+"""Where the address of a request names its model, and the same address with another one.
+
+Bedrock, Gemini, Vertex and Azure do; everybody else says it in the body.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import quote, unquote
+
+_END: Final = r"(?=$|[?#])"
+_BEDROCK: Final = re.compile(r"/model/([^/?#]+)/(?:converse(?:-stream)?|invoke(?:-with-response-stream)?)" + _END)
+_GOOGLE: Final = re.compile(r"/([^/:?#]+)(?::|%3[Aa])(?:(?:streamG|g)enerateContent|(?:stream)?[rR]awPredict)" + _END)
+_AZURE: Final = re.compile(r"/deployments/([^/?#]+)/")
+_PLACES: Final = (_BEDROCK, _GOOGLE, _AZURE)
+_MAKER: Final = re.compile(
+    r"(?:\A|[./])(amazon\.nova|amazon\.titan|anthropic|meta|mistral|cohere|ai21|deepseek|openai|qwen|writer)(?=[.-])"
+)
+
+
+def model_in(url: str) -> str:
+    """The model that an address names; empty where it names none."""
+    found = _found(url)
+    return unquote(found[1]) if found is not None else ""
+
+
+def readdressed(url: str, model: str) -> str:
+    """The address with another model in the place of the one that it names; as it is where it names none.
+
+    Args:
+        url: Whole, or from its path on.
+        model: As a person writes it; it is quoted as the providers' own clients do.
+    """
+    found = _found(url)
+    if found is None:
+        return url
+    name = model.removeprefix("models/") if found.re is _GOOGLE else model
+    safe = "@" if found.re is _GOOGLE else ""
+    return f"{url[: found.start(1)]}{quote(name, safe=safe)}{url[found.end(1) :]}"
+
+
+def maker_of(model: str) -> str:
+    """Whose model an id of Bedrock is of, told apart as far as their protocols differ; empty where it does not say."""
+    found = _MAKER.search(model)
+    return found[1] if found is not None else ""
+
+
+def through_one_door(url: str) -> bool:
+    """Whether an address leads to Bedrock's invoke, where each maker's models speak a protocol of their own."""
+    found = _BEDROCK.search(url)
+    return found is not None and "/invoke" in url[found.end(1) :]
+
+
+def _found(url: str) -> re.Match[str] | None:
+    return next((found for place in _PLACES if (found := place.search(url)) is not None), None)

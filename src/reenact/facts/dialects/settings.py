@@ -1,0 +1,111 @@
+"""Where in a request each protocol keeps its system prompt and its parameters; these members with others in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from reenact.facts.call import Json
+from reenact.facts.dialects.addressing import maker_of
+from reenact.facts.dialects.dialect import listing, mapping
+
+_CONVERSE: Final = frozenset({"maxTokens", "temperature", "topP", "stopSequences"})
+_GEMINI_ABOVE: Final = frozenset({"safetySettings", "toolConfig", "labels", "cachedContent", "serviceTier"})
+_NOVA: Final = "amazon.nova"
+_ONE_PROMPT: Final = "this request of {} completes one prompt, and has no place for a system prompt"
+
+
+class NoPlace(ValueError):
+    """A request of a protocol that has no place for what is to be changed; says so."""
+
+
+def tuned(dialect: str, model: str, request: Mapping[str, Any], params: Mapping[str, Json]) -> dict[str, Json]:
+    """The members of a request that hold its parameters, with others set by the protocol's own names.
+
+    Args:
+        dialect: Name of its protocol.
+        model: That its address names; empty where it names none.
+        request: As the agent's client would send it.
+        params: Name to value.
+    """
+    changes: dict[str, Json] = {}
+    for name, value in params.items():
+        member = _holder(dialect, model, request, name)
+        if not member:
+            changes[name] = value
+        else:
+            changes[member] = {**mapping(request.get(member)), **mapping(changes.get(member)), name: value}
+    return changes
+
+
+def _holder(dialect: str, model: str, request: Mapping[str, Any], name: str) -> str:
+    """The member that a parameter lies in; empty where it stands at the top."""
+    if dialect == "ollama.chat":
+        return "options"
+    if dialect == "bedrock.converse":
+        return "inferenceConfig" if name in _CONVERSE else "additionalModelRequestFields"
+    if dialect == "google.gemini":
+        return "" if name in _GEMINI_ABOVE else _spelled(request, "generationConfig", "generation_config")
+    if dialect == "bedrock.invoke":
+        if _is_nova(model, request):
+            return "inferenceConfig"
+        return "textGenerationConfig" if "inputText" in request else ""
+    return ""
+
+
+def prompted(dialect: str, model: str, request: Mapping[str, Any], prompt: str) -> dict[str, Json]:
+    """The members that hold the system prompt, with another one.
+
+    Raises:
+        NoPlace: The protocol has none.
+    """
+    if dialect == "openai.completions":
+        raise NoPlace(_ONE_PROMPT.format(dialect))
+    if dialect == "bedrock.invoke":
+        return _prompted_in_invoke(model, request, prompt)
+    if dialect == "openai.responses":
+        listed = request.get("input")
+        if "instructions" in request or not isinstance(listed, list) or not _systems(listed):
+            return {"instructions": prompt}
+        return {"input": _replaced(listed, prompt)}
+    beside: dict[str, dict[str, Json]] = {
+        "anthropic.messages": {"system": prompt},
+        "bedrock.converse": {"system": [{"text": prompt}]},
+        "google.gemini": {_spelled(request, "systemInstruction", "system_instruction"): {"parts": [{"text": prompt}]}},
+        "ollama.chat": {"system": prompt} if "prompt" in request else {},
+    }
+    return beside.get(dialect) or {"messages": _replaced(listing(request.get("messages")), prompt)}
+
+
+def _prompted_in_invoke(model: str, request: Mapping[str, Any], prompt: str) -> dict[str, Json]:
+    """The same for what a maker's models are asked behind Bedrock's invoke."""
+    if _is_nova(model, request):
+        return {"system": [{"text": prompt}]}
+    if "messages" in request:
+        return {"messages": _replaced(listing(request["messages"]), prompt)}
+    if "message" in request:
+        return {"preamble": prompt}
+    raise NoPlace(_ONE_PROMPT.format("bedrock.invoke"))
+
+
+def _is_nova(model: str, request: Mapping[str, Any]) -> bool:
+    """Whether a request to Bedrock's invoke has the shape of converse."""
+    told = maker_of(model) == _NOVA or any(name in request for name in ("inferenceConfig", "schemaVersion"))
+    return "messages" in request and (told or isinstance(request.get("system"), list))
+
+
+def _spelled(request: Mapping[str, Any], camel: str, snake: str) -> str:
+    return snake if snake in request else camel
+
+
+def _systems(messages: list[Any]) -> list[int]:
+    return [n for n, one in enumerate(messages) if isinstance(one, dict) and one.get("role") in ("system", "developer")]
+
+
+def _replaced(messages: list[Any], prompt: str) -> list[Any]:
+    """The messages with the first system message saying something else; with one in front where there is none."""
+    found = _systems(messages)
+    if not found:
+        return [{"role": "system", "content": prompt}, *messages]
+    first = found[0]
+    return [{**one, "content": prompt} if n == first else one for n, one in enumerate(messages) if n not in found[1:]]

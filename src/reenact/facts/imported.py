@@ -1,0 +1,40 @@
+"""Runs that were imported: what another tool wrote down, which knows neither the program nor its order.
+
+Such a run holds HTTP exchanges and nothing else: no command, no lanes, no deliveries, no clock, no output. Everything
+that judges or replays a run asks here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reenact.facts.run import Run
+
+IMPORT: Final = "import"
+"""``Entry.kind`` of a run that was imported; ``Entry.target`` names the format."""
+
+ORDER: Final = "unknown"
+"""``Run.capture["order"]`` of such a run."""
+
+NOTE: Final = "import"
+"""Key of what an imported run says of its origin, in its capture and as evidence: ``format``, ``file``, ``sha256``,
+``exchanges``, ``times`` (whether the file knew when things happened), ``remarks``."""
+
+UNPROVEN: Final = "order not known: the run was imported"
+"""What a verdict says of the order of such a run."""
+
+
+def is_imported(run: Run) -> bool:
+    """Whether a run was imported from a file of another tool."""
+    return run.entry.kind == IMPORT
+
+
+def remarks(run: Run) -> tuple[str, ...]:
+    """What was kept otherwise than it crossed the wire, for whoever reads a verdict on the run."""
+    said = (run.capture.get(NOTE) or {}).get("remarks") if is_imported(run) else None
+    return tuple(f"imported: {remark} ({count})" for remark, count in said.items()) if isinstance(said, dict) else ()
+
+
+def times_known(run: Run) -> bool:
+    """Whether a run's times are those of what happened: a file of another tool may not have kept them."""
+    return not is_imported(run) or bool((run.capture.get(NOTE) or {}).get("times"))

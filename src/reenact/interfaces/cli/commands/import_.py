@@ -1,0 +1,121 @@
+"""``reenact import``: what another tool has recorded becomes a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reenact.abc.settings import load_settings
+from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.facts.settings import policy_of
+from reenact.interfaces.cli.arguments import fields, pairs
+from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.interop.arriving import arrive
+from reenact.interop.exchanges import Found
+from reenact.interop.formats import READERS, Asked, read
+from reenact.recording.opening import Who
+from reenact.timetravel.plain import run_data
+from reenact.timetravel.preview import safe
+
+
+@click.command(
+    cls=Command,
+    name="import",
+    short_help="recordings of other tools into the store",
+    example="""
+    reenact import vcr tests/cassettes/test_refund.yaml
+    reenact import har refund.har --only https://api.example.com/ --dry-run
+    reenact import messages chats.jsonl --param model=gpt-4o
+    """,
+)
+@click.argument("form", metavar="FORMAT", type=click.Choice(tuple(READERS)))
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--only", metavar="PREFIX", default="", help="Only exchanges whose address begins like this.")
+@click.option("--url", default="", help="Where it was asked, for messages that do not say so.")
+@click.option("--param", metavar="K=V", multiple=True, help="A field of every request, for messages; may be repeated.")
+@click.option("--agent", metavar="NAME[@VERSION]", default="", help="Name of the agent, and its version.")
+@click.option("--tag", metavar="K=V", multiple=True, help="A label; may be repeated.")
+@click.option("--dry-run", is_flag=True, help="Say what would be imported, and write nothing.")
+@click.pass_context
+def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Sequence[str], **how: Any) -> None:
+    """Bring FILE, which another tool has recorded, into the store as a run.
+
+    FORMAT is vcr (cassettes of VCR.py, YAML or JSON, of old versions too, and of VCR for Ruby and Betamax), har (HTTP
+    archives of browsers and proxies), json (what reenact export json wrote) or messages (JSON Lines: logged pairs of
+    request and response, or conversations with a model, each of which becomes a run).
+
+    All of the file is read before anything is written; what cannot be read is refused by its place in the file. Such
+    a run knows neither the program nor the order of its calls: replay it with --cmd or --entry. Its exchanges are found
+    by what they ask, and each is given once.
+    """
+    shell = current(ctx)
+    found, origin = read(form, file, Asked(how["only"], how["url"], fields(how["param"])))
+    if how["dry_run"]:
+        for each in found:
+            _would(shell, each)
+        again = f"{form} {file}"
+        shell.next(f"reenact import {safe(again)}")
+        return
+    who = Who(agent, tags=pairs(tag))
+    with opened(shell) as store:
+        runs = arrive(store, found, origin, who=who, policy=policy_of(load_settings()), clock=CLOCK, entropy=ENTROPY)
+    for run in runs:
+        _arrived(shell, run)
+    if runs:
+        shell.next(f"reenact replay {tail(runs[-1].id)} --cmd 'python agent.py'")
+
+
+def _would(shell: Shell, found: Found) -> None:
+    """What one run would hold."""
+    if shell.json:
+        shell.line(_plain(found))
+        return
+    part = f" of {safe(found.label)}" if found.label else ""
+    shell.data(f"{safe(found.source)}: {_counted(len(found.exchanges))}{part} would be imported")
+    for number, each in enumerate(found.exchanges):
+        shell.data(f"  {number:>4}  {each.status}  {len(each.answer):>8} B  {safe(f'{each.method} {each.url}'[:200])}")
+    for remark, count in found.remarks().items():
+        shell.talk(f"reenact: {safe(remark)} ({count})")
+    for name in found.ignore:
+        shell.talk(f"reenact: not compared, because the file does not say it: {safe(name)}")
+
+
+def _plain(found: Found) -> Json:
+    """The same as data."""
+    return {
+        "format": found.source,
+        "part": found.label,
+        "exchanges": [
+            {"method": each.method, "url": each.url, "status": each.status, "bytes": len(each.answer)}
+            for each in found.exchanges
+        ],
+        "remarks": found.remarks(),
+        "ignore": dict(found.ignore),
+    }
+
+
+def _arrived(shell: Shell, run: Run) -> None:
+    if shell.json:
+        shell.line(run_data(run))
+        return
+    kept: Any = run.capture["import"]
+    models = f" ({run.totals.models} model)" if run.totals.models else ""
+    shell.data(
+        f"{tail(run.id)}  {_counted(run.totals.events)}{models} from {safe(str(kept['file']))}, {kept['format']}"
+    )
+    for remark, count in kept["remarks"].items():
+        shell.talk(f"reenact: {safe(str(remark))} ({count})")
+    ignored = ", ".join(run.capture["ignore"])
+    if ignored:
+        shell.talk(f"reenact: ignore rules: {safe(ignored)}")
+
+
+def _counted(exchanges: int) -> str:
+    return f"{exchanges} exchange{'' if exchanges == 1 else 's'}"

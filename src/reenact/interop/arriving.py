@@ -1,0 +1,220 @@
+"""Exchanges of another tool become a run in the store: through the same gate as a recording, all of it or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+from reenact.abc.redaction import Redactor
+from reenact.abc.sources import Clock, Entropy
+from reenact.abc.store import Store
+from reenact.facts.call import Effect, End, EndKind, Json
+from reenact.facts.dialects import stateless_model_request
+from reenact.facts.ids import make_run_id
+from reenact.facts.imported import IMPORT, NOTE, ORDER
+from reenact.facts.known import Known, same_values
+from reenact.facts.policy import Policy
+from reenact.facts.record import (
+    CallIssued,
+    HeadArrived,
+    LaneOpened,
+    Noted,
+    Record,
+    RunClosed,
+    RunOpened,
+    SegmentArrived,
+    StreamEnded,
+)
+from reenact.facts.run import Entry, Run, Status, Totals
+from reenact.facts.variables import chosen
+from reenact.interop.demanded import variables
+from reenact.interop.exchanges import Exchange, Found
+from reenact.privacy import make_redactor
+from reenact.recording.opening import Who
+from reenact.recording.readings import Readings
+from reenact.seams.http.exchange import describe
+
+ROOT: Final = "root"
+TRANSPORT: Final = "import"
+"""Transport of an imported request: no client family."""
+
+_SEGMENT = 64 << 10
+_BATCH = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an import comes from.
+
+    Attributes:
+        file: Name of the file, without its folder.
+        digest: SHA-256 of its bytes.
+    """
+
+    file: str
+    digest: str
+
+    @classmethod
+    def of(cls, name: str, data: bytes) -> Origin:
+        """The origin of a file with these bytes."""
+        return cls(name, hashlib.sha256(data).hexdigest())
+
+
+def arrive(
+    store: Store,
+    found: Iterable[Found],
+    origin: Origin,
+    *,
+    who: Who,
+    policy: Policy,
+    clock: Clock,
+    entropy: Entropy,
+) -> list[Run]:
+    """Write each of what a file holds as a run of its own.
+
+    Args:
+        store: Where to.
+        found: What the file holds, read to its end already.
+        origin: The file.
+        who: Whose runs they are to be, and their tags.
+        policy: What may be kept and how (ignore rules, redaction).
+        clock, entropy: For the runs' own identity.
+
+    Returns:
+        The runs, in the order of the file.
+
+    Raises:
+        StoreError: One of them could not be written; none is left.
+    """
+    written: list[Run] = []
+    try:
+        for each in found:
+            run = _begun(each, origin, who, policy, clock, entropy)
+            written.append(run)
+            written[-1] = _write(store, run, each, policy)
+    except BaseException:
+        for run in written:
+            with contextlib.suppress(Exception):
+                store.delete(run)
+        raise
+    return written
+
+
+def _begun(found: Found, origin: Origin, who: Who, policy: Policy, clock: Clock, entropy: Entropy) -> Run:
+    """The run of some exchanges, before its first record."""
+    now_us = clock.wall_us()
+    surroundings = chosen(os.environ, policy.env)
+    secrets = sorted({*surroundings["env_secret"], *variables(found.exchanges)})
+    seen: dict[str, Json] = {
+        "format": found.source,
+        "file": origin.file,
+        "sha256": origin.digest,
+        "exchanges": len(found.exchanges),
+        "times": all(each.at_us is not None for each in found.exchanges),
+        "remarks": found.remarks(),
+        **({"part": found.label} if found.label else {}),
+    }
+    first_us = found.clock_us if found.clock_us is not None else now_us
+    return Run(
+        id=make_run_id(now_us, entropy.bytes(8)),
+        agent=who.name,
+        version=who.version,
+        entry=Entry(IMPORT, target=found.source),
+        user=who.user,
+        tenant=who.tenant,
+        session=who.session,
+        tags={str(name): str(value) for name, value in (who.tags or {}).items()},
+        started_us=now_us,
+        origin_us=0,
+        retention=policy.retention,
+        capture={
+            "order": ORDER,
+            "ignore": {**found.ignore, **policy.ignore},
+            "redact": dict(policy.redact),
+            "same_values": same_values(os.environ, secrets),
+            NOTE: seen,
+        },
+        environment={"env_secret": secrets, "clock": [first_us, 0]},
+    )
+
+
+def _write(store: Store, run: Run, found: Found, policy: Policy) -> Run:
+    """Write one run from its beginning to its end."""
+    secrets = run.environment["env_secret"]
+    redactor = make_redactor(run.id, policy, known=Known(os.environ, secrets, fields=policy.redact))
+    run = replace(run, capture={**run.capture, "rules": list(redactor.rules)})
+    readings = Readings()
+    (opened,) = redactor.clean(RunOpened(run))
+    log = store.begin(opened.run if isinstance(opened, RunOpened) else run)
+    try:
+        began = (RunOpened(run), LaneOpened(0, ROOT, None), Noted(None, NOTE, run.capture[NOTE]))
+        events = (record for number, each in enumerate(found.exchanges) for record in records(number, each, found))
+        batch: list[Record] = []
+        for record in chain(began, events):
+            readings.saw(record)
+            batch += redactor.clean(record)
+            if len(batch) >= _BATCH:
+                log.write(batch)
+                batch = []
+        batch += redactor.flush()
+        for record in _read(readings, redactor):
+            batch.append(record)
+        sums = readings.sums()
+        ended = replace(
+            run,
+            status=Status.OK,
+            ended_us=run.started_us + _duration_us(found),
+            totals=Totals(len(found.exchanges), sums.models, 0, sums.tokens_in, sums.tokens_out),
+        )
+        batch += redactor.clean(RunClosed(ended))
+        log.write(batch, durable=True)
+    finally:
+        log.close()
+    return ended
+
+
+def _read(readings: Readings, redactor: Redactor) -> Iterator[Record]:
+    """What the model calls among them say."""
+    while noted := readings.work():
+        for record in noted:
+            yield from redactor.clean(record)
+
+
+def records(number: int, exchange: Exchange, found: Found) -> Iterator[Record]:
+    """One exchange as a recording would have noted it, as the only strand's."""
+    headers = [list(pair) for pair in exchange.asked]
+    call = describe(exchange.method, exchange.url, headers, exchange.body, TRANSPORT)
+    if call.effect is Effect.WRITE and stateless_model_request(exchange.method, exchange.url, exchange.body):
+        call = replace(call, effect=Effect.READ)
+    at_us = _since(exchange, found)
+    head: Mapping[str, Json] = {
+        "status": exchange.status,
+        "reason": exchange.reason or None,
+        "version": exchange.version or None,
+        "headers": [list(pair) for pair in exchange.headers],
+        "framing": "payload",
+        "extensions": {},
+    }
+    yield CallIssued(number, 0, number, None, at_us, call)
+    yield HeadArrived(number, at_us + exchange.first_us, head)
+    ended_us = at_us + exchange.ended_us
+    for start in range(0, len(exchange.answer), _SEGMENT):
+        yield SegmentArrived(number, ended_us, exchange.answer[start : start + _SEGMENT])
+    yield StreamEnded(number, ended_us, End(EndKind.EOF))
+    if exchange.remarks:
+        yield Noted(number, NOTE, list(exchange.remarks))
+
+
+def _since(exchange: Exchange, found: Found) -> int:
+    if exchange.at_us is None or found.clock_us is None:
+        return 0
+    return max(0, exchange.at_us - found.clock_us)
+
+
+def _duration_us(found: Found) -> int:
+    return max((_since(each, found) + each.ended_us for each in found.exchanges), default=0)

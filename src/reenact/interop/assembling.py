@@ -1,0 +1,163 @@
+"""Making an exchange of what a file says: checked, its body and its headers brought to agree.
+
+Other tools keep a body as it was on the wire, or decoded, or parsed, and the headers as they were in any case. A client
+would decode such a body once more. So it is encoded anew where that can be done here, and otherwise its headers no
+longer name the encoding; each such change is remarked.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from reenact.facts.compression import Decoder, undo
+from reenact.interop.exchanges import Exchange, Headers, header
+from reenact.interop.refusing import refused
+
+MOST_HEADERS: Final = 256
+LONGEST_HEADERS: Final = 256 << 10
+LARGEST_DECODED: Final = 24 << 20
+
+ENCODED = "the body was kept decoded, and is encoded anew as its headers say"
+DECODED = "the body was kept decoded, so its headers no longer name a content-encoding"
+LENGTH = "content-length is that of the body in the file"
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNWRITTEN = re.compile(r"[\0\r\n]")
+_SPACE = re.compile(r"[\x00-\x20\x7f]")
+_BODILESS: Final = frozenset({204, 304})
+_ENCODERS: Final[dict[str, Callable[[bytes], bytes]]] = {
+    "gzip": lambda body: gzip.compress(body, 6, mtime=0),
+    "x-gzip": lambda body: gzip.compress(body, 6, mtime=0),
+    "deflate": lambda body: zlib.compress(body, 6),
+}
+_GZIP: Final = b"\x1f\x8b"
+
+
+def exchange(where: str, raw: Exchange, *, decoded: bool | None = None) -> Exchange:
+    """A checked exchange.
+
+    Args:
+        where: Place in the file, for whoever reads the refusal.
+        raw: What the file says.
+        decoded: Whether the content encoding of the answer's body has been undone already; None: look at the body.
+
+    Raises:
+        InteropError: It is no HTTP exchange, or not a whole one.
+    """
+    method = _method(where, raw.method)
+    url = _url(where, raw.url)
+    if not 200 <= raw.status <= 599:
+        cause = "it never got an answer" if raw.status == 0 else "only final answers of HTTP can be given again"
+        raise refused(f"its status is {raw.status}", cause, where=where)
+    asked, headers = _headers(where, raw.asked), _headers(where, raw.headers)
+    if header(headers, "content-type").startswith("application/grpc"):
+        raise refused("it is a gRPC call", "its status stands in trailers, which are not in the file", where=where)
+    checked = replace(raw, method=method, url=url, asked=asked, headers=headers)
+    return _agreed(checked, decoded)
+
+
+def _method(where: str, method: Any) -> str:
+    if not isinstance(method, str) or not _TOKEN.fullmatch(method) or len(method) > 32:
+        raise refused(f"{str(method)[:40]!r} is no method", "no HTTP request, or a damaged file", where=where)
+    return method.upper()
+
+
+def _url(where: str, url: Any) -> str:
+    try:
+        parts = urlsplit(url) if isinstance(url, str) and not _SPACE.search(url) else None
+        good = parts is not None and parts.scheme.lower() in ("http", "https") and bool(parts.hostname)
+        good = good and (parts is None or parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good:
+        raise refused(f"{str(url)[:80]!r} is no address of HTTP", "it is relative, or of another protocol", where=where)
+    return str(url)
+
+
+def _headers(where: str, pairs: Iterable[tuple[Any, Any]]) -> Headers:
+    made = []
+    size = 0
+    for name, value in pairs:
+        if isinstance(name, str) and name.startswith(":"):
+            continue  # HTTP/2 writes the request line like this
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            raise refused(f"{str(name)[:40]!r} is no name of a header", "a damaged file", where=where)
+        text = _text(where, name, value)
+        size += len(name) + len(text)
+        made.append((name, text))
+        if len(made) > MOST_HEADERS or size > LONGEST_HEADERS:
+            limits = f"{MOST_HEADERS}, or {LONGEST_HEADERS >> 10} KiB of them"
+            raise refused(f"it has more headers than {limits}", "made to exhaust its reader", where=where)
+    return tuple(made)
+
+
+def _text(where: str, name: str, value: Any) -> str:
+    if isinstance(value, bytes):
+        value = value.decode("latin-1")
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise refused(f"the header {name} has no text as its value", "a damaged file", where=where)
+    text = str(value).strip()
+    if _UNWRITTEN.search(text):
+        raise refused(f"the header {name} holds a line break", "no header does: a damaged file", where=where)
+    try:
+        text.encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("latin-1")  # the bytes that a client would have sent
+    return text
+
+
+def _agreed(raw: Exchange, decoded: bool | None) -> Exchange:
+    """The exchange with an answer whose headers and body agree."""
+    headers, answer, remarks = raw.headers, raw.answer, list(raw.remarks)
+    encoding = header(headers, "content-encoding").strip().lower()
+    if encoding not in ("", "identity") and answer and (_is_decoded(encoding, answer) if decoded is None else decoded):
+        encode = _ENCODERS.get(encoding)
+        if encode is None:
+            headers = _without(headers, "content-encoding")
+        else:
+            answer = encode(answer)
+        remarks.append(DECODED if encode is None else ENCODED)
+    length = header(headers, "content-length")
+    bodiless = raw.method == "HEAD" or raw.status in _BODILESS
+    if length and not bodiless and length != str(len(answer)):
+        if header(headers, "transfer-encoding"):
+            headers = _without(headers, "content-length")
+        else:
+            headers = tuple(
+                (name, str(len(answer)) if name.lower() == "content-length" else value) for name, value in headers
+            )
+        remarks.append(LENGTH)
+    return replace(raw, headers=headers, answer=answer, remarks=tuple(remarks))
+
+
+def _is_decoded(encoding: str, body: bytes) -> bool:
+    """Whether a body is not what its content encoding promises, so that somebody has undone it."""
+    if encoding in ("gzip", "x-gzip"):
+        return not body.startswith(_GZIP)
+    if Decoder(encoding).known:
+        undone = undo(encoding, body, LARGEST_DECODED)
+        return undone is None or not undone.whole
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False  # encoded, by a library that is not here
+    return True
+
+
+def _without(headers: Headers, name: str) -> Headers:
+    return tuple(pair for pair in headers if pair[0].lower() != name)
+
+
+def date_us(headers: Headers) -> int | None:
+    """What the server's clock showed when it answered, in microseconds since the epoch."""
+    try:
+        return int(parsedate_to_datetime(header(headers, "date")).timestamp() * 1_000_000)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None

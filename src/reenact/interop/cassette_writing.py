@@ -1,0 +1,82 @@
+"""Exchanges as a cassette of VCR.py (version 1), in YAML or JSON: what VCR.py itself plays back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+from reenact.errors import InteropError
+from reenact.interop import yamltext
+from reenact.interop.exchanges import Exchange, Headers, decoded, header
+
+_AS_THEY_CAME: Final = ("httpx", "http.client")
+_DECODED: Final = ("urllib3", "aiohttp")
+
+
+def write(exchanges: Iterable[Exchange], *, as_json: bool = False) -> bytes:
+    """A cassette.
+
+    Args:
+        exchanges: In order.
+        as_json: For VCR.py's JSON serializer, which holds texts alone; YAML otherwise.
+
+    Raises:
+        InteropError: A body is no text, and JSON was asked for; or PyYAML is not installed.
+    """
+    cassette = {"interactions": [_interaction(each) for each in exchanges], "version": 1}
+    if not as_json:
+        return yamltext.write(cassette)
+    try:
+        return json.dumps(cassette, indent=4).encode() + b"\n"
+    except TypeError:
+        raise InteropError(
+            "a body of the run is no text, and a cassette in JSON holds texts alone",
+            cause="images, or bodies that are compressed",
+            next_command="reenact export vcr @ -o cassette.yaml",
+        ) from None
+
+
+def _interaction(exchange: Exchange) -> dict[str, Any]:
+    """One exchange, as VCR.py would have seen it from the client that made it.
+
+    It tells no body from an empty one, and sees an empty one in every request of httpx. Of urllib3 (requests) and
+    aiohttp it keeps bodies decoded and headers as they were, of others bodies as they came. Where the client is not
+    known, the body is decoded and its headers no longer name an encoding, which every client can be given.
+    """
+    answer, headers = exchange.answer, exchange.headers
+    body = None if exchange.client.startswith(_AS_THEY_CAME) else decoded(exchange)
+    if body is not None and header(headers, "content-encoding"):
+        if exchange.client not in _DECODED:
+            headers = tuple(pair for pair in headers if pair[0].lower() not in ("content-encoding", "content-length"))
+        answer = body
+    return {
+        "request": {
+            "body": _text(exchange.body) if exchange.body or exchange.client.startswith("httpx") else None,
+            "headers": _grouped(exchange.asked),
+            "method": exchange.method,
+            "uri": exchange.url,
+        },
+        "response": {
+            "body": {"string": _text(answer)},
+            "headers": _grouped(headers),
+            "status": {"code": exchange.status, "message": exchange.reason},
+        },
+    }
+
+
+def _text(body: bytes) -> str | bytes:
+    """Text where it is one, as VCR.py does."""
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return body
+
+
+def _grouped(headers: Headers) -> dict[str, list[str]]:
+    """Each name once, in the spelling it came in first, with all its values."""
+    spelled: dict[str, str] = {}
+    grouped: dict[str, list[str]] = {}
+    for name, value in headers:
+        grouped.setdefault(spelled.setdefault(name.lower(), name), []).append(value)
+    return grouped

@@ -1,0 +1,93 @@
+"""One HTTP exchange between formats: the value that every reader makes and every writer takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from reenact.facts.compression import undo
+
+_LARGEST: Final = 64 << 20
+
+Headers = tuple[tuple[str, str], ...]
+"""Names and values in order, latin-1, repeated where they were repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request and its answer.
+
+    Attributes:
+        method: In capitals.
+        url: Absolute.
+        asked: Headers of the request.
+        body: Its body, as it went over the wire.
+        status, reason: Of the answer; an empty reason where it is not known.
+        headers: Of the answer.
+        answer: Its body before content decoding, without chunks.
+        version: ``HTTP/1.1`` …; empty where it is not known.
+        at_us: When it was asked, microseconds since the epoch; None where that is not known.
+        first_us, ended_us: Microseconds from then to the head and to the end of the answer.
+        remarks: What the format could not say, or said otherwise than the wire.
+        client: Family of the client that asked (``httpx``, ``urllib3`` …); empty where it is not known.
+    """
+
+    method: str
+    url: str
+    asked: Headers = ()
+    body: bytes = b""
+    status: int = 200
+    reason: str = ""
+    headers: Headers = ()
+    answer: bytes = b""
+    version: str = ""
+    at_us: int | None = None
+    first_us: int = 0
+    ended_us: int = 0
+    remarks: tuple[str, ...] = ()
+    client: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a file holds that becomes one run.
+
+    Attributes:
+        source: Format and version (``vcr 1``, ``har 1.2``, ``messages``).
+        exchanges: In the order of the file.
+        clock_us: What the wall clock showed at the first of them; None where that is not known.
+        ignore: Named ignore rules: what the format does not know, so that it cannot be compared.
+        label: Which part of the file it is; empty for the whole of it.
+    """
+
+    source: str
+    exchanges: tuple[Exchange, ...]
+    clock_us: int | None = None
+    ignore: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
+
+    def remarks(self) -> dict[str, int]:
+        """What there is to say of the exchanges, and of how many."""
+        counts: dict[str, int] = {}
+        for exchange in self.exchanges:
+            for remark in exchange.remarks:
+                counts[remark] = counts.get(remark, 0) + 1
+        return counts
+
+
+def header(headers: Headers, name: str) -> str:
+    """The first header of a (lower-case) name; empty when there is none."""
+    for found, value in headers:
+        if found.lower() == name:
+            return value
+    return ""
+
+
+def decoded(exchange: Exchange) -> bytes | None:
+    """The answer's body with its content encoding undone; None where that cannot be done here."""
+    encoding = header(exchange.headers, "content-encoding")
+    if not encoding or not exchange.answer:
+        return exchange.answer
+    undone = undo(encoding, exchange.answer, _LARGEST)
+    return undone.data if undone is not None and undone.whole else None

@@ -1,0 +1,141 @@
+"""The formats that are read and written, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from reenact.abc.store import Recording
+from reenact.errors import InteropError, UsageError
+from reenact.facts.ids import tail
+from reenact.interop import archive_writing, archives, cassette_writing, cassettes, conversations, plain
+from reenact.interop.arriving import Origin
+from reenact.interop.documents import contents
+from reenact.interop.exchanges import Found, decoded
+from reenact.interop.leaving import leaving
+from reenact.interop.refusing import refused
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person says beside the file.
+
+    Attributes:
+        only: Only exchanges whose address begins like this are imported; empty for all.
+        url: Address that a file which names none was recorded at.
+        params: Fields that a file does not say of its requests.
+    """
+
+    only: str = ""
+    url: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+Reader = Callable[[bytes, Asked], list[Found]]
+
+READERS: Final[Mapping[str, Reader]] = {
+    "vcr": lambda data, asked: [cassettes.read(data, asked.only)],
+    "har": lambda data, asked: [archives.read(data, asked.only)],
+    "json": lambda data, asked: [plain.read(data, asked.only)],
+    "messages": lambda data, asked: conversations.read(data, asked.url, asked.params, asked.only),
+}
+"""How each format is read."""
+
+
+def read(name: str, path: Path, asked: Asked) -> tuple[list[Found], Origin]:
+    """Everything that a file holds, read to its end; nothing is written.
+
+    Args:
+        name: Of the format.
+        path: Of the file.
+        asked: What is known beside it.
+
+    Raises:
+        UsageError: There is no such format.
+        InteropError: The file cannot be read; says why, and where in it.
+    """
+    reader = READERS.get(name)
+    if reader is None:
+        raise UsageError(
+            f"there is no format {name!r} to import",
+            cause=f"these are read: {', '.join(READERS)}",
+            next_command="reenact import --help",
+        )
+    try:
+        data = contents(path)
+        return reader(data, asked), Origin.of(path.name, data)
+    except (MemoryError, RecursionError):
+        raise refused(f"{path.name} takes more memory than there is", "made to exhaust its reader") from None
+    except InteropError as error:
+        raise InteropError(
+            f"{path.name} is not imported: {error.message}",
+            cause=error.cause,
+            next_command=error.next_command,
+            **error.facts,
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A run in a format of another tool.
+
+    Attributes:
+        data: The file.
+        runs: Whether a script can run a program against it (``plain.script``).
+        exchanges: How many it holds.
+        lost: What the run has and the file has not: in words, and how often.
+    """
+
+    data: bytes
+    runs: bool
+    exchanges: int
+    lost: Mapping[str, int]
+
+
+WRITERS: Final = ("vcr", "har", "json")
+"""The formats that are written."""
+
+
+def write(name: str, recording: Recording, *, as_json: bool = False) -> Written:
+    """A run in a format of another tool.
+
+    Args:
+        name: Of the format.
+        recording: The run.
+        as_json: Write a cassette in JSON.
+
+    Raises:
+        UsageError: There is no such format, or the run holds no exchange that it could keep.
+        InteropError: It cannot be written.
+    """
+    run = recording.run
+    left = leaving(recording)
+    lost = dict(left.lost)
+    if not left.exchanges:
+        raise UsageError(
+            f"run {tail(run.id)} holds no HTTP exchange that could be exported",
+            cause="; ".join(f"{count} {what}" for what, count in lost.items()) or "it holds nothing",
+            next_command=f"reenact show {tail(run.id)}",
+        )
+    exchanges = left.exchanges
+    if name == "vcr":
+        data = cassette_writing.write(exchanges, as_json=as_json)
+        lost |= dict.fromkeys(("times of exchanges",), len(exchanges))
+    elif name == "har":
+        whole = tuple(each for each in exchanges if decoded(each) is not None)
+        if len(whole) < len(exchanges):
+            lost[archive_writing.UNDECODABLE] = len(exchanges) - len(whole)
+        exchanges = whole
+        data = archive_writing.write(whole, version("reenact"), f"run {run.id}")
+    elif name == "json":
+        data = plain.write(exchanges, {"run": run.id, "agent": run.agent, "lost": lost})
+    else:
+        raise UsageError(
+            f"there is no format {name!r} to export",
+            cause=f"these are written: {', '.join(WRITERS)}",
+            next_command="reenact export --help",
+        )
+    return Written(data, name == "json", len(exchanges), lost)

@@ -1,0 +1,136 @@
+"""Matching against an imported recording, which knows neither lanes nor deliveries: by what a call asks, and once each.
+
+A file of another tool holds a list of exchanges. Where one question was answered once, or always alike, its answer is
+certain. Where one question got different answers, the list says in which order they came, and that order is the
+program's own only if one strand asked: so such answers are given in the order of the list to one sequential strand, and
+to nobody else. Whatever could be a guess is a divergence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import pairwise
+
+from reenact.facts.call import Call, Effect, Kind, is_transport
+from reenact.facts.event import Event
+from reenact.facts.keys import Rules
+from reenact.replaying.matching import Match, Miss, alike
+from reenact.replaying.tape import Tape
+from reenact.seams.lanes import UNOWNED
+from reenact.seams.turns import parent_path
+
+_OWN = frozenset({Kind.STEP, Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
+
+
+class Own:
+    """No recorded call, and none that could be: a call of the agent's own code, which runs with the world frozen."""
+
+
+OWN = Own()
+
+
+@dataclass(slots=True)
+class _Question:
+    """Recorded exchanges that ask the same, in the order of the file.
+
+    Attributes:
+        left: Those that have not been given out.
+        mixed: Whether they hold different outcomes.
+        overlapping: Whether two of them were under way at a time.
+        asker: The strand that asked first, in this replay.
+    """
+
+    left: list[Event]
+    mixed: bool
+    overlapping: bool
+    asker: str | None = None
+
+
+@dataclass(slots=True)
+class _Index:
+    """All recorded exchanges, by what they ask and by name."""
+
+    questions: dict[bytes, _Question] = field(default_factory=dict)
+    unused: dict[int, Event] = field(default_factory=dict)
+
+
+class KeyedMatcher:
+    """Finds recorded exchanges by what they ask (the counterpart of ``matching.Matcher``).
+
+    Args:
+        tape: The recorded exchanges, in the order of the file.
+        rules: How two calls are compared.
+    """
+
+    def __init__(self, tape: Tape, rules: Rules) -> None:
+        self._tape = tape
+        self._rules = rules
+        self._known: _Index | None = None
+        self._writes: dict[str, int] = {}
+
+    def identical(self, path: str, call: Call) -> Match | Own | None:
+        """Whether the call is the agent's own code; nothing else is found without looking for what it asks."""
+        return OWN if not is_transport(call) and (call.observed or call.kind in _OWN) else None
+
+    def find(self, path: str, call: Call) -> Match | Miss:
+        """The recorded exchange that ``call``, issued by lane ``path`` and cleaned as the recording was, is."""
+        index = self._index()
+        question = index.questions.get(self._key(call, call.body))
+        if question is None or not question.left:
+            return self._unknown(index, call)
+        strand = strand_of(path)
+        event = question.left[0]
+        if question.mixed and not self._in_order(question, event, strand):
+            return Miss(event, "ambiguous")
+        question.asker = question.asker or strand
+        del question.left[0]
+        first = next(iter(index.unused))
+        del index.unused[event.number]
+        if call.effect is Effect.WRITE:
+            self._writes[strand] = max(event.number, self._writes.get(strand, -1))
+        return Match(event, "exact" if event.number == first else "reordered")
+
+    def _in_order(self, question: _Question, event: Event, strand: str) -> bool:
+        """Whether it is certain that the next of several different answers is meant."""
+        if strand == UNOWNED or question.overlapping or question.asker not in (None, strand):
+            return False
+        return event.number > self._writes.get(strand, -1)  # what came before a write may have been changed by it
+
+    @staticmethod
+    def _unknown(index: _Index, call: Call) -> Miss:
+        near = (event for event in index.unused.values() if event.call.name == call.name)
+        nearest = next(near, None)
+        return Miss(nearest, "added" if nearest is None else "changed")
+
+    def _index(self) -> _Index:
+        """Everything recorded, read when first asked for."""
+        if self._known is None:
+            self._known = index = _Index()
+            groups: dict[bytes, list[Event]] = {}
+            for event in sorted(self._tape.unused(), key=lambda each: each.number):
+                index.unused[event.number] = event
+                groups.setdefault(self._key(event.call, self._tape.body(event)), []).append(event)
+            for key, events in groups.items():
+                mixed = not all(alike(events[0], other) for other in events[1:])
+                index.questions[key] = _Question(events, mixed, _overlapping(events))
+        return self._known
+
+    def _key(self, call: Call, body: bytes) -> bytes:
+        asked = self._rules.canonical(call.rule, call.head, body)
+        return blake2b(asked, digest_size=16, person=call.kind.value.encode()).digest()
+
+
+def strand_of(path: str) -> str:
+    """The sequential strand of a lane: the inside of a call belongs to the strand that makes it."""
+    above, scope = parent_path(path)
+    while scope:
+        path = above
+        above, scope = parent_path(path)
+    return path
+
+
+def _overlapping(events: list[Event]) -> bool:
+    return any(
+        earlier.ended_us is not None and earlier.ended_us > later.issued_us for earlier, later in pairwise(events)
+    )

@@ -1,0 +1,92 @@
+"""Putting a body that was kept without its connection back on one: what clients of the connection's bytes are given.
+
+A recording made at the connection holds its bytes (framing ``wire``); one made above it, or brought along from another
+tool, holds the body alone (``payload``). Clients that are intercepted at their connection parse bytes, so a body is
+framed for them as the recorded headers say it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reenact.abc.session import Frozen, Turn
+from reenact.facts.call import End, EndKind, Json
+from reenact.facts.framing import header
+
+_LAST_CHUNK = b"0\r\n\r\n"
+_BODILESS = frozenset({204, 304})
+
+
+def head_bytes(head: Mapping[str, Json]) -> bytes:
+    """The status line and headers of a response, as HTTP/1 writes them (no client of ours parses another version)."""
+    version = head.get("version") if head.get("version") in ("HTTP/1.0", "HTTP/1.1") else "HTTP/1.1"
+    lines = [f"{version} {head['status']} {head.get('reason') or ''}"]
+    lines += [f"{name}: {value}" for name, value in head.get("headers") or ()]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+
+
+def is_chunked(head: Mapping[str, Json], method: str) -> bool:
+    """Whether the body of a response stands in chunks on its connection."""
+    if method == "HEAD" or head["status"] in _BODILESS:
+        return False
+    return "chunked" in header(head, "transfer-encoding").lower()
+
+
+class Framed:
+    """A recorded answer whose parts are the bytes of a connection, made of one that holds the body alone.
+
+    Args:
+        crossing: The recorded answer.
+        head: Its head.
+        method: Of the request.
+    """
+
+    mode = "frozen"
+
+    def __init__(self, crossing: Frozen, head: Mapping[str, Json], method: str) -> None:
+        self._crossing = crossing
+        self._lead = head_bytes(head)
+        self._chunked = is_chunked(head, method)
+        self._end: End | None = None
+        self.event = crossing.event
+
+    def part(self) -> Turn[bytes | End]:
+        """The head at once, then each part of the body in its turn, then the end."""
+        if self._lead:
+            lead, self._lead = self._lead, b""
+            return _Framing(None, lambda part: lead)
+        if self._end is not None:
+            end = self._end
+            return _Framing(None, lambda part: end)
+        return _Framing(self._crossing.part(), self._framed)
+
+    def dropped(self) -> None:
+        """The client reads no further."""
+        self._crossing.dropped()
+
+    def _framed(self, part: bytes | End) -> bytes | End:
+        if not self._chunked:
+            return part
+        if not isinstance(part, End):
+            return b"%x\r\n%b\r\n" % (len(part), part)
+        if part.kind is not EndKind.EOF:
+            return part
+        self._end = part
+        return _LAST_CHUNK
+
+
+class _Framing:
+    """A turn whose result is put into the form of a connection; without a turn of its own it comes at once."""
+
+    __slots__ = ("_frame", "_turn")
+
+    def __init__(self, turn: Turn[bytes | End] | None, frame: Callable[[Any], bytes | End]) -> None:
+        self._turn = turn
+        self._frame = frame
+
+    def wait(self) -> bytes | End:
+        return self._frame(None if self._turn is None else self._turn.wait())
+
+    def __await__(self) -> Any:
+        return self._frame(None if self._turn is None else (yield from self._turn.__await__()))

@@ -1,0 +1,215 @@
+"""A scripted model in one line: what it is to say, in order, over a real socket; and what it must be asked.
+
+The short way to a ``ScriptedProvider``: real SDKs talk to it as to their provider. A request too many, an answer that
+nobody asked for, and a request other than expected fail the test at the end of the ``with`` block, whatever the code
+under test made of the error that it got.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from reenact.errors import GoldenMismatch
+from reenact.testing.provider.asks import Ask, ToolUse, Turn
+from reenact.testing.provider.script import Fault, Rule, Script, When
+from reenact.testing.provider.server import KEY, ScriptedProvider
+
+__all__ = ["Said", "ScriptedModel", "scripted_model"]
+
+Expected = str | When | Callable[[Ask], object]
+"""What a request must be: a text that stands in what the user or a tool said last, conditions, or a function that gives
+False or raises an ``AssertionError`` where it is not."""
+
+_REFUSED = Fault("status", status=400)
+"""SDKs do not try again after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One answer.
+
+    Attributes:
+        text: What the model says.
+        uses: Tool calls it asks for.
+        asked: What it must be asked; anything, unless told.
+        fault: What goes wrong on the way, instead of or in the middle of the answer.
+    """
+
+    text: str = ""
+    uses: tuple[ToolUse, ...] = ()
+    asked: Expected | None = None
+    fault: Fault | None = None
+
+
+def scripted_model(*answers: str | ToolUse | Sequence[ToolUse] | Said) -> ScriptedModel:
+    """A model that gives these answers, one after the other.
+
+    ::
+
+        with scripted_model(ToolUse("search_docs", {"query": "refunds"}), Said("None.", asked='"count": 0')) as model:
+            client = OpenAI(base_url=model.openai_url, api_key=model.key)
+            ...
+            assert model.asked[0].tools[0].name == "search_docs"
+
+    Args:
+        *answers: Texts, tool calls (several in one list), or ``Said`` for both, for what must be asked, and for faults.
+    """
+    return ScriptedModel([_said(answer) for answer in answers])
+
+
+class ScriptedModel:
+    """A model with a script, made by ``scripted_model``: a server on loopback while its ``with`` block lasts.
+
+    It is a function too, for agents that take a model as one: ``model("prompt")`` gives the next answer.
+
+    Attributes:
+        asked: What it was asked so far, in order, in neutral form.
+        key: An API key; any will do.
+    """
+
+    key = KEY
+
+    def __init__(self, answers: Sequence[Said]) -> None:
+        self._answers = list(answers)
+        self._next = 0
+        self._complaints: list[str] = []
+        self._lock = threading.Lock()
+        self._taken: dict[int, int] = {}
+        rules = [_rule(answer, self._taken, number) for number, answer in enumerate(self._answers)]
+        arrival = Rule(when=When(also=self._arrives))
+        self._provider = ScriptedProvider(Script((arrival, *rules, Rule(fault=_REFUSED))))
+        self.asked: list[Ask] = []
+
+    def __enter__(self) -> Self:
+        self._provider.listen()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._provider.stop()
+        if error is None or isinstance(error, Exception):
+            self.check(everything=error is None, because=error)
+
+    def __call__(self, prompt: str | Sequence[Mapping[str, object]]) -> str | tuple[ToolUse, ...]:
+        """The next answer, as an agent that takes a model as a function gets it: a text, or tool calls.
+
+        Args:
+            prompt: A text, or messages with ``role`` and ``content``.
+
+        Raises:
+            GoldenMismatch: It must be asked something else, or has nothing more to say.
+        """
+        said = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+        system = "\n".join(str(each.get("content", "")) for each in said if each.get("role") == "system")
+        turns = tuple(_turn(each) for each in said if each.get("role") != "system")
+        ask = Ask("scripted", system, turns)
+        self._arrives(ask)
+        if id(ask) not in self._taken:
+            self.check(everything=False)
+        answer = self._answers[self._taken[id(ask)]]
+        return answer.uses or answer.text
+
+    @property
+    def url(self) -> str:
+        """Base URL, without a path: what Anthropic's SDK takes."""
+        return self._provider.url
+
+    @property
+    def openai_url(self) -> str:
+        """Base URL as OpenAI's SDK takes it."""
+        return f"{self._provider.url}/v1"
+
+    def environment(self) -> dict[str, str]:
+        """Environment variables that point the real SDKs here."""
+        return self._provider.environment()
+
+    def check(self, *, everything: bool = True, because: BaseException | None = None) -> None:
+        """Fail where it was asked otherwise than the script says.
+
+        Args:
+            everything: Whether answers that nobody asked for are a failure too.
+            because: What the code under test raised; it becomes the cause.
+
+        Raises:
+            GoldenMismatch: With every complaint.
+        """
+        with self._lock:
+            found = list(self._complaints)
+            left = self._answers[self._next :]
+        if everything and left and not found:
+            found.append(f"it was asked {len(self.asked)} times and has {len(left)} more to say: {left[0]}")
+        if found:
+            raise GoldenMismatch(
+                f"the scripted model: {'; '.join(found)}",
+                cause="the code under test asks otherwise than the test says",
+                next_command="python -m pydoc reenact.testing.scripted",
+            ) from because
+
+    def _arrives(self, ask: Ask) -> bool:
+        """Give a request the next answer, if there is one and it is asked as it must be. Never a rule that holds."""
+        with self._lock:
+            self.asked.append(ask)
+            number = len(self.asked)
+            if self._next >= len(self._answers):
+                self._complaints.append(f"request {number} is one too many: {_brief(ask)}")
+                return False
+            wrong = _objection(self._answers[self._next].asked, ask)
+            if wrong:
+                self._complaints.append(f"request {number} is {_brief(ask)}, {wrong}")
+            else:
+                self._taken[id(ask)] = self._next  # the request is kept in `asked`, so no other can have its id
+            self._next += 1
+            return False
+
+
+def _rule(answer: Said, taken: Mapping[int, int], number: int) -> Rule:
+    """The rule that gives an answer to the request that has taken it."""
+    when = When(also=lambda ask: taken.get(id(ask)) == number)
+    return Rule(answer.text, answer.uses, when, answer.fault)
+
+
+def _said(answer: str | ToolUse | Sequence[ToolUse] | Said) -> Said:
+    match answer:
+        case Said():
+            return answer
+        case str():
+            return Said(answer)
+        case ToolUse():
+            return Said(uses=(answer,))
+    return Said(uses=tuple(answer))
+
+
+def _objection(expected: Expected | None, ask: Ask) -> str:
+    """What is wrong with a request; empty where nothing is."""
+    match expected:
+        case None:
+            return ""
+        case str():
+            return "" if expected in _last(ask) else f"expected {expected!r} in it"
+        case When():
+            return "" if expected.holds(ask) else f"expected {expected}"
+    try:
+        said = expected(ask)
+    except AssertionError as error:
+        return str(error) or "expected otherwise"
+    return "expected otherwise" if said is False else ""
+
+
+def _last(ask: Ask) -> str:
+    """What was said last: by the user, or by a tool."""
+    return ask.results[-1].text if ask.results else ask.last_user
+
+
+def _brief(ask: Ask) -> str:
+    text = repr(_last(ask))
+    return text if len(text) <= 120 else text[:119] + "…"
+
+
+def _turn(message: Mapping[str, object]) -> Turn:
+    role = str(message.get("role", "user"))
+    return Turn("assistant" if role == "assistant" else "user", str(message.get("content", "")))

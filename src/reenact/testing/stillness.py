@@ -1,0 +1,234 @@
+"""Stillness: for a block of a test, time stands where it is told to, and chance comes from a seed.
+
+It uses the seams that recordings use, so it reaches what they reach: the clocks of ``time`` and ``datetime`` (the wall,
+monotonic and performance counters, however they were imported), the functions of ``random`` and unseeded ``Random()``,
+``os.urandom``, ``secrets``, ``uuid4`` and ``uuid1``, and numpy's ``default_rng()``; in the block's own thread, in
+threads that it starts, and in tasks of asyncio. Sleeping takes real time and moves no clock, as does what waits inside
+asyncio, queues and locks. numpy's global generator, the ids of ``uuid_utils`` and other processes are not reached,
+and a run that is recorded inside the block has the real clock and its own chance.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from reenact.errors import UsageError
+from reenact.facts.order import Tag
+from reenact.facts.run import Run
+from reenact.seams import clock, entropy, lanes, numpy_random
+from reenact.seams.ambient import CLOCKS
+from reenact.seams.gate import Gate, Waiter
+from reenact.testing.sources import FrozenClock, SeededEntropy
+
+__all__ = ["frozen_clock", "seeded_entropy"]
+
+_lock = threading.Lock()
+_ONE_S = 1_000_000
+
+
+@contextmanager
+def frozen_clock(at: datetime | str | float, *, step: float = 0.0) -> Iterator[FrozenClock]:
+    """Time stands still in this block (of a ``with`` statement, or a decorated function).
+
+    Args:
+        at: Where the wall clock stands: a moment, ISO 8601 text (in UTC where it names no zone), or seconds since the
+            epoch.
+        step: How far each read moves the clocks on, in seconds: for code that waits for a deadline.
+
+    Yields:
+        The clock: ``.advance(us)`` moves it on.
+
+    Raises:
+        UsageError: ``at`` is no moment; or a recording, a replay, or a frozen clock of another thread listens here.
+    """
+    still = FrozenClock(_microseconds(at))
+    with _listening() as session:
+        before = session.clock, session.step_us
+        session.clock, session.step_us = still, round(step * _ONE_S)
+        try:
+            yield still
+        finally:
+            session.clock, session.step_us = before
+
+
+@contextmanager
+def seeded_entropy(seed: int | str = 0) -> Iterator[SeededEntropy]:
+    """Chance comes from a seed in this block (of a ``with`` statement, or a decorated function).
+
+    The shared generator of ``random`` is seeded at the beginning and put back at the end; code that seeds it itself
+    gets what it always gets.
+
+    Args:
+        seed: Any number or text.
+
+    Yields:
+        The source of what the operating system would have drawn.
+
+    Raises:
+        UsageError: A recording, a replay, or a stillness of another thread listens here.
+    """
+    drawn = SeededEntropy(seed)
+    with _listening() as session:
+        before, state = session.entropy, entropy.snapshot()
+        session.entropy = drawn
+        random.seed(int.from_bytes(SeededEntropy(f"random {seed!r}").bytes(32), "big"))
+        try:
+            yield drawn
+        finally:
+            session.entropy = before
+            entropy.restore(state)
+
+
+class _Stillness:
+    """The session that answers ambient reads and lets every call through."""
+
+    run = Run("")
+    passive = True
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.clock: FrozenClock | None = None
+        self.step_us = 0
+        self.entropy: SeededEntropy | None = None
+
+    def decide(self, lane: Any, call: Any) -> None:
+        """Calls go through untouched."""
+
+    def ambient(self, lane: Any, source: str, fresh: Any) -> Any:
+        """The frozen clock, or seeded chance; everything else is as it is."""
+        name, _, parameter = source.partition("/")
+        if name in CLOCKS and self.clock is not None:
+            return self._now(self.clock, name)
+        if self.entropy is None:
+            return fresh
+        match name:
+            case "urandom" | "seed":
+                return self.entropy.bytes(int(parameter))
+            case "uuid1":
+                return _as_uuid1(self.entropy.bytes(16)) + fresh[16:]
+            case "node":
+                return int.from_bytes(self.entropy.bytes(6), "big")
+        return fresh
+
+    def _now(self, still: FrozenClock, name: str) -> int:
+        seen = still.wall_us() if name in ("wall", "clock") else still.mono_us()
+        if self.step_us:
+            still.advance(self.step_us)
+        return seen * 1_000
+
+    def virtual(self, source: str, fresh: Any) -> Any:
+        """The machinery of waiting sees the real time, or it would wait for ever."""
+        return fresh
+
+    def fault(self, error: Exception) -> bool:
+        """A mistake here is a mistake in the test."""
+        return True
+
+    def note(self, lane: Any, key: str, value: Any) -> None:
+        """Nothing is kept."""
+
+    def checkpoint(self, event: int, phase: str, slots: Any) -> None:
+        """Nothing is kept."""
+
+    def restate(self, event: int, state: Any) -> Any:
+        """The state as it is."""
+        return state
+
+    def printed(self, stream: int, data: bytes) -> None:
+        """Nothing is kept."""
+
+    def gap(self, what: str, place: str) -> None:
+        """Nothing is missed."""
+
+
+class _Open(Gate):
+    """A gate that nobody waits at: strands in this block are not counted."""
+
+    def grant(self, tag: Tag, proven: bool) -> int:
+        """Always the first."""
+        return 0
+
+    def immediate(self, tag: Tag) -> bool:
+        """Always."""
+        return True
+
+    def impatient(self) -> bool:
+        """Always."""
+        return True
+
+    def choose(self, settled: bool) -> Waiter | None:
+        """First come, first served."""
+        return next(iter(self.waiting.values()), None)
+
+    def now_us(self) -> int:
+        """No time passes."""
+        return 0
+
+
+_current: _Stillness | None = None
+
+
+@contextmanager
+def _listening() -> Iterator[_Stillness]:
+    """The session of this block: the one around it where there is one."""
+    global _current
+    with _lock:
+        outer, listener = _current, lanes.current()
+        if outer is None and (listener is not None or lanes.anybody()):
+            raise _busy("a recording or a replay listens here, and its clock and chance are its own")
+        if outer is not None and outer.thread != threading.get_ident():
+            raise _busy("another thread has stopped the clock, and there is one clock in a process")
+        if outer is None:
+            _current = _Stillness()
+    if outer is not None:
+        yield outer
+        return
+    session = _current
+    assert session is not None
+    fallback = lanes.unowned(session, _Open())
+    numpy_random.install()
+    clock.install()
+    entropy.install()
+    lanes.session_began(fallback)
+    try:
+        with lanes.inside(fallback):
+            yield session
+    finally:
+        lanes.session_ended(fallback)
+        entropy.remove()
+        clock.remove()
+        with _lock:
+            _current = None
+
+
+def _busy(why: str) -> UsageError:
+    return UsageError(
+        "time cannot be stopped here", cause=why, next_command="python -m pydoc reenact.testing.stillness"
+    )
+
+
+def _microseconds(at: datetime | str | float) -> int:
+    """A moment as microseconds since the epoch."""
+    try:
+        if isinstance(at, str):
+            at = datetime.fromisoformat(at)
+        if isinstance(at, datetime):
+            at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+            return round(at.timestamp() * _ONE_S)
+        return round(at * _ONE_S)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise UsageError(
+            f"{at!r} is no moment: {error}",
+            cause="it is a datetime, ISO 8601 text, or seconds since the epoch",
+            next_command="python -m pydoc reenact.testing.stillness",
+        ) from None
+
+
+def _as_uuid1(drawn: bytes) -> bytes:
+    """Sixteen bytes with the marks of a UUID of version 1."""
+    return drawn[:6] + bytes((drawn[6] & 0x0F | 0x10, drawn[7], drawn[8] & 0x3F | 0x80)) + drawn[9:]

@@ -1,0 +1,65 @@
+"""HTTP responses that a fork makes up in place of recorded ones, as the transport that waits for them takes them."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Final
+
+from reenact.errors import ForkError
+from reenact.facts.call import Json, Stream
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+
+_BODY_HEADERS: Final = frozenset({"content-length", "content-encoding", "transfer-encoding"})
+_PAYLOAD: Final = ("httpx", "httpx2")
+_WIRE: Final = ("urllib3", "aiohttp", "http.client", "http.client, by hand")
+"""Transports whose segments are the bytes of the connection, their heads included."""
+
+
+def made_up(event: Event, value: Json, status: int) -> tuple[dict[str, Json], bytes]:
+    """Head and bytes of a whole response in place of the recorded one.
+
+    Args:
+        event: The exchange.
+        value: Its body: text as it is, anything else as JSON.
+        status: Its status.
+
+    Raises:
+        ForkError: What waits for it cannot be answered so.
+    """
+    transport = event.call.head.get("transport")
+    if transport not in (*_PAYLOAD, *_WIRE):
+        raise ForkError(
+            f"event {event.number} ({event.name}) is answered by {transport}: no body can stand in its place",
+            cause="its messages are not HTTP as it is written; the result of the tool around it, or an error, can",
+            next_command=f"reenact show {tail(event.run)}",
+        )
+    recorded = event.outcome.head if isinstance(event.outcome, Stream) else {}
+    headers = [pair for pair in recorded.get("headers") or () if str(pair[0]).lower() not in _BODY_HEADERS]
+    kind = next((str(pair[1]) for pair in headers if str(pair[0]).lower() == "content-type"), "")
+    if "event-stream" in kind and status == HTTPStatus.OK and not isinstance(value, str):
+        raise ForkError(
+            f"event {event.number} is a stream of server-sent events: a JSON value cannot stand in its place",
+            cause="give the text of the stream as it would come over the wire, or change the call before it",
+            next_command=f"reenact cat {tail(event.run)}:{event.number}",
+        )
+    body = value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
+    if status != HTTPStatus.OK or not kind:
+        headers = [pair for pair in headers if str(pair[0]).lower() != "content-type"]
+        headers.append(["content-type", "application/json" if body.startswith((b"{", b"[")) else "text/plain"])
+    headers.append(["content-length", str(len(body))])
+    head: dict[str, Json] = {**recorded, "status": status, "headers": headers}
+    head.pop("reason", None)
+    if transport in _PAYLOAD:
+        return {**head, "framing": "payload"}, body
+    head |= {"framing": "wire", "version": "HTTP/1.1", "reason": _phrase(status)}
+    lines = [f"HTTP/1.1 {status} {head['reason']}", *(f"{name}: {text}" for name, text in headers), "", ""]
+    return head, "\r\n".join(lines).encode("latin-1") + body
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""

@@ -1,0 +1,102 @@
+"""Another response, or an error in its place, reaches the code under every HTTP client, over a recorded failure too."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tests.forks.conftest import Forks
+
+AGENT = """
+    import asyncio, http.client, json, os, urllib.error, urllib.request
+    import aiohttp, httpx, requests
+
+    WORLD = os.environ["WORLD"]
+
+    def by_hand():
+        conn = http.client.HTTPConnection(WORLD[7:])
+        conn.request("GET", "/http.client")
+        reply = conn.getresponse()
+        return reply.status, json.loads(reply.read() or b"null") if reply.status == 200 else None
+
+    def by_urllib():
+        try:
+            with urllib.request.urlopen(WORLD + "/urllib") as reply:
+                return reply.status, json.load(reply)
+        except urllib.error.HTTPError as error:
+            return error.code, None
+
+    async def by_aiohttp():
+        async with aiohttp.ClientSession() as session, session.get(WORLD + "/aiohttp") as reply:
+            return reply.status, await reply.json() if reply.status == 200 else None
+
+    def of(reply):
+        return reply.status_code, reply.json() if reply.status_code == 200 else None
+
+    def refused():
+        try:
+            return of(requests.get("http://127.0.0.1:9/"))
+        except requests.ConnectionError:
+            return "refused"
+
+    print(of(httpx.get(WORLD + "/httpx")))
+    print(of(requests.get(WORLD + "/requests")))
+    print(by_hand())
+    print(by_urllib())
+    print(asyncio.run(by_aiohttp()))
+    print(refused())
+"""
+
+
+class World(BaseHTTPRequestHandler):
+    """Says where it was asked."""
+
+    def do_GET(self) -> None:
+        body = b'{"said": "no"}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def asked(forks: Forks) -> Forks:
+    """A run in which every client has asked once."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), World) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            forks.desk.environ = {"WORLD": f"http://127.0.0.1:{server.server_port}"}
+            assert forks.record(AGENT).splitlines() == ["(200, {'said': 'no'})"] * 5 + ["refused"]
+        finally:
+            server.shutdown()
+            thread.join()
+    return forks
+
+
+def numbers(forks: Forks) -> list[int]:
+    """The exchanges of the parent."""
+    return [event.number for event in forks.events(forks.parent) if event.kind == "http"]
+
+
+def test_another_response_reaches_every_client(asked: Forks) -> None:
+    changes = [word for number in numbers(asked) for word in ("--result", f'{number}={{"said": "Málaga"}}')]
+    report = asked.fork(0, *changes, "--live", "none")
+    assert report["printed"].splitlines() == ["(200, {'said': 'Málaga'})"] * 6
+    asked.replays_exactly(report["run"])
+    last = numbers(asked)[-1]
+    assert asked.desk.run("cat", f"{report['run']}:{last}.response.body").stdout == '{"said": "Málaga"}'
+
+
+def test_a_status_in_place_of_an_answer_does(asked: Forks) -> None:
+    changes = [word for number in numbers(asked) for word in ("--error", f"{number}=503:busy")]
+    report = asked.fork(0, *changes, "--live", "none")
+    assert report["printed"].splitlines() == ["(503, None)"] * 6
+    asked.replays_exactly(report["run"])

@@ -1,0 +1,151 @@
+"""Logged pairs and bare conversations with models become exchanges that real SDKs replay against."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import anthropic
+import openai
+import pytest
+
+import reenact
+from reenact.abc.store import Store
+from reenact.errors import Divergence, InteropError
+from reenact.interop import arriving, conversations
+from tests.interop.conftest import Bring
+
+
+def text_of(*lines: Any) -> str:
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
+
+
+def agent(system: str = "Be short.", **options: Any) -> tuple[Any, ...]:
+    """An agent on the real SDK, which asks, calls a tool, and asks again."""
+    client = openai.OpenAI(api_key="none")
+    asked = partial(client.chat.completions.create, model="gpt-4o", tools=TOOLS, **options)
+    said: list[Any] = [{"role": "system", "content": system}, {"role": "user", "content": "Where is order 7?"}]
+    call = asked(messages=said).choices[0].message.tool_calls[0]
+    said.append({"role": "assistant", "content": None, "tool_calls": [call.model_dump()]})
+    said.append({"role": "tool", "tool_call_id": call.id, "content": "on its way"})
+    last = asked(messages=said).choices[0]
+    return call.function.arguments, last.message.content, last.finish_reason
+
+
+CALL = {"id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": '{"id": 7}'}}
+CONVERSATION = {
+    "messages": [
+        {"role": "system", "content": "Be short."},
+        {"role": "user", "content": "Where is order 7?"},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "on its way"},
+        {"role": "assistant", "content": "It is on its way."},
+    ]
+}
+
+
+def test_a_conversation_replays_in_the_agent_that_would_have_had_it(bring: Bring, store: Store) -> None:
+    (run,) = bring("messages", text_of(CONVERSATION))
+    replayed = reenact.replay(run, entry=lambda: agent(temperature=0), store=store)
+    assert replayed.output == ('{"id": 7}', "It is on its way.", "stop")
+    assert {"ignore rule unsaid: model applied", "ignore rule unsaid: tools applied"} <= {
+        remark.rpartition(" applied")[0] + " applied" for remark in replayed.report.remarks
+    }
+    with pytest.raises(Divergence, match=r"differs at body\.messages\.0\.content"):
+        reenact.replay(run, entry=lambda: agent("Be long."), store=store)
+    with pytest.raises(Divergence, match=r"differs at body\.stream"):
+        reenact.replay(run, entry=lambda: agent(stream=True), store=store)
+
+
+def test_pairs_of_a_log_are_one_run_and_speak_their_own_protocol(bring: Bring, store: Store) -> None:
+    said = [{"role": "user", "content": "Hello"}]
+    asked = {"model": "claude", "max_tokens": 9, "system": "Be kind.", "messages": said}
+    answered = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+        "content": [{"type": "text", "text": "Hi."}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 5, "output_tokens": 2},
+    }
+    pair = {"request": asked, "response": answered}
+    (run,) = bring("messages", text_of(pair, {**pair, "request": {**asked, "model": "other"}}))
+    assert (run.totals.events, run.totals.models, run.totals.tokens_in) == (2, 2, 10)
+
+    def entry() -> tuple[str, str | None]:
+        client = anthropic.Anthropic(api_key="none")
+        reply = client.messages.create(**asked)  # type: ignore[call-overload]
+        return reply.content[0].text, reply.stop_reason
+
+    replayed = reenact.replay(run, entry=entry, store=store)
+    assert (replayed.output, replayed.unused) == (("Hi.", "end_turn"), 1)
+
+
+def only(line: Any, **said: Any) -> Any:
+    ((exchange,),) = (found.exchanges for found in conversations.read(json.dumps(line).encode(), **said))
+    return exchange
+
+
+@pytest.mark.parametrize(
+    ("line", "url"),
+    [
+        ({"request": {"messages": []}, "response": {"object": "chat.completion"}}, conversations.OPENAI),
+        ({"request": {"input": "x"}, "response": {"object": "response"}}, conversations.RESPONSES),
+        ({"request": {"messages": []}, "response": {"type": "message", "content": []}}, conversations.ANTHROPIC),
+        ({"request": {"url": "/v1/messages", "body": {"a": 1}}, "response": {"type": "error", "error": {}}},
+         conversations.ANTHROPIC),
+        ({"request": {"method": "PUT", "url": "http://h/x", "body": ""}, "response": {"status_code": 201, "body": ""}},
+         "http://h/x"),
+    ],
+)  # fmt: skip
+def test_where_a_pair_was_asked_is_told_by_what_it_says_or_by_its_shape(line: Any, url: str) -> None:
+    assert only(line).url == url
+
+
+def test_what_is_said_beside_the_file_counts() -> None:
+    line = {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}
+    exchange = only(line, url="http://127.0.0.1:1/v1/messages", params={"model": "m", "max_tokens": 5})
+    assert json.loads(exchange.body) == {"model": "m", "max_tokens": 5, "messages": line["messages"][:1]}
+    assert json.loads(exchange.answer)["content"] == [{"type": "text", "text": "y"}]
+    (found,) = conversations.read(json.dumps(line).encode(), params={"model": "m"})
+    assert "unsaid: model" not in found.ignore
+    assert found.ignore["unsaid: temperature"] == "body.temperature"
+    assert "body.stream" not in found.ignore.values()
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ([1], "line 1: it is no object"),
+        ({"prompt": "x", "completion": "y"}, "neither messages nor request and response (it has completion, prompt)"),
+        ({"messages": [{"role": "robot"}]}, "line 1: message 0 has no role that is known"),
+        ({"messages": [{"role": "user", "content": "x"}]}, "the file holds no exchange"),
+        ({"request": {"a": 1}, "response": {"b": 2}}, "it does not say where it was asked"),
+        ({"request": "x", "response": {}}, "its request or response is no object"),
+        ({"request": {"url": "ftp://h", "body": {}}, "response": {}}, "is no address of HTTP"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_refused_by_its_number(line: Any, why: str) -> None:
+    with pytest.raises(InteropError) as refusal:
+        conversations.read(json.dumps(line).encode())
+    assert why in refusal.value.message or why in str(refusal.value)
+
+
+def test_each_conversation_of_a_file_is_a_run_of_its_own(bring: Bring) -> None:
+    line = {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}
+    runs = bring("messages", text_of(line, line))
+    assert [run.capture["import"]["part"] for run in runs] == ["line 1", "line 2"]
+
+
+def test_a_run_that_cannot_be_written_leaves_none_of_its_file(bring: Bring, store: Store) -> None:
+    line = {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}
+    with patch.object(arriving, "_duration_us", side_effect=[0, OSError("the disk is full")]), pytest.raises(OSError):
+        bring("messages", text_of(line, line))
+    assert list(store.runs()) == []

@@ -1,0 +1,98 @@
+"""An imported run is a run like any other to whoever looks at it, and says of itself what it cannot know."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+import reenact
+from reenact.abc.store import Store
+from reenact.errors import ForkError, UnreplayableRun
+from reenact.facts.call import Effect
+from reenact.facts.kit import Standing
+from reenact.interop.formats import write
+from reenact.timetravel.forks.launch import require_ended
+from reenact.triage.budget import budget_of
+from reenact.triage.kit import kit_of
+from tests.interop.conftest import Bring, Tried
+
+KEY = "sk-" + "a1B2c3D4e5F6g7H8" * 3
+
+CASSETTE = f"""
+version: 1
+interactions:
+- request:
+    method: POST
+    uri: https://api.openai.com/v1/chat/completions
+    headers: {{Authorization: [Bearer {KEY}], Content-Type: [application/json]}}
+    body: '{{"model": "gpt-4o", "messages": [{{"role": "user", "content": "my key is {KEY}"}}]}}'
+  response:
+    status: {{code: 200, message: OK}}
+    headers: {{Content-Type: [application/json], Set-Cookie: [session=0123456789abcdef]}}
+    parsed_body:
+      object: chat.completion
+      model: gpt-4o
+      choices: [{{index: 0, finish_reason: stop, message: {{role: assistant, content: your key is {KEY}}}}}]
+      usage: {{prompt_tokens: 9, completion_tokens: 4}}
+- request: {{method: PUT, uri: 'https://api.example.test/x?api_key={KEY}', body: null, headers: {{}}}}
+  response: {{status: {{code: 204, message: No Content}}, headers: {{}}, body: {{string: ''}}}}
+"""
+
+
+def test_credentials_pass_the_same_gate_as_a_recording(bring: Bring, store: Store, tmp_path: Path) -> None:
+    (run,) = bring("vcr", CASSETTE)
+    recording = store.open(run)
+    first, second = recording.events()
+    for text in (repr(first.call.head), recording.body(first.request).decode(), repr(second.call.head)):
+        assert "~" in text
+        assert KEY not in text
+    parts = b"".join(data for _, _, data in recording.parts(0))
+    assert b"your key is sk-~" in parts
+    for kept in (tmp_path / ".reenact").rglob("*"):
+        assert not kept.is_file() or KEY.encode() not in kept.read_bytes()
+    assert (first.call.effect, second.call.effect) == (Effect.READ, Effect.WRITE)
+    assert (run.totals.models, run.totals.tokens_in, run.totals.tokens_out) == (1, 9, 4)
+    assert "OPENAI_API_KEY" in run.environment["env_secret"]
+
+
+def test_it_is_imported_and_shown_by_the_commands(desk: Tried) -> None:
+    with gzip.open(desk.folder / "cassette.yaml.gz", "wt") as file:
+        file.write(CASSETTE)
+    imported = desk.reenact("--json", "import", "vcr", "cassette.yaml.gz", "--agent", "bot@2", "--tag", "from=prod")
+    run = json.loads(imported.out)
+    assert (run["agent"], run["version"], run["tags"]) == ("bot", "2", {"from": "prod"})
+    shown = desk.reenact("show", "@")
+    assert (shown.code, KEY.encode() in shown.out) == (0, False)
+    assert f"next: reenact replay {run['tail']} --cmd 'python agent.py'" in shown.err.decode()
+
+
+def test_it_says_what_it_lacks_and_is_no_place_to_branch_at(bring: Bring, store: Store) -> None:
+    (run,) = bring("vcr", CASSETTE)
+    items = {item.name: item for item in kit_of(store, run).items}
+    assert items["input"].about == "imported (vcr 1): the file knows no program, and not what it was given"
+    assert items["order"].standing is items["timestamps"].standing is Standing.MISSING
+    assert "does not know what overlapped" in repr(budget_of(store, run))
+    with pytest.raises(ForkError, match="was imported, and forks of those are not available yet"):
+        require_ended(run)
+    assert reenact.replay(run, mode="events", store=store).verdict == "exact"
+
+
+def test_what_leaves_again_is_what_came(bring: Bring, store: Store) -> None:
+    (run,) = bring("vcr", CASSETTE)
+    written = write("json", store.open(run))
+    assert (written.exchanges, KEY.encode() in written.data) == (2, False)
+    assert written.lost == {"exchanges with stand-ins in place of credentials": 2}
+    (again,) = bring("json", written.data.decode())
+    assert reenact.compare(run, again, store=store).first_difference is None
+
+
+def test_a_replay_says_what_was_kept_otherwise_than_it_crossed_the_wire(bring: Bring, store: Store) -> None:
+    (run,) = bring("vcr", CASSETTE)
+    with pytest.raises(UnreplayableRun, match="was imported"):
+        reenact.replay(run, store=store)
+    report = reenact.replay(run, entry=lambda: None, store=store).report
+    assert "imported: the body was kept parsed: it has the same content, not the same bytes (1)" in report.remarks
+    assert report.unused == 2

@@ -1,0 +1,101 @@
+"""A write in doubt that comes up on the way stops a resumption: it asks on a terminal, else names what to type."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+
+import reenact
+from reenact.errors import EffectInDoubt
+from reenact.facts.call import Call, Effect, Kind
+from reenact.facts.effects import Claim, Identities
+from tests.resume.conftest import Scene
+from tests.resume.test_heads import WHOLE
+
+
+def at_a_terminal(scene: Scene, typed: str, *argv: str) -> tuple[int, str, str]:
+    """Status and output of one of our commands, with ``typed`` at a terminal as its standard input."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, typed.encode())
+        done = subprocess.run(
+            ["reenact", *argv],
+            cwd=scene.folder,
+            env=scene.desk.environment,
+            stdin=theirs,
+            capture_output=True,
+            timeout=40,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        pytest.fail(f"it still waits: {error.stdout!r} {error.stderr!r}")
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_from_a_step_it_names_what_to_type_and_asks_at_a_terminal(scene: Scene) -> None:
+    scene.mark("die 3")
+    scene.record()
+    scene.mark("die 3", False)
+    told = json.loads(scene.reenact("--json", "resume", "@:paying#1", code=3).out)
+    command = told["doubted"]["next_command"].split()
+    run = scene.runs()[-1]["run"]
+    assert command[:2] == ["reenact", "resume"] and command[2].startswith(f"{run[-8:]}:")
+    assert command[3:] == ["--settle", "retry"] and told["doubted"]["name"] == "pay"
+    assert f"next: {' '.join(command)}" in told["message"]
+    code, out, err = at_a_terminal(scene, "retry\n", "resume", f"{run}:paying#1")
+    assert (code, out.splitlines()) == (0, [*WHOLE[:2], *WHOLE]), err
+    assert "pay is in doubt: it was begun as event" in err
+    assert list(scene.counts()["asked"].values()) == [1, 1, 2, 1, 1]
+    scene.replays_exactly("@")
+
+
+def test_what_was_done_before_the_question_is_not_done_again(scene: Scene) -> None:
+    scene.mark("die 2")
+    scene.record()
+    scene.mark("die 2", False)
+    run = scene.runs()[0]["run"]
+    scene.mark("die 4")  # a fork writes on, and is killed in the middle of a write
+    scene.desk.run("reenact", "fork", f"{run}:0", "--allow-write", "pay", "--settle", "retry")
+    scene.mark("die 4", False)
+    code, out, err = at_a_terminal(scene, "retry\nstop\n", "resume", run)
+    assert (code, out.splitlines()) == (3, WHOLE[:3]), err
+    assert "was under way when the run broke off" in err and "pay is in doubt" in err
+    assert list(scene.counts()["asked"].values()) == [1, 2, 1, 1], "a word on one write is none on another"
+    told = json.loads(scene.reenact("--json", "resume", run, "--settle", "retry").out)
+    asked = [answer["name"] for answer in told["answers"] if answer["how"] == "live"]
+    assert asked.count("price") == 1, "what the stopped attempt has read is answered from it"
+    assert told["run"] == run
+    assert list(scene.counts()["asked"].values()) == [1, 2, 1, 2, 1]
+    scene.replays_exactly(run)
+
+
+def test_in_code_the_error_names_what_to_type() -> None:
+    @reenact.tool
+    def send(text: str) -> int:
+        return len(text)
+
+    fails = [True]
+
+    @reenact.record(store="memory:doubts")
+    def agent() -> int:
+        if fails:
+            raise ConnectionError
+        return send("a")
+
+    with pytest.raises(ConnectionError):
+        agent()
+    with reenact.open_store("memory:doubts") as store:
+        run = store.run("@")
+        fails.clear()
+        asked = Call(Kind.TOOL, "send", Effect.WRITE, "tool/1", {"tool": "send", "effect": "write"}, b'{"text":"a"}')
+        assert store.claim(Claim(Identities(run.id, {}).of(asked), "gone", 4))
+        with pytest.raises(EffectInDoubt) as raised:
+            reenact.resume(run, entry=agent, store=store)
+        assert raised.value.next_command == f"reenact resume {run.id[-8:]} --settle retry"

@@ -1,0 +1,1 @@
+"""The small API for tests that do not re-execute a whole agent."""
