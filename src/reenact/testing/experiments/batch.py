@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,24 +61,41 @@ class Experiment:
         return [None] * sum(1 for _ in self.asked()) if self.fresh else list(found)
 
 
+Runner = Callable[[Experiment, Iterable[tuple[int, Asked]]], Iterator[tuple[int, Cell]]]
+"""Runs cells that are told with their numbers, and gives each with its number, as it is known."""
+
+
 def run_experiment(
-    experiment: Experiment,
-    *,
-    done: Callable[[Cell], object] = lambda cell: None,
-    waits: Callable[[], object] = lambda: None,
+    experiment: Experiment, run: Runner, *, done: Callable[[Cell], object] = lambda cell: None
 ) -> list[Cell]:
     """Have every cell of an experiment.
 
     Args:
         experiment: It.
+        run: Runs those that are not kept: ``here``, or on a cluster.
         done: Told of each that is run now, as it is known.
-        waits: Told when another process is at a cell, and we wait for its end.
 
     Returns:
         Every cell, in order. Broken off, it goes on where it was when it is begun again.
     """
     found = experiment.kept()
     open_ = [(at, each) for at, each in enumerate(experiment.asked()) if found[at] is None]
+    for at, cell in run(experiment, open_) if open_ else ():
+        found[at] = cell
+        done(cell)
+    return [_named(cell, each) for cell, each in zip(found, experiment.asked(), strict=True) if cell is not None]
+
+
+def here(
+    experiment: Experiment, open_: Iterable[tuple[int, Asked]], waits: Callable[[], object] = lambda: None
+) -> Iterator[tuple[int, Cell]]:
+    """Run cells on this machine, several at a time, each in a process of its own.
+
+    Args:
+        experiment: What is to be done.
+        open_: The cells that are not done yet, with their numbers.
+        waits: Told when another process is at a cell, and we wait for its end.
+    """
     place, fresh = experiment.place, experiment.fresh
     pool = ThreadPoolExecutor(experiment.workers or processors())
     try:
@@ -87,11 +104,9 @@ def run_experiment(
             for at, each in open_
         }
         for future in as_completed(waiting):
-            cell = found[waiting[future]] = future.result()
-            done(cell)
+            yield waiting[future], future.result()
     finally:
         pool.shutdown(cancel_futures=True)
-    return [_named(cell, each) for cell, each in zip(found, experiment.asked(), strict=True) if cell is not None]
 
 
 def _named(cell: Cell, asked: Asked) -> Cell:

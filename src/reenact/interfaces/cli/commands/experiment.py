@@ -20,10 +20,11 @@ from reenact.interfaces.cli.opening import opened, store_url
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.replaying.launch import folder_of, project_of
 from reenact.testing.expectations.expectation import Expectation, expect
-from reenact.testing.experiments.batch import Experiment, run_experiment
+from reenact.testing.experiments.batch import Experiment, Runner, here, run_experiment
 from reenact.testing.experiments.cache import FOLDER
 from reenact.testing.experiments.candidates import Candidate, parse_candidate
 from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.cluster import SCHEME, on_ray
 from reenact.testing.experiments.code import commit_of, project_digest
 from reenact.testing.experiments.dataset import Row, golden_rows, stored_rows
 from reenact.testing.experiments.running import Place
@@ -54,6 +55,7 @@ _WORST = {"stale": 3, "broken": 4, "refused": 5}
 @click.option("--repeat", type=click.IntRange(1, 100_000), default=1, metavar="N", help="Run each so often.")
 @click.option("--threshold", "threshold_", metavar="EXPR", help="What must hold of the candidates; else exit status 1.")
 @click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="So many at a time.")
+@click.option("--on", "on", metavar="ray://…", help="A Ray cluster: ray://HOST:PORT, ray://auto or ray://local.")
 @click.option("--fresh", is_flag=True, help="Do what is done already anew.")
 @click.pass_context
 def command(
@@ -87,7 +89,7 @@ def command(
     condition = None if threshold_ is None else threshold(threshold_, names)
     place = Place(project, str(_folder(shell, project)), project_digest(Path(project)))
     experiment = Experiment(place, rows, tried, how["repeat"], how["workers"] or 0, how["fresh"])
-    cells = _run(shell, experiment)
+    cells = _run(shell, experiment, _runner(shell, how["on"]))
     every = tallies(cells, names)
     _tell(shell, cells, rows, tried)
     ctx.exit(_concluded(shell, condition, every))
@@ -158,7 +160,21 @@ def _nothing(what: str, command: str) -> UsageError:
     return UsageError(what, cause="an experiment needs a dataset of one row at least", next_command=command)
 
 
-def _run(shell: Shell, experiment: Experiment) -> list[Cell]:
+def _runner(shell: Shell, on: str | None) -> Runner:
+    """Who runs the cells: this machine, or a cluster."""
+    if on is None:
+        waits = partial(shell.talk, "reenact: waiting for an agent that an earlier experiment has left running")
+        return partial(here, waits=waits)
+    if not on.startswith(SCHEME) or on == SCHEME:
+        raise UsageError(
+            f"--on {on} names no cluster",
+            cause="it is ray://HOST:PORT, ray://auto (the one on this machine) or ray://local (one for this alone)",
+            next_command="reenact experiment --help",
+        )
+    return partial(on_ray, on)
+
+
+def _run(shell: Shell, experiment: Experiment, run: Runner) -> list[Cell]:
     kept = experiment.kept()
     known = sum(cell is not None for cell in kept)
     shell.talk(
@@ -166,9 +182,8 @@ def _run(shell: Shell, experiment: Experiment) -> list[Cell]:
         f" {experiment.repeat}  cells: {len(kept)}, done already: {known}"
     )
     progress = _Progress(known, len(kept))
-    waits = partial(shell.talk, "reenact: waiting for an agent that an earlier experiment has left running")
     try:
-        return run_experiment(experiment, done=progress.one, waits=waits)
+        return run_experiment(experiment, run, done=progress.one)
     except KeyboardInterrupt:
         progress.end()
         shell.talk("reenact: broken off; what is done is kept: the same command goes on")
