@@ -11,7 +11,7 @@ from tests.experiments.conftest import HASTY, Bench
 WORDS = ("--where", "models > 0", "--candidate", f"hasty:prompt={HASTY}", "--repeat", "2")
 
 
-@pytest.mark.skipif(find_spec("ray") is None, reason="no ray here, it is large: pip install -r requirements/ray.txt")
+@pytest.mark.skipif(find_spec("ray") is None, reason="no ray here, it is large: scripts/environment.py .venv ray")
 @pytest.mark.timeout(300)
 def test_a_cluster_comes_to_the_same(bench: Bench) -> None:
     bench.record()
