@@ -11,14 +11,17 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
 
 import reenact
+import reenact.testing
 from reenact.facts import expressions
 from reenact.interfaces.cli.main import cli
 from reenact.interfaces.cli.table import COMMANDS
+from reenact.testing import expecting
 from reenact.testing.expectations.scope import ASKING_WORDS
 from reenact.timetravel.vocabulary import EVENT_WORDS, RUN_WORDS
 
@@ -55,7 +58,12 @@ def main() -> int:
 
 def pages() -> dict[str, str]:
     """Every reference page by its name."""
-    return {"cli.md": command_line(), "python.md": python(), "expressions.md": vocabulary()}
+    return {
+        "cli.md": command_line(),
+        "python.md": python(),
+        "testing.md": testing(),
+        "expressions.md": vocabulary(),
+    }
 
 
 def command_line() -> str:
@@ -111,16 +119,42 @@ def prose(text: str) -> Iterator[str]:
 def python() -> str:
     """The page of the Python names."""
     lines = ["# Python", MADE, "", "`import reenact` gives these names and no more.", ""]
-    names = [name for name in reenact.__all__ if not inspect.isclass(getattr(reenact, name))]
-    lines += ["## Functions", ""]
-    for name in names:
-        function = getattr(reenact, name)
-        lines += [f"### {name}", "", "```text", f"{name}{signature(function)}", "```", "", *doc(function), ""]
-    lines += ["## Types", ""]
-    for name in sorted(set(reenact.__all__) - set(names)):
-        lines += [f"### {name}", "", *doc(getattr(reenact, name)), ""]
-        lines += methods(getattr(reenact, name))
+    lines += surface(reenact)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def testing() -> str:
+    """The page of the names for authors of tests."""
+    lines = [
+        "# Python, for tests",
+        MADE,
+        "",
+        "`reenact.testing` gives these names; each is loaded when it is first used.",
+    ]
+    lines += ["The scripted provider, below `reenact.testing.provider`, has its own.", ""]
+    lines += surface(reenact.testing)
+    lines += ["## Builders: `reenact.testing.expecting`", "", *doc(expecting), ""]
+    for name in expecting.__all__:
+        lines += function_entry(name, getattr(expecting, name))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def surface(module: ModuleType) -> Iterator[str]:
+    """The functions and the types that a module gives."""
+    found = {name: getattr(module, name) for name in module.__all__ if not inspect.ismodule(getattr(module, name))}
+    yield from ["## Functions", ""]
+    for name, thing in found.items():
+        if not inspect.isclass(thing):
+            yield from function_entry(name, thing)
+    yield from ["## Types", ""]
+    for name in sorted(name for name, thing in found.items() if inspect.isclass(thing)):
+        yield from [f"### {name}", "", *doc(found[name]), ""]
+        yield from methods(found[name])
+
+
+def function_entry(name: str, function: Any) -> Iterator[str]:
+    """One function: how it is called, and what it does."""
+    yield from [f"### {name}", "", "```text", f"{name}{signature(function)}", "```", "", *doc(function), ""]
 
 
 def methods(owner: type) -> Iterator[str]:

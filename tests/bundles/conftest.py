@@ -79,7 +79,7 @@ class Place:
         return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """A project with a recorded run, and that run as ``run.reenact``. Nothing in it is changed by a test."""
     folder = tmp_path_factory.mktemp("shop")

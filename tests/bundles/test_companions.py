@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reenact.store import open_store
 from reenact.store.bundles import read_bundle
+from reenact.timetravel.bundling.unpacking import unpack
 from tests.bundles.conftest import Place
 from tests.servers.conftest import Project, Upstream, upstream
 from tests.servers.test_wsgi import APP, SERVERS
@@ -46,19 +47,21 @@ def test_a_request_replays_with_its_server_alone_in_a_clone(tmp_path: Path, upst
         assert running.ask("/stream").body
     asked, streamed = (run["run"] for run in project.requests())
     (server,) = (run["run"] for run in project.runs() if run["entry"]["kind"] == "command")
-    for run in (asked, streamed, server):
+    for run in (asked, server):
         path = clone.folder / f"{run}.reenact"
         done = project.command("pack", run, "-o", str(path), "--no-check")
         assert done.returncode == 0, done.stderr
         roles = {each.run.id: each.role for each in read_bundle(path).runs}
         expected = {asked: "inner", streamed: "inner"} if run == server else {server: "needed"}
         assert roles == {run: "run"} | expected
-    for run in (asked, streamed):
-        done, report = clone.replay(f"{run}.reenact")
-        assert (report.get("verdict"), report.get("live_calls")) == ("exact", 0), (done.stderr, report)
-    assert clone.command("unpack", f"{asked}.reenact").returncode == 0
-    assert clone.command("unpack", f"{server}.reenact").returncode == 0  # what is there already fits
-    assert {run["run"] for run in clone.runs()} == {asked, streamed, server}
+    with open_store(clone.environment["REENACT_STORE"]) as store:
+        assert set(unpack(clone.folder / f"{asked}.reenact", store).fresh) == {asked, server}
+        assert unpack(clone.folder / f"{server}.reenact", store).fresh == (streamed,)  # what is there already fits
+    for run in (f"{asked}.reenact", streamed):
+        done, report = clone.replay(run)
+        # Whether the order of a server's strands was proven while it was recorded is up to the machine's load.
+        assert (done.returncode, report.get("live_calls")) == (0, 0), (done.stderr, report)
+        assert report["verdict"] in ("exact", "same"), report
 
 
 def test_a_function_is_called_again_in_a_clone_and_keeps_its_evidence(tmp_path: Path) -> None:

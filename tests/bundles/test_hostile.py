@@ -110,14 +110,14 @@ def _container(members: dict[str, bytes]) -> bytes:
     return made.getvalue()
 
 
-def raw_lines(data: bytes) -> bytes:
+def raw_lines(data: bytes, members: dict[str, bytes] | None = None) -> bytes:
     """A member of lines that are no JSON as it should be, chained all the same."""
     link = hashlib.sha256(b"reenact " + LINES.encode()).hexdigest()[:32].encode()
     out = b""
     for text in data.split(b"\n"):
         link = hashlib.sha256(link + text).hexdigest()[:32].encode()
         out += text + b',"chain":"' + link + b'"}\n'
-    return _container(summed({**honest(), LINES: out}))
+    return _container(summed({**(members or honest()), LINES: out}))
 
 
 def records(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> bytes:
@@ -134,12 +134,9 @@ def manifest(change: Callable[[dict[str, Any]], object]) -> bytes:
 def values(count: int, times: int = 1) -> bytes:
     """Few bytes that become a great many objects."""
     line = b'{"is":"note","event":null,"key":"k","value":[' + b"[]," * count + b"[]]"
-    return raw_lines(b"\n".join([*_opening(), *[line] * times]))
-
-
-def _opening() -> list[bytes]:
-    """Honest lines, unchained."""
-    return [json.dumps(each).encode()[:-1] for each in lines(honest())]
+    members = honest()
+    opened = [json.dumps(each).encode()[:-1] for each in lines(members)]
+    return raw_lines(b"\n".join([*opened, *[line] * times]), members)
 
 
 FILES: dict[str, tuple[Callable[[], bytes], str]] = {
@@ -212,7 +209,7 @@ def test_each_is_refused_for_what_it_is_or_shown_fast_and_small(tmp_path: Path) 
     found = {each["file"].removesuffix(".reenact"): each for each in map(json.loads, done.stdout.splitlines())}
     assert found.keys() == FILES.keys()
     for name, (_, expected) in FILES.items():
-        assert expected in found[name]["said"], (name, found[name])
+        assert expected in found[name]["said"].replace(f"{name}.reenact", ""), (name, found[name])
         assert found[name]["seconds"] < SECONDS, name
     assert sorted(each.name for each in tmp_path.iterdir()) == before
 
@@ -234,7 +231,7 @@ def test_a_value_of_another_sort_anywhere_is_refused_or_does_no_harm(tmp_path: P
     places = {(line["is"], *map(_sort, place)): (n, place) for n, line in enumerate(found) for place in leaves(line)}
     refused = shown = 0
     for at, (n, place) in enumerate(places.values()):
-        for other in ODD if sweep else (ODD[at % len(ODD)], ODD[(at + 5) % len(ODD)], ODD[(at + 8) % len(ODD)]):
+        for other in ODD if sweep else (ODD[at % len(ODD)], ODD[(at + 5) % len(ODD)]):
             altered = [*found[:n], with_other(found[n], place, other), *found[n + 1 :]]
             contained(path, relined(members, altered))
             try:

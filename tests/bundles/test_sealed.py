@@ -42,12 +42,12 @@ def test_a_bundle_that_was_cut_or_has_more_bytes_is_refused(tmp_path: Path, swee
         assert refusal(other, altered).exit_code == 4
 
 
-def test_an_altered_byte_under_a_fitting_seal_changes_nothing_or_is_refused(tmp_path: Path) -> None:
+def test_an_altered_byte_under_a_fitting_seal_changes_nothing_or_is_refused(tmp_path: Path, sweep: bool) -> None:
     path = written(tmp_path / "x.reenact")
     data, digest = path.read_bytes(), read_bundle(path).digest
     other = tmp_path / "y.reenact"
     accepted = 0
-    for at in range(len(data) - len(COMMENT) - 64 - 2):
+    for at in range(0, len(data) - len(COMMENT) - 64 - 2, 1 if sweep else 3):
         altered = bytearray(data)
         altered[at] ^= 1
         try:

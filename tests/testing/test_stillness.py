@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import datetime
 import os
+import queue
 import random
+import sched
 import secrets
 import threading
 import time
 import uuid
+from concurrent import futures
 from datetime import UTC
 from typing import Any
 
@@ -152,6 +155,16 @@ def test_threads_and_tasks_are_reached() -> None:
 def test_waiting_still_ends() -> None:
     with frozen_clock(NIGHT):
         assert not threading.Event().wait(0.01)
+        with pytest.raises(queue.Empty):
+            queue.Queue[int]().get(timeout=0.01)
+        condition = threading.Condition()
+        with condition:
+            assert not condition.wait_for(lambda: False, timeout=0.01)
+        assert futures.wait([futures.Future[int]()], timeout=0.01).not_done
+        scheduler, ran = sched.scheduler(), []
+        scheduler.enter(0.01, 1, ran.append, ("later",))
+        scheduler.run()
+        assert ran == ["later"]
         with pytest.raises(TimeoutError):
             asyncio.run(asyncio.wait_for(asyncio.Event().wait(), 0.01))
         time.sleep(0.001)

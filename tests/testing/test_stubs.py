@@ -279,6 +279,15 @@ def test_every_colour_of_function() -> None:
         recorded_tool(run, "pages")
 
 
+def test_nothing_is_read_past_what_the_recorded_reader_read() -> None:
+    run = recorded(lambda: next(pages("refunds")))
+    stub = recorded_tool(run, "pages", pages)
+    reading = stub("refunds")
+    assert next(reading) == "refunds 1"
+    with pytest.raises(Divergence, match="has no more to give"):
+        next(reading)
+
+
 def test_what_a_call_changed_in_its_arguments_is_changed_again() -> None:
     run = recorded(lambda: fill(["apple"], "pear"))
     basket = ["apple"]
@@ -292,6 +301,16 @@ def test_a_credential_among_the_arguments_is_compared_as_redacted() -> None:
     assert secret.encode() not in run.body(run.event(0).request)
     with recorded_tool(run, "call_with", call_with) as stub:
         assert stub(secret) == "ok"
+
+
+def test_a_credential_of_the_environment_may_be_another_one_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "yesterdays-Word-4711-xq")
+    run = recorded(lambda: call_with("yesterdays-Word-4711-xq"))
+    monkeypatch.setenv("SHOP_API_KEY", "todays-Word-0815-zk")
+    with recorded_tool(run, "call_with", call_with) as stub:
+        assert stub("todays-Word-0815-zk") == "ok"
+    with pytest.raises(Divergence):
+        recorded_tool(run, "call_with", call_with)("a third one")
 
 
 def test_values_that_cannot_be_kept_do_not_take_part() -> None:

@@ -140,6 +140,11 @@ class Evaluation:
                 return self._scope.call(name, *map(argument, args)) if args else self._scope.value(name)
         raise AssertionError(f"unchecked node {type(node).__name__}")
 
+    @property
+    def spent(self) -> int:
+        """Units of work it has needed so far."""
+        return MAX_WORK - self._left
+
     def bind(self, name: str, value: Json) -> None:
         """Give a name of a loop a value: whoever explains a loop looks at one member of it."""
         self._loops[name] = value

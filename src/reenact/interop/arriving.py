@@ -43,6 +43,8 @@ ROOT: Final = "root"
 TRANSPORT: Final = "import"
 """Transport of an imported request: no client family."""
 
+_UP_US: Final = 3_600_000_000
+"""What the monotonic clock shows at first: no system has just been started."""
 _SEGMENT = 64 << 10
 _BATCH = 512
 
@@ -139,7 +141,7 @@ def _begun(found: Found, origin: Origin, who: Who, policy: Policy, clock: Clock,
             "same_values": same_values(os.environ, secrets),
             NOTE: seen,
         },
-        environment={"env_secret": secrets, "clock": [first_us, 0]},
+        environment={"env_secret": secrets, "clock": [first_us, _UP_US]},
     )
 
 

@@ -32,6 +32,8 @@ _UNSAID: Final = (
 )  # fmt: skip
 """Fields of a request that a line of messages does not say. Whether it streams is not among them: an answer that was
 not streamed is never given to who asked for a stream."""
+MOST: Final = 24 << 20
+"""Most bytes of all requests and answers that are made of messages: each request holds all messages before it."""
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _JSON: Final = (("Content-Type", "application/json"),)
 
@@ -65,6 +67,7 @@ def read(data: bytes, url: str = "", params: Mapping[str, Any] | None = None, on
     known = Known(url, dict(params or {}))
     pairs: list[Exchange] = []
     found: list[Found] = []
+    room = MOST
     for number, line in lines(data):
         where = f"line {number}"
         if not isinstance(line, Mapping):
@@ -72,7 +75,8 @@ def read(data: bytes, url: str = "", params: Mapping[str, Any] | None = None, on
         if "request" in line and "response" in line:
             pairs.append(_pair(where, line, known))
         elif isinstance(line.get("messages"), list):
-            found.append(_conversation(where, line, known))
+            found.append(_conversation(where, line, known, room))
+            room -= sum(len(each.body) + len(each.answer) for each in found[-1].exchanges)
         else:
             names = ", ".join(sorted(map(str, line))[:5])[:80]
             raise refused(
@@ -164,8 +168,8 @@ def _text(value: Any) -> bytes:
 # --- messages ----------------------------------------------------------------------------------------------------
 
 
-def _conversation(where: str, line: Mapping[str, Any], known: Known) -> Found:
-    """Each message of the assistant as the answer to all before it."""
+def _conversation(where: str, line: Mapping[str, Any], known: Known, room: int) -> Found:
+    """Each message of the assistant as the answer to all before it; ``room`` is how many bytes that may make."""
     said = line["messages"]
     for at, message in enumerate(said):
         if not isinstance(message, Mapping) or message.get("role") not in _ROLES:
@@ -184,6 +188,13 @@ def _conversation(where: str, line: Mapping[str, Any], known: Known) -> Found:
         reply = (_anthropic if anthropic else _openai)(where, message, number, model)
         raw = Exchange("POST", url, _JSON, _text(body), 200, "OK", _JSON, _text(reply), remarks=(MADE_UP,))
         made.append(exchange(f"{where}, message {at}", raw, decoded=False))
+        room -= len(raw.body) + len(raw.answer)
+        if room < 0:
+            raise refused(
+                f"its requests would come to more than {MOST >> 20} MiB",
+                "a conversation of very many messages: split the file",
+                where=where,
+            )
     unsaid = [name for name in _UNSAID if name not in given]
     unsaid += [
         name for name in ("tools", "functions", "system") if name not in given and not (anthropic and name == "system")

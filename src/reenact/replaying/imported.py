@@ -3,16 +3,19 @@
 A file of another tool holds a list of exchanges. Where one question was answered once, or always alike, its answer is
 certain. Where one question got different answers, the list says in which order they came, and that order is the
 program's own only if one strand asked: so such answers are given in the order of the list to one sequential strand, and
-to nobody else. Whatever could be a guess is a divergence.
+to nobody else. Whatever could be a guess is a divergence. Answers that differ in headers alone which are new in every
+answer (``VOLATILE``) count as alike; each time that matters is counted, and the verdict names those headers.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
+from typing import Final
 
-from reenact.facts.call import Call, Effect, Kind, is_transport
+from reenact.facts.call import Call, Effect, Json, Kind, Stream, is_transport
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules
 from reenact.replaying.matching import Match, Miss, alike
@@ -20,6 +23,13 @@ from reenact.replaying.tape import Tape
 from reenact.seams.lanes import UNOWNED
 from reenact.seams.turns import parent_path
 
+VOLATILE: Final = frozenset(
+    {"date", "age", "server-timing", "x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid",
+     "x-amzn-trace-id", "x-trace-id", "traceparent", "cf-ray", "x-runtime", "x-response-time", "openai-processing-ms",
+     "x-envoy-upstream-service-time"}
+)  # fmt: skip
+"""Headers that name one answer or time it: they differ between two answers that say the same."""
+_LIMITS: Final = ("x-ratelimit-", "ratelimit-", "anthropic-ratelimit-")
 _OWN = frozenset({Kind.STEP, Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 
 
@@ -37,12 +47,14 @@ class _Question:
     Attributes:
         left: Those that have not been given out.
         mixed: Whether they hold different outcomes.
+        volatile: Headers in which outcomes differ that are the same but for them.
         overlapping: Whether two of them were under way at a time.
         asker: The strand that asked first, in this replay.
     """
 
     left: list[Event]
     mixed: bool
+    volatile: frozenset[str]
     overlapping: bool
     asker: str | None = None
 
@@ -68,6 +80,14 @@ class KeyedMatcher:
         self._rules = rules
         self._known: _Index | None = None
         self._writes: dict[str, int] = {}
+        self._loosely: Counter[str] = Counter()
+
+    def remarks(self) -> tuple[str, ...]:
+        """What there is to say of how answers were found."""
+        if not self._loosely:
+            return ()
+        names = ", ".join(sorted(set(self._loosely) - {""}))
+        return (f"answers given in the order of the file, that are alike but for {names} ({self._loosely['']})",)
 
     def identical(self, path: str, call: Call) -> Match | Own | None:
         """Whether the call is the agent's own code; nothing else is found without looking for what it asks."""
@@ -81,8 +101,10 @@ class KeyedMatcher:
             return self._unknown(index, call)
         strand = strand_of(path)
         event = question.left[0]
-        if question.mixed and not self._in_order(question, event, strand):
-            return Miss(event, "ambiguous")
+        if (question.mixed or question.volatile) and not self._in_order(question, event, strand):
+            if question.mixed:
+                return Miss(event, "ambiguous")
+            self._loosely.update(("", *question.volatile))
         question.asker = question.asker or strand
         del question.left[0]
         first = next(iter(index.unused))
@@ -112,8 +134,9 @@ class KeyedMatcher:
                 index.unused[event.number] = event
                 groups.setdefault(self._key(event.call, self._tape.body(event)), []).append(event)
             for key, events in groups.items():
-                mixed = not all(alike(events[0], other) for other in events[1:])
-                index.questions[key] = _Question(events, mixed, _overlapping(events))
+                apart = [_apart(events[0], other) for other in events[1:]]
+                volatile = frozenset[str]().union(*(names for names in apart if names is not None))
+                index.questions[key] = _Question(events, None in apart, volatile, _overlapping(events))
         return self._known
 
     def _key(self, call: Call, body: bytes) -> bytes:
@@ -128,6 +151,29 @@ def strand_of(path: str) -> str:
         path = above
         above, scope = parent_path(path)
     return path
+
+
+def _apart(left: Event, right: Event) -> frozenset[str] | None:
+    """The volatile headers in which two outcomes differ; None where they differ in anything else."""
+    if alike(left, right):
+        return frozenset()
+    one, other = left.outcome, right.outcome
+    if not isinstance(one, Stream) or not isinstance(other, Stream) or left.answer is None or right.answer is None:
+        return None
+    names = {name for name in (*_named(one), *_named(other)) if _named(one).get(name) != _named(other).get(name)}
+    same = left.answer.digest == right.answer.digest and _bare(one) == _bare(other)
+    return frozenset(names) if same and all(name in VOLATILE or name.startswith(_LIMITS) for name in names) else None
+
+
+def _named(outcome: Stream) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in outcome.head.get("headers") or ():
+        found.setdefault(str(name).lower(), []).append(str(value))
+    return found
+
+
+def _bare(outcome: Stream) -> dict[str, Json]:
+    return {name: value for name, value in outcome.head.items() if name != "headers"}
 
 
 def _overlapping(events: list[Event]) -> bool:

@@ -285,6 +285,10 @@ class ReplaySession:
             return
         self._noticed(words.result_differs(event, recorded, body, outcome, self._next(event.number)))
 
+    def matching_remarks(self) -> tuple[str, ...]:
+        """What a reader of the verdict should know of how calls were matched."""
+        return self._matcher.remarks() if isinstance(self._matcher, KeyedMatcher) else ()
+
     # --- divergence --------------------------------------------------------------------------------------------
 
     @property

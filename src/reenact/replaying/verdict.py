@@ -101,6 +101,7 @@ def conclude(
         exit_code=_exit_code(contact, session, bool(every)),
         remarks=(
             *remarks(session.run),
+            *session.matching_remarks(),
             *session.changed_inputs(),
             *tally.remarks.values(),
             *(f"{what} ({count})" for what, count in tally.gaps.items()),

@@ -39,6 +39,8 @@ PIECE = 1 << 16
 """Most bytes of output in one record."""
 
 _END = -1
+_LOST = 1 << 29
+"""Numbers of lanes whose opening was lost, where their own belongs to another one."""
 _OPEN = (Status.RECORDING, Status.INTERRUPTED)
 
 
@@ -98,8 +100,9 @@ def as_begun(run: Run) -> Run:
 
 def _event(recording: Recording, event: Event, lanes: Mapping[str, int], end: int | None) -> Iterator[Record]:
     lane = lanes.get(event.lane)
-    if lane is None:  # the opening of its lane was lost: its path is its number behind a question mark
+    if lane is None:  # the opening of its lane was lost: its path is a number behind a question mark
         lane = int(event.lane.removeprefix("?"))
+        lane += _LOST if lane in lanes.values() else 0
     yield CallIssued(
         event.number, lane, event.position, event.parent, event.issued_us,
         replace(event.call, body=recording.body(event.request)), event.fidelity, event.fidelity_note,

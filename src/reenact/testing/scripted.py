@@ -46,14 +46,7 @@ class Said:
 
 
 def scripted_model(*answers: str | ToolUse | Sequence[ToolUse] | Said) -> ScriptedModel:
-    """A model that gives these answers, one after the other.
-
-    ::
-
-        with scripted_model(ToolUse("search_docs", {"query": "refunds"}), Said("None.", asked='"count": 0')) as model:
-            client = OpenAI(base_url=model.openai_url, api_key=model.key)
-            ...
-            assert model.asked[0].tools[0].name == "search_docs"
+    """A model that gives these answers, one after the other: a server on loopback in a ``with`` statement; a function.
 
     Args:
         *answers: Texts, tool calls (several in one list), or ``Said`` for both, for what must be asked, and for faults.

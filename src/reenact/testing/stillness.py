@@ -11,10 +11,12 @@ and a run that is recorded inside the block has the real clock and its own chanc
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from types import FrameType
 from typing import Any
 
 from reenact.errors import UsageError
@@ -27,6 +29,10 @@ from reenact.testing.sources import FrozenClock, SeededEntropy
 
 __all__ = ["frozen_clock", "seeded_entropy"]
 
+_WAITING = frozenset(("asyncio", "concurrent", "multiprocessing", "queue", "sched", "selectors", "threading", "trio"))
+"""Packages that look at a clock to know how long to wait on: one that stands would let them wait for ever."""
+
+_BETWEEN = ("reenact", "time_machine")
 _lock = threading.Lock()
 _ONE_S = 1_000_000
 
@@ -103,7 +109,7 @@ class _Stillness:
         """The frozen clock, or seeded chance; everything else is as it is."""
         name, _, parameter = source.partition("/")
         if name in CLOCKS and self.clock is not None:
-            return self._now(self.clock, name)
+            return fresh if _waits(sys._getframe(1)) else self._now(self.clock, name)
         if self.entropy is None:
             return fresh
         match name:
@@ -204,6 +210,16 @@ def _listening() -> Iterator[_Stillness]:
         clock.remove()
         with _lock:
             _current = None
+
+
+def _waits(frame: FrameType | None) -> bool:
+    """Whether the read of a clock that these frames are about is one of the machinery of waiting."""
+    while frame is not None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in _BETWEEN:
+            return package in _WAITING
+        frame = frame.f_back
+    return False
 
 
 def _busy(why: str) -> UsageError:

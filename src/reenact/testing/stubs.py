@@ -54,11 +54,7 @@ def recorded_tool(
 ) -> RecordedTool:
     """A function that answers as a recorded tool (or retriever, or in-process model) did.
 
-    ::
-
-        with recorded_tool("@failed", "search_docs", agent.search_docs) as search:
-            monkeypatch.setattr(agent, "search_docs", search)
-            assert agent.answer("refunds?") == "I don't have any documents about that."
+    Best in a ``with`` statement, whose end raises again what diverged and names what was not asked.
 
     Args:
         source: The run: a reference, a run, or its open recording. It is read now, and not needed afterwards.

@@ -14,7 +14,7 @@ from reenact.facts.call import Json, Kind, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.expressions import Form, Word
 from reenact.facts.run import Run
-from reenact.timetravel.conduct import Finding, came_before, in_order, repeated, state_left, unanswered
+from reenact.timetravel.conduct import Finding, acts, came_before, in_order, repeated, state_left, unanswered
 from reenact.timetravel.contents import Unread, answered, asked, error_of, status_of
 from reenact.timetravel.cost import event_cost, prices, run_cost
 from reenact.timetravel.readings import decision_of, is_model, model_name, reading_of
@@ -22,6 +22,7 @@ from reenact.timetravel.steps import event_state
 from reenact.timetravel.story import arguments_of, elapsed
 
 RUN_WORDS: tuple[Word, ...] = (
+    Word("acts", Form.VALUE, "what it did: a list, tool, kind, args, result, error and event of each outermost call"),
     Word("agent", Form.VALUE, "name of the agent"),
     Word("answer", Form.VALUE, "what the run said in the end: its output, else the last words of a model, else stdout"),
     Word("args", Form.EITHER, "the input of the run; args(NAME): a list, the arguments of each call of NAME"),
@@ -242,7 +243,21 @@ def money(amount: Decimal | None) -> float | None:
     return None if amount is None else float(amount)
 
 
+def _act(recording: Recording, event: Event) -> dict[str, Json]:
+    """One thing that the run did, as expressions see it: a tool, a retrieval, plain HTTP."""
+    error = error_of(event)
+    return {
+        "tool": event.name,
+        "kind": event.kind,
+        "args": _content(_given(event, asked(recording, event, _LIMIT))),
+        "result": None if error is not None else _content(answered(recording, event, _LIMIT)),
+        "error": None if error is None else f"{error.type}: {error.text}",
+        "event": event.number,
+    }
+
+
 _RUN_VALUES: Mapping[str, Callable[[RunScope], Json]] = {
+    "acts": lambda scope: [_act(scope.recording, event) for event in acts(scope.recording)],
     "agent": lambda scope: scope.run.agent,
     "answer": lambda scope: scope.find(("answer",), _answer(scope)),
     "args": lambda scope: _boundary(scope, "input"),

@@ -16,10 +16,7 @@ from typing import Any, Final
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 
-__all__ = ["FORM", "address_of", "ask", "protocol_of"]
-
-FORM: Final = "judge/1"
-"""Version of what is said to the model: another form is another question."""
+__all__ = ["address_of", "ask", "protocol_of"]
 
 _TIMEOUT_S: Final = 60.0
 _LONGEST: Final = 1024

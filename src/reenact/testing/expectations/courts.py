@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from reenact.errors import UnreplayableRun
-from reenact.testing.expectations.asking import FORM
 
-__all__ = ["Court", "Opinion", "Question", "stale"]
+__all__ = ["FORM", "Court", "Opinion", "Question", "stale"]
+
+FORM: Final = "judge/1"
+"""Version of what is said to a model (``asking``): another form is another question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,6 @@ def stale(question: Question, why: str) -> UnreplayableRun:
     return UnreplayableRun(
         f"the judge {question.model} has given no opinion on {question.claim!r}",
         cause=why,
-        next_command="reenact golden run --help",
+        next_command="python -m pydoc reenact.testing.expectations.opinions",
         missing=("judge",),
     )

@@ -152,5 +152,5 @@ def _unreadable(why: str) -> UsageError:
     return UsageError(
         f"this is no expectation that can be read: {why}",
         cause="it was kept by a later version, or by hand",
-        next_command="reenact --version",
+        next_command="reenact doctor",
     )

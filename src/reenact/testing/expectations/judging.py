@@ -10,6 +10,7 @@ from functools import partial
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Kind
+from reenact.facts.evaluation import MAX_WORK
 from reenact.facts.explaining import explain
 from reenact.facts.expressions import Expression
 from reenact.testing.expectations.prefixes import Prefixes, Watched
@@ -31,6 +32,7 @@ _ENDS = frozenset(("error", "exit_status", "failed", "status"))
 _NAMED = frozenset(("args", "before", "calls", "order", "repeats", "result", "state"))
 _LISTED = frozenset(("args", "result"))
 _LINEAR = 200
+_BYTES_A_UNIT = 16
 
 
 def judged(expression: Expression, recording: Recording, scopes: Scopes) -> Verdict:
@@ -43,7 +45,7 @@ def judged(expression: Expression, recording: Recording, scopes: Scopes) -> Verd
 
     Returns:
         The verdict. Where it does not hold, finding the first bad event evaluates it again over prefixes of the run:
-        for each event that it looks at up to 200 of them, else for some ten.
+        up to 200 of them, some ten where that would be much work, none where one evaluation already is.
 
     Raises:
         UsageError: It needs more work than an expression may.
@@ -116,13 +118,16 @@ def _first_bad(expression: Expression, recording: Recording, scopes: Scopes, see
         return next(iter(seen.shown_by()), None)
     watched = Watched(recording)
     scope = scopes(watched.view)
-    expression.holds(scope)
+    evaluation = expression.evaluation(scope)
+    evaluation.run(expression.root)
+    cost = evaluation.spent + watched.weight // _BYTES_A_UNIT
     if used & TOTALS:
         watched.handed.update(event.number for event in recording.events())
     if "state" in used:
         watched.handed.update(event.number for event in recording.events(kinds=[Kind.STEP]))
     prefixes = Prefixes(recording, totals=bool(used & TOTALS))
-    lost = _lost_with(sorted(watched.handed), partial(_holds_upto, expression, prefixes, scopes))
+    holds = partial(_holds_upto, expression, prefixes, scopes)
+    lost = None if cost > MAX_WORK else _lost_with(sorted(watched.handed), holds, MAX_WORK // max(cost, 1))
     if lost is not None:
         return lost
     shown = scope.shown_by()
@@ -137,14 +142,15 @@ def _holds_upto(expression: Expression, prefixes: Prefixes, scopes: Scopes, last
     return expression.holds(scopes(prefixes.upto(last))) is True
 
 
-def _lost_with(numbers: list[int], holds: Callable[[int], bool]) -> int | None:
+def _lost_with(numbers: list[int], holds: Callable[[int], bool], most: int = _LINEAR) -> int | None:
     """The event before which something held and with which it did not any more, for good.
 
     Args:
         numbers: The events that may matter, in order; after the last it does not hold.
         holds: Whether it holds in the prefix that ends with an event; -1 for the beginning.
+        most: How often that may be asked; where it is not enough to ask for each, they are searched by halves.
     """
-    if len(numbers) <= _LINEAR:
+    if len(numbers) <= min(most, _LINEAR):
         ends = [-1, *numbers][:-1]
         return next((number for number, before in zip(numbers[::-1], ends[::-1], strict=True) if holds(before)), None)
     if not holds(-1):

@@ -18,7 +18,7 @@ from reenact.timetravel.readings import is_model, reading_of
 
 
 class Watched:
-    """A view that notes which events were handed out.
+    """A view that notes which events were handed out, and how many bytes they hold (``weight``).
 
     Args:
         recording: What it lies over.
@@ -28,11 +28,13 @@ class Watched:
         self._recording = recording
         self.handed: set[int] = set()
         self.named: list[int] = []
+        self.weight = 0
 
     def events(self, *, name: str | None = None, **choice: Any) -> Iterator[Event]:
         """See ``abc.store.Recording``; ``named`` keeps the events that were asked for by their name."""
         for event in self._recording.events(name=name, **choice):
             self.handed.add(event.number)
+            self.weight += sum(payload.size for payload in (event.request, event.answer) if payload is not None)
             if name is not None:
                 self.named.append(event.number)
             yield event

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
@@ -15,7 +17,9 @@ from reenact.facts.keys import Rules
 from reenact.facts.values import decode, encode
 from reenact.replaying.tape import Tape
 from reenact.testing.goldens.golden import Scripted
+from reenact.testing.goldens.speaking import body_of, speaks, spoken
 from reenact.timetravel.forks.ladder import Ladder
+from reenact.timetravel.forks.rewriting import is_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class Overlay:
 class Answers:
     """All of them, asked in this order: the recordings made later, newest first; then what a person has written.
 
+    Several scripted answers of one call are given one after the other, each once; a single one whenever it is asked.
+
     Args:
         overlays: Oldest first.
         scripted: As the golden says.
@@ -76,7 +82,8 @@ class Answers:
 
     def __init__(self, overlays: Sequence[Overlay], scripted: Sequence[Scripted]) -> None:
         self._overlays = overlays[::-1]
-        self._scripted = scripted
+        self._scripted = list(scripted)
+        self._several = {name for name, count in Counter(each.call for each in scripted).items() if count > 1}
 
     def find(self, path: str, call: Call) -> Given | None:
         """The answer of a call that lane ``path`` makes; None where nobody has one."""
@@ -84,10 +91,22 @@ class Answers:
             found = overlay.find(path, call)
             if found is not None:
                 return found
-        for each in self._scripted:
-            if each.call == call.name and _fits(each.arguments, call):
+        for at, each in enumerate(self._scripted):
+            if each.call in _names(call) and _fits(each.arguments, call):
+                if each.call in self._several:
+                    del self._scripted[at]
                 return Given("scripted", "scripted by the golden", *_written(call, each.value))
         return None
+
+
+def _names(call: Call) -> tuple[str, ...]:
+    """What a scripted answer may call it: its name, an HTTP call without its host too, and any question to a model
+    ``model``."""
+    model = ("model",) if is_model(call) else ()
+    if call.kind is not Kind.HTTP:
+        return call.name, *model
+    path = urlsplit(str(call.head.get("url"))).path or "/"
+    return call.name, f"{call.head.get('method')} {path}", *model
 
 
 def _fits(arguments: Mapping[str, Json] | None, call: Call) -> bool:
@@ -105,9 +124,14 @@ def _fits(arguments: Mapping[str, Json] | None, call: Call) -> bool:
 
 
 def _written(call: Call, value: Any) -> tuple[Outcome, bytes]:
-    """A scripted answer as what the call would have brought: a value, or a whole response with a JSON body."""
+    """A scripted answer as what the call would have brought: a value, what a model says, or a whole response."""
     if call.kind is not Kind.HTTP:
         return Value(b"", head={}), encode(value).body
+    if speaks(call, value):
+        reply = spoken(call, value)
+        said = body_of(reply)
+        headers = [list(pair) for pair in reply.headers]
+        return Stream({"status": 200, "headers": headers}, segments=1, end=End(EndKind.EOF)), said
     body = value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
     kind = "text/plain; charset=utf-8" if isinstance(value, str) else "application/json"
     headers = [["content-type", kind], ["content-length", str(len(body))]]

@@ -24,7 +24,8 @@ class Scripted:
     """An answer that a person has written for a call that was never recorded.
 
     Attributes:
-        call: Name of the tool, or of the HTTP call as ``show`` writes it.
+        call: Name of the tool, or of the HTTP call as ``show`` writes it (with its host or without); ``model`` for what
+            any model is asked.
         value: What it answers: JSON-able.
         arguments: Arguments that the call must have, by name; None answers every call of that name.
     """

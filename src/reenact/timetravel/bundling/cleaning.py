@@ -92,7 +92,7 @@ def clean(run: Run, records: Iterable[Record], known: Known) -> Cleaned:
     before = tuple(records)
     once, removed = _passed(run, before, known)
     again, left = _passed(run, once, known)
-    places = left or tuple(place for place, data in _joined(once).items() if _joined(again)[place] != data)
+    places = left or tuple(place for place, data in _joined(once).items() if _joined(again).get(place) != data)
     if places:
         place = places[0]
         raise RedactionLeak(

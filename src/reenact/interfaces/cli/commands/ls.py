@@ -53,8 +53,8 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
 
     \b
     Names in --where:
-      agent answer args before(A, B) calls(NAME) cost duration error
-      events exit_status failed flag flagged id models order(A, B)
+      acts agent answer args before(A, B) calls(NAME) cost duration
+      error events exit_status failed flag flagged id models order(A, B)
       repeats result session state status tag(NAME) tags tenant tokens
       tokens_in tokens_out tools unanswered user version
     """

@@ -45,7 +45,12 @@ from reenact.timetravel.preview import safe
     type=click.Choice(ON_MISS),
     help="A call without a recorded answer: the golden is stale (default), it goes live if it reads, or --answer.",
 )
-@click.option("--answer", metavar="CALL=@FILE", multiple=True, help="A scripted answer (JSON) for calls of that name.")
+@click.option(
+    "--answer",
+    metavar="CALL=@FILE",
+    multiple=True,
+    help="A scripted answer for calls of that name: JSON; several are given in this order.",
+)
 @click.option("--no-test", is_flag=True, help="Write the bundle only, and no test into tests/test_goldens.py.")
 @click.option("--force", is_flag=True, help="Replace a golden of that name.")
 @click.pass_context
@@ -57,6 +62,9 @@ def command(
     Each --expect is an expression over a run, as for `ls --where`, and must fail on REF: one that holds already is no
     test, and is refused. Without any, the golden must re-enact without a difference. The bundle is replayed in a
     clean process before it takes its name, and tried under two other hash seeds.
+
+    A scripted --answer is JSON. What a model says is {"say": TEXT, "uses": [{"name": TOOL, "arguments": {…}}]}, in
+    whatever protocol it is asked.
     """
     shell = current(ctx)
     golden = _golden(name, **{option: how[option] for option in ("about", "expected", "on_miss", "answer")})
@@ -90,12 +98,13 @@ def _fixed(store: Store, ref: str | None) -> Any:
 
 
 def _scripted(text: str) -> Scripted:
-    """``CALL=@FILE``, or ``CALL=JSON``.
+    """``CALL=@FILE``, or ``CALL=JSON``; a model's answer is ``{"say": TEXT, "uses": [{"name": …, "arguments": {…}}]}``.
 
     Raises:
         UsageError: It is neither, or the file cannot be read.
     """
-    call, sign, value = text.partition("=")
+    call, sign, value = text.rpartition("=@") if "=@" in text else text.partition("=")
+    value = "@" + value if sign == "=@" else value
     if not sign or not call.strip() or not value:
         raise _refused(text, "an answer is CALL=@FILE, or CALL=JSON")
     if not value.startswith("@"):

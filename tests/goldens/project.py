@@ -1,0 +1,99 @@
+"""A small project of its own for one test: an agent with tools and a model of its own, and the command beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+AGENT = """
+import json, sys
+from pathlib import Path
+import reenact
+
+HERE = Path(__file__).parent
+
+@reenact.model
+def think(prompt):
+    (HERE / "asked.txt").open("a").write(prompt + "\\n")
+    return {"search": "refund policy"} if "nothing" not in prompt else {"say": "I have no documents."}
+
+@reenact.tool(effect="read")
+def search(query, user=None):
+    (HERE / "searched.txt").open("a").write(query + "\\n")
+    return {"docs": [], "count": 0}
+
+@reenact.tool
+def refund(order):
+    return {"refunded": order}
+
+def main(question):
+    prompt = question
+    for _ in range(5):
+        step = think(prompt)
+        if "say" in step:
+            print(step["say"])
+            return
+        found = search(step["search"])
+        # FIX
+    raise SystemExit("gave up")
+
+main(sys.argv[1])
+"""
+FIX = 'if not found["count"]:\n            print("I have no documents.")\n            return'
+ASKS_ON = 'prompt = question + ": nothing found"'
+"""A fix that asks the model something else, which nobody has recorded."""
+
+
+class Project:
+    """One folder with an agent, recorded once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "pyproject.toml").write_text("", encoding="utf-8")
+        home = folder / "home"
+        home.mkdir()
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("REENACT")}
+        path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")])
+        self.environment = {**kept, "PATH": path, "HOME": str(home), "NO_COLOR": "1"}
+        self.write(AGENT)
+
+    def write(self, text: str) -> None:
+        """The agent's code from now on."""
+        (self.folder / "agent.py").write_text(text, encoding="utf-8")
+
+    def mend(self, line: str) -> None:
+        """The agent with a line in place of the mark."""
+        self.write(AGENT.replace("# FIX", line))
+
+    def run(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+        """``reenact WORDS``, which must end with ``status``."""
+        command = [sys.executable, "-m", "reenact", *words]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=100
+        )
+        assert done.returncode == status, f"{done.returncode}: {done.stdout}{done.stderr}"
+        return done
+
+    def record(self) -> None:
+        """The incident."""
+        self.run("record", "--", sys.executable, "agent.py", "Refunds?", status=1)
+
+    def add(self, name: str, *options: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+        """``golden add`` of the incident."""
+        return self.run("golden", "add", "@", "--as", name, *options, status=status)
+
+    def outcome(self, name: str, *options: str, status: int = 0) -> Any:
+        """What ``golden run NAME --json`` says."""
+        return json.loads(self.run("golden", "run", name, "--json", *options, status=status).stdout)
+
+    def asked(self) -> tuple[int, int]:
+        """How often the model and the search have really been asked."""
+        return self._lines("asked.txt"), self._lines("searched.txt")
+
+    def _lines(self, name: str) -> int:
+        path = self.folder / name
+        return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0

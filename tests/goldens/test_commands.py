@@ -1,0 +1,143 @@
+"""A recorded incident becomes a test that fails for its reason, passes when it is mended, and never asks the world."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from .project import AGENT, ASKS_ON, FIX, Project
+
+EXPECTED = ("--expect", "calls(search) <= 3", "--expect", "'no documents' in answer")
+
+
+@pytest.fixture(scope="module")
+def incident(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The recorded incident, kept as the golden ``refunds``. Tests put the agent's code back as they found it."""
+    project = Project(tmp_path_factory.mktemp("a project"))
+    project.record()
+    said = project.add("refunds", "--about", "it searched for ever", *EXPECTED)
+    assert "it fails now: calls(search) = 5, expected <= 3" in said.stderr, said.stderr
+    assert said.stdout.startswith("tests/goldens/refunds.reenact and tests/test_goldens.py::test_refunds: run ")
+    return project
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(incident: Project) -> None:
+    incident.write(AGENT)
+
+
+def test_it_fails_for_the_reason_of_the_incident(incident: Project) -> None:
+    asked = incident.asked()
+    found = incident.outcome("refunds", status=1)
+    assert found["status"] == "failed"
+    assert [each["holds"] for each in found["judged"]] == [False, False]
+    assert found["judged"][0]["seen"] == "calls(search) = 5, expected <= 3"
+    assert (found["boundaries"], found["used"]) == (10, {})
+    assert incident.asked() == asked, "neither the model nor the search was asked"
+    assert any("network namespace" in each for each in found["enforcement"])
+
+
+def test_the_fix_passes_and_may_stop_earlier(incident: Project) -> None:
+    incident.mend(FIX)
+    found = incident.outcome("refunds")
+    assert (found["status"], found["boundaries"]) == ("passed", 2)
+    assert [each["holds"] for each in found["judged"]] == [True, True]
+
+
+def test_a_call_without_a_recording_is_stale_and_never_answered_by_another(incident: Project) -> None:
+    incident.mend(ASKS_ON)
+    asked = incident.asked()
+    found = incident.outcome("refunds", status=3)
+    assert (found["status"], found["stale_at"]) == ("stale", "think")
+    assert "golden run refunds --mode missing" in found["message"]
+    assert "recorded calls of think" in found["message"]
+    assert incident.asked() == asked
+
+
+def test_what_is_missing_is_recorded_once_and_kept_beside_the_incident(incident: Project) -> None:
+    incident.mend(ASKS_ON)
+    path = incident.folder / "tests" / "goldens" / "refunds.reenact"
+    before = path.read_bytes()
+    try:
+        models, searches = incident.asked()
+        said = incident.run("golden", "run", "refunds", "--mode", "missing").stdout
+        assert "1 answers recorded, kept beside the incident" in said
+        assert incident.asked() == (models + 1, searches), "the model was asked once, the search not at all"
+        found = incident.outcome("refunds")
+        assert (found["status"], found["used"]) == ("passed", {"overlay": 1})
+        assert incident.asked() == (models + 1, searches)
+        with zipfile.ZipFile(path) as bundle:
+            golden = json.loads(bundle.read("golden.json"))
+        assert [each["what"] for each in golden["history"]] == ["added", "rerecorded"]
+        incident.write(AGENT)
+        assert incident.outcome("refunds", status=1)["status"] == "failed", "the incident is what it was"
+    finally:
+        path.write_bytes(before)
+
+
+def test_an_agent_that_crosses_no_boundary_is_not_tested(incident: Project) -> None:
+    incident.write("print('I have no documents.')\n")
+    found = incident.outcome("refunds", status=1)
+    assert (found["status"], found["boundaries"]) == ("failed", 0)
+    assert "crossed no boundary" in found["message"]
+
+
+def test_expectations_that_hold_on_the_incident_are_refused(incident: Project) -> None:
+    refused = incident.add("weak", "--expect", "calls(search) <= 5", status=2)
+    assert "it holds on the bad run" in refused.stderr and "calls(search)" in refused.stderr
+    assert not (incident.folder / "tests" / "goldens" / "weak.reenact").exists()
+
+
+def test_a_name_is_taken_once_and_an_altered_bundle_is_refused(incident: Project) -> None:
+    assert "there is a golden refunds already" in incident.add("refunds", *EXPECTED, status=2).stderr
+    path = incident.folder / "tests" / "goldens" / "copy.reenact"
+    data = bytearray((incident.folder / "tests" / "goldens" / "refunds.reenact").read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    try:
+        assert incident.outcome("copy", status=4)["status"] == "broken"
+    finally:
+        path.unlink()
+
+
+def test_scripted_answers_are_counted(incident: Project) -> None:
+    incident.add("scripted", *EXPECTED, "--answer", 'think={"say": "I have no documents."}')
+    incident.mend(ASKS_ON)
+    found = incident.outcome("scripted")
+    assert (found["status"], found["used"]) == ("passed", {"scripted": 1})
+    incident.run("golden", "rm", "scripted")
+
+
+def test_without_expectations_it_must_stay_the_same(incident: Project) -> None:
+    incident.add("same")
+    assert incident.outcome("same")["status"] == "passed"
+    incident.mend(FIX)
+    found = incident.outcome("same", status=1)
+    assert found["status"] == "failed"
+    assert "nothing is missing in it" in incident.run("golden", "run", "same", "--mode", "missing", status=2).stderr
+    incident.run("golden", "rm", "same")
+
+
+def test_the_test_file_grows_by_a_test_and_nothing_else_changes(incident: Project) -> None:
+    file = incident.folder / "tests" / "test_goldens.py"
+    text = file.read_text(encoding="utf-8")
+    assert text.count("@pytest.mark.reenact(") >= 1 and 'reenact("refunds")' in text
+    compile(text, str(file), "exec")
+
+
+def test_reports_are_written_for_people_and_for_ci(incident: Project, tmp_path: Path) -> None:
+    incident.run("golden", "run", "refunds", "--report", str(tmp_path), status=1)
+    summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "0 of 1 passed" in summary and "calls(search) = 5" in summary
+    page = (tmp_path / "refunds.html").read_text(encoding="utf-8")
+    assert "calls(search) &lt;= 3" in page and "<script" not in page
+    assert 'value="failed"' in (tmp_path / "junit.xml").read_text(encoding="utf-8")
+
+
+def test_goldens_are_listed_and_a_wrong_name_says_which_there_are(incident: Project) -> None:
+    assert "refunds  " in incident.run("golden", "ls").stdout
+    assert "there is no golden 'nope'" in incident.run("golden", "run", "nope", status=2).stderr
+    assert "is no name for a golden" in incident.add("../x", *EXPECTED, status=2).stderr
