@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -13,11 +15,13 @@ WORDS = ("--where", "models > 0", "--candidate", f"hasty:prompt={HASTY}", "--rep
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="no ray here, it is large: scripts/environment.py .venv ray")
 @pytest.mark.timeout(300)
-def test_a_cluster_comes_to_the_same(bench: Bench) -> None:
+def test_a_cluster_comes_to_the_same(bench: Bench, tmp_path: Path) -> None:
     bench.record()
     bench.shut()
     asked = bench.requests
-    there = bench.experiment(*WORDS, "--on", "ray://local", "-j", "2")
+    with tempfile.TemporaryDirectory(prefix="r", ignore_cleanup_errors=True) as scratch:  # short: it holds sockets
+        bench.desk.environ |= {"HOME": str(tmp_path), "RAY_TMPDIR": scratch}
+        there = bench.experiment(*WORDS, "--on", "ray://local", "-j", "2")
     assert [cell["output"] for cell in there.cells] == ["I have not looked."] * 2
     assert bench.requests - asked == 2
     here = bench.experiment(*WORDS)
