@@ -13,6 +13,7 @@ from tests.experiments.conftest import HASTY, SCRIPT, Bench
 
 BASE, HASTILY = ("--candidate", "base:"), ("--candidate", "hasty:prompt=@hasty.txt")
 TINY = ("--candidate", "tiny:model=gpt-tiny,temperature=0,answers=@small.json")
+FLAG = ("--candidate", "flag:flag.new=true")
 BARE = ("--candidate", "bare:model=gpt-tiny")
 EXPECTED = ("--where", "models > 0", "--expect", "calls(look) <= 1")
 
@@ -35,7 +36,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 def test_each_candidate_comes_to_a_row_of_its_own(recorded: Bench) -> None:
     asked = recorded.requests
     threshold = "passed(hasty) == 1 and surely(hasty) > 0.2 and passed(base) == 0 and stale(tiny) == 0"
-    told = recorded.experiment(*EXPECTED, *BASE, *HASTILY, *TINY, *BARE, "--threshold", threshold)
+    told = recorded.experiment(*EXPECTED, *BASE, *HASTILY, *TINY, *BARE, *FLAG, "--threshold", threshold)
     (base,), (hasty,), (tiny,) = told.of("base"), told.of("hasty"), told.of("tiny")
     assert (base["status"], base["live"], base["first"], base["changed"]) == ("failed", 0, "", [])
     assert base["message"].startswith("calls(look) = 2, expected <= 1")
@@ -45,6 +46,8 @@ def test_each_candidate_comes_to_a_row_of_its_own(recorded: Bench) -> None:
     assert (tiny["status"], tiny["output"], tiny["live"]) == ("passed", "three days", 2)
     assert tiny["used"] == {"live": 2, "scripted": 1}
     assert tiny["changed"] == ['~ look(query="the small book")', '- look(query="the wall")']
+    (flag,) = told.of("flag")
+    assert (flag["status"], flag["live"], flag["note"]) == ("failed", 0, "flag new is not evaluated here")
     (bare,) = told.of("bare")
     assert (bare["status"], bare["live"], told.candidates["bare"]["stale"]) == ("stale", 1, 1)
     assert "look at" in bare["message"] and "asks other than event 1" in bare["message"]

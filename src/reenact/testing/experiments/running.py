@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from reenact.facts.call import Failure, Kind, Stream
 from reenact.replaying.options import Options
 from reenact.store import open_store
 from reenact.testing.expectations.expectation import Expectation
+from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.experiments.cache import Attempt, Cells
 from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import Cell, Status, identity
@@ -99,16 +100,23 @@ def _done(place: Place, row: Row, candidate: Candidate, repeat: int, attempt: At
             into = attempt.store()
             told = launch(asked, _QUIET, into=into, project=place.project)
             with open_store(into) as scratch:
-                return _judged(row, candidate, repeat, told, store.open(run), scratch.open(scratch.run(told.run)))
+                then, now = store.open(run), scratch.open(scratch.run(told.run))
+                verdicts = tuple(each.judge(now, project=Path(place.project)) for each in _expected(row))
+                return _judged(row, candidate, repeat, told, verdicts, Comparison(then, now))
     except ReenactError as error:
         spent = CLOCK.mono_us() - since
         return Cell(row.name, candidate.name, repeat, "broken", message=str(error), duration_us=spent)
 
 
-def _judged(row: Row, candidate: Candidate, repeat: int, told: Told, then: Recording, now: Recording) -> Cell:
+def _expected(row: Row) -> Iterator[Expectation]:
+    return (Expectation.from_json(each) for each in row.golden.expect)
+
+
+def _judged(
+    row: Row, candidate: Candidate, repeat: int, told: Told, verdicts: tuple[Verdict, ...], comparison: Comparison
+) -> Cell:
     """What a run has come to."""
-    verdicts = tuple(Expectation.from_json(each).judge(now) for each in row.golden.expect)
-    comparison = Comparison(then, now)
+    _, now = comparison.recordings
     first = first_difference(comparison)
     said, message = concluded(told, verdicts)
     status: Status = said

@@ -48,7 +48,7 @@ def run_golden(
             _judged(shelf, opened, options, misses, live) if opened.golden.judged else _same(shelf, opened, options)
         )
     except ReenactError as error:
-        outcome = Outcome(name, shelf.shown(path), status_of(error), message=str(error))
+        outcome = Outcome(name, shelf.shown(path), _status_of(error), message=str(error))
     return replace(outcome, name=name, duration_us=CLOCK.mono_us() - started_us)
 
 
@@ -157,8 +157,7 @@ def _same(shelf: Shelf, opened: OpenGolden, options: Options) -> Outcome:
     )
 
 
-def status_of(error: ReenactError) -> Status:
-    """What a golden is that could not be run to its end."""
+def _status_of(error: ReenactError) -> Status:
     if isinstance(error, StoreError):
         return "broken"
     return {3: "stale", 5: "refused"}.get(error.exit_code, "failed")  # type: ignore[return-value]
