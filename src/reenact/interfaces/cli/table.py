@@ -65,13 +65,7 @@ COMMANDS: tuple[Entry, ...] = (
         "resend REF:EVENT: one recorded model call sent again.",
     ),
     Entry("golden", _TEST, "turn runs into regression tests"),
-    Entry(
-        "experiment",
-        _TEST,
-        "every row on every candidate",
-        "experiment DATASET --candidate NAME:k=v,… [--repeat N] [--threshold EXPR] [--on ray://…]: every row on every "
-        "candidate, row by row; DATASET is goldens, or --where EXPR, or --session S.",
-    ),
+    Entry("experiment", _TEST, "every row on every candidate"),
     Entry("kit", _TEST, "what a replay needs, present and missing"),
     Entry(
         "triage",

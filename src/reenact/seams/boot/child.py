@@ -21,6 +21,7 @@ _BEGINNERS: Final = {
     "replay": "reenact.replaying.process",
     "fork": "reenact.timetravel.forks.process",
     "golden": "reenact.testing.goldens.process",
+    "experiment": "reenact.testing.experiments.process",
 }
 """Who begins, by mode: a module with ``begin(instructions: dict) -> None``. A closed table: data names no code."""
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
@@ -40,6 +40,7 @@ class Told:
         stale_at: The call that nobody has an answer for; empty where there is none.
         enforcement: What kept it from the world.
         run: Id of today's run, in the store that it was to go to.
+        unfelt: Flags that were to be set, and that the agent has not evaluated.
     """
 
     report: ForkReport
@@ -48,6 +49,7 @@ class Told:
     stale_at: str
     enforcement: tuple[str, ...]
     run: str
+    unfelt: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,15 @@ class Asked:
     """What is asked of one golden.
 
     Attributes:
-        bundle: Its file.
+        bundle: Its file, or the URL of a store.
         run: The run in it that today's code is answered from.
         golden: It.
         overlays: Ids of the runs in it that were recorded later.
         misses: What becomes of a call that nobody has an answer for.
         live: What is asked anew although there is an answer: ``model``, or nothing.
         hash_seed: Another one than the recorded; empty takes that one.
+        plan: What else is different; None: nothing.
+        mode: Who begins in its process, ``more`` what that is told besides.
     """
 
     bundle: str
@@ -71,11 +75,19 @@ class Asked:
     misses: Misses = "stale"
     live: Opening = "none"
     hash_seed: str = ""
+    plan: Plan | None = None
+    mode: str = "golden"
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def planned(self) -> Plan:
+        """It as a fork at the first event."""
+        return self.plan if self.plan is not None else Plan(at=0, live=self.live)
 
     @property
     def closed(self) -> bool:
         """Whether nothing can go out."""
-        return self.misses == "stale" and self.live == "none"
+        return self.misses == "stale" and self.planned.live == "none"
 
 
 def launch(asked: Asked, options: Options, *, into: str, project: str, start_it: Starter = run_program) -> Told:
@@ -93,17 +105,16 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         Unreported: The process ended without a report.
     """
     run, golden = asked.run, asked.golden
-    plan = Plan(at=0, live=asked.live)
     moved_run, moved = relocated(run, project)
-    with code_of(moved_run, plan, start_of(moved_run, options, project), moved) as code:
+    with code_of(moved_run, asked.planned, start_of(moved_run, options, project), moved) as code:
         start, tree = code.start, code.tree
         child = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
         instructions = {
-            "mode": "golden",
+            "mode": asked.mode,
             "store": asked.bundle,
             "run": run.id,
             "child": child,
-            "plan": plan.to_json(),
+            "plan": code.plan.to_json(),
             "options": asdict(options),
             "entry": start.entry,
             "file": start.file,
@@ -116,6 +127,7 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
             "scripted": [each.to_json() for each in golden.answers],
             "misses": asked.misses,
             "name": golden.name,
+            **asked.more,
         }
         environment = environment_of(run, os.environ, live=not asked.closed)
         if tree is not None:
@@ -149,6 +161,7 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         stale_at=told["stale_at"],
         enforcement=tuple(told["enforcement"]),
         run=child,
+        unfelt=tuple(told.get("unfelt") or ()),
     )
 
 

@@ -32,6 +32,8 @@ class GoldenProcess(ForkingProcess):
     """
 
     session: GoldenSession
+    makes: type[GoldenSession] = GoldenSession
+    """The session that it runs."""
 
     def _isolate(self) -> Isolation:
         """Nothing goes out, unless answers that are missing may be recorded."""
@@ -48,7 +50,7 @@ class GoldenProcess(ForkingProcess):
         )
         rules = Rules(self.recording.run.capture.get("ignore") or {})
         cleaned = redactor_of(self.recording, self._tree)
-        session = GoldenSession(
+        session = self.makes(
             self.recording, cleaned, rules, self.options, answers, told["misses"], self.plan, told["name"]
         )
         self._placed_by_tree(session)

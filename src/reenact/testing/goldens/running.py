@@ -177,12 +177,12 @@ def fleeting() -> str | None:
 def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording) -> Outcome:
     """What a golden came to, from what its process told and from today's run."""
     verdicts = opened.judge(today)
-    status, message = _concluded(told, verdicts)
+    status, message = concluded(told, verdicts)
     return Outcome(
         opened.golden.name,
         shelf.shown(opened.path),
         status,
-        judged=tuple(map(_told, verdicts)),
+        judged=tuple(map(judged_of, verdicts)),
         message=message,
         boundaries=told.boundaries,
         used=told.used,
@@ -193,7 +193,7 @@ def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording) -
     )
 
 
-def _concluded(told: Told, verdicts: tuple[Verdict, ...]) -> tuple[Status, str]:
+def concluded(told: Told, verdicts: tuple[Verdict, ...]) -> tuple[Status, str]:
     """The status of a judged golden, and why.
 
     What stopped the agent outranks what it had done by then: a call without an answer says nothing of the code."""
@@ -212,7 +212,8 @@ def _concluded(told: Told, verdicts: tuple[Verdict, ...]) -> tuple[Status, str]:
     return "passed", ""
 
 
-def _told(verdict: Verdict) -> Judged:
+def judged_of(verdict: Verdict) -> Judged:
+    """A verdict as it is reported."""
     return Judged(verdict.text, bool(verdict.holds), "" if verdict.holds else verdict.seen, verdict.event)
 
 

@@ -64,6 +64,14 @@ class GoldenSession(ForkSession):
         self.used: Counter[str] = Counter()
         self.stale_at: str = ""
 
+    def decide(self, lane: Lane, call: Call) -> Crossing | None:  # type: ignore[override]
+        """As a fork behind its cut, from the first call on, whichever that is: today's code need not begin as it did
+        then."""
+        if not (self.gate.cut or self.closed):
+            with self._lock:
+                self._cut()
+        return super().decide(lane, call)
+
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
         """What the golden's own recording does not answer, or is not to."""
         anew = opens(self.plan, call, model=model)
@@ -83,10 +91,14 @@ class GoldenSession(ForkSession):
         return call.effect is Effect.READ and (self._misses == "reads" or (self._misses == "models" and model))
 
     def _is_stale_at(self, call: Call, found: Found) -> Halt:
-        """The golden is stale: says what was asked, and how to record the answer that is missing."""
+        """The golden is stale at this call."""
         self.stale_at = call.name
+        return self._stopped(call, self._stale(call, found), f"{call.name} {found.why}")
+
+    def _stale(self, call: Call, found: Found) -> UnreplayableRun:
+        """Says what was asked, and how to record the answer that is missing."""
         writes = call.effect is Effect.WRITE
-        error = UnreplayableRun(
+        return UnreplayableRun(
             f"golden {self._name} is stale: {call.name} at {call.source or 'an unknown place'} {found.why}"
             + recorded_calls(self.recording, call),
             cause="the agent asks something else than when it was recorded"
@@ -96,7 +108,6 @@ class GoldenSession(ForkSession):
             else f"reenact golden run {self._name} --mode missing",
             missing=(call.name,),
         )
-        return self._stopped(call, error, f"{call.name} {found.why}")
 
 
 def boundaries(session: GoldenSession) -> int:

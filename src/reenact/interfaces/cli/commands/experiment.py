@@ -1,0 +1,255 @@
+"""``reenact experiment``: every row of a dataset on every candidate, row by row."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reenact.abc.store import Store
+from reenact.errors import UsageError
+from reenact.facts.expressions import Expression, compile_expression
+from reenact.facts.run import Run, Status
+from reenact.interfaces.cli.opening import opened, store_url
+from reenact.interfaces.cli.shell import Command, Shell, current, paint
+from reenact.replaying.launch import folder_of, project_of
+from reenact.testing.expectations.expectation import Expectation, expect
+from reenact.testing.experiments.batch import Experiment, Runner, here, run_experiment
+from reenact.testing.experiments.cache import FOLDER
+from reenact.testing.experiments.candidates import Candidate, parse_candidate
+from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.cluster import SCHEME, on_ray
+from reenact.testing.experiments.code import commit_of, project_digest
+from reenact.testing.experiments.dataset import Row, golden_rows, stored_rows
+from reenact.testing.experiments.running import Place
+from reenact.testing.experiments.table import row_lines, rows_of, total_lines
+from reenact.testing.experiments.tally import Tally, tallies
+from reenact.testing.experiments.threshold import ThresholdScope, explained, threshold
+from reenact.testing.goldens.shelf import open_shelf
+from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
+
+_WORST = {"stale": 3, "broken": 4, "refused": 5}
+
+
+@click.command(
+    cls=Command,
+    name="experiment",
+    short_help="every row on every candidate",
+    example="""
+    reenact experiment 'checkout/*' --candidate now: --candidate short:prompt=@short.txt --repeat 5
+    reenact experiment --where "calls(search_docs) > 5" --expect 'calls(search_docs) <= 3' --candidate fix:rev=fix
+    reenact experiment --candidate new:model=gpt-5.4-mini --repeat 20 --threshold 'surely(new) >= 0.8'
+    """,
+)
+@click.argument("dataset", nargs=-1)
+@click.option("--where", metavar="EXPR", help="Stored runs for which it is true, in place of goldens.")
+@click.option("--session", metavar="S", help="All stored runs of a session, in order, in place of goldens.")
+@click.option("--candidate", "candidates", metavar="NAME:K=V,…", multiple=True, required=True, help="What is tried.")
+@click.option("--expect", "expect_", metavar="EXPR", multiple=True, help="What must hold in every row, besides.")
+@click.option("--repeat", type=click.IntRange(1, 100_000), default=1, metavar="N", help="Run each so often.")
+@click.option("--threshold", "threshold_", metavar="EXPR", help="What must hold of the candidates; else exit status 1.")
+@click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="So many at a time.")
+@click.option("--on", "on", metavar="ray://…", help="A Ray cluster: ray://HOST:PORT, ray://auto or ray://local.")
+@click.option("--fresh", is_flag=True, help="Do what is done already anew.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    dataset: tuple[str, ...],
+    candidates: tuple[str, ...],
+    expect_: tuple[str, ...],
+    threshold_: str | None,
+    **how: Any,
+) -> None:
+    """Run today's code on every row, once for each candidate and repeat; tools are answered from the recording.
+
+    DATASET is goldens (names or patterns; default: all of them), or stored runs with --where or --session. A
+    candidate changes model, prompt, rev, temperature (or another parameter; param.X for any), flag.X: models are asked
+    anew where it changes what they are asked. live=missing asks models what has no answer, live=model all of it;
+    answers=@FILE scripts answers instead. NAME: alone changes nothing. A call without an answer makes its cell stale.
+
+    \b
+    Names in --threshold (each takes a candidate):
+      cost duration flaky passed stale surely tokens
+
+    What is done is kept in .reenact/experiments and not done again: an experiment that was broken off goes on. Exit
+    codes: with --threshold 0 or 1; without 0, or 3, 4 or 5 when a cell was stale, broken or refused.
+    """
+    shell = current(ctx)
+    expectations = [expect(text) for text in expect_]
+    project, rows = _dataset(shell, dataset, how["where"], how["session"], expectations)
+    tried = _candidates(candidates, Path(project))
+    names = [candidate.name for candidate in tried]
+    condition = None if threshold_ is None else threshold(threshold_, names)
+    place = Place(project, str(_folder(shell, project)), project_digest(Path(project)))
+    experiment = Experiment(place, rows, tried, how["repeat"], how["workers"] or 0, how["fresh"])
+    cells = _run(shell, experiment, _runner(shell, how["on"]))
+    every = tallies(cells, names)
+    _tell(shell, cells, rows, tried)
+    ctx.exit(_concluded(shell, condition, every))
+
+
+def _dataset(
+    shell: Shell, names: Sequence[str], where: str | None, session: str | None, expectations: Sequence[Expectation]
+) -> tuple[str, list[Row]]:
+    """Root of the project, and the rows."""
+    if where is None and session is None:
+        shelf = open_shelf()
+        found = shelf.matching(names)
+        if not found:
+            raise _nothing("there are no goldens yet", "reenact golden add @failed --as NAME --expect EXPR")
+        return str(shelf.root), golden_rows(shelf, found, expectations)
+    if names:
+        raise UsageError(
+            "goldens are named, and stored runs are asked for too",
+            cause="a dataset is the one or the other",
+            next_command="reenact experiment --help",
+        )
+    with opened(shell) as store:
+        rows = stored_rows(store, _runs(store, where, session), expectations)
+        if not rows:
+            raise _nothing("no recorded run fits", "reenact ls")
+        return project_of(store.url), rows
+
+
+def _runs(store: Store, where: str | None, session: str | None) -> Iterator[Run]:
+    """Runs that were recorded, as they came; what was made of them (forks, kept replays, child runs) is no row."""
+    expression = None if where is None else compile_expression(where, RUN_WORDS)
+    filters = {} if session is None else {"session": session}
+    found = [run for run in store.runs(**filters) if not run.relation and run.status is not Status.RECORDING]
+    for run in sorted(found, key=lambda run: run.id):
+        if expression is None or expression.holds(RunScope(run, partial(store.open, run))):
+            yield run
+
+
+def _candidates(texts: Sequence[str], project: Path) -> list[Candidate]:
+    found = [parse_candidate(text, _text, partial(commit_of, folder=project)) for text in texts]
+    names = [candidate.name for candidate in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(
+            f"two candidates are called {twice}",
+            cause="the table and the threshold tell them apart by name",
+            next_command="reenact experiment --help",
+        )
+    return found
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{path} cannot be read: {error}", cause="@ stands before the path of a text file", next_command="ls"
+        ) from None
+
+
+def _folder(shell: Shell, project: str) -> Path:
+    """Where cells are kept: beside the store, where that has a folder."""
+    url = store_url(shell)
+    return Path((folder_of(url) if url else "") or os.path.join(project, ".reenact")) / FOLDER
+
+
+def _nothing(what: str, command: str) -> UsageError:
+    return UsageError(what, cause="an experiment needs a dataset of one row at least", next_command=command)
+
+
+def _runner(shell: Shell, on: str | None) -> Runner:
+    """Who runs the cells: this machine, or a cluster."""
+    if on is None:
+        waits = partial(shell.talk, "reenact: waiting for an agent that an earlier experiment has left running")
+        return partial(here, waits=waits)
+    if not on.startswith(SCHEME) or on == SCHEME:
+        raise UsageError(
+            f"--on {on} names no cluster",
+            cause="it is ray://HOST:PORT, ray://auto (the one on this machine) or ray://local (one for this alone)",
+            next_command="reenact experiment --help",
+        )
+    return partial(on_ray, on)
+
+
+def _run(shell: Shell, experiment: Experiment, run: Runner) -> list[Cell]:
+    kept = experiment.kept()
+    known = sum(cell is not None for cell in kept)
+    shell.talk(
+        f"reenact: rows: {len(experiment.rows)}  candidates: {len(experiment.candidates)}  repeat:"
+        f" {experiment.repeat}  cells: {len(kept)}, done already: {known}"
+    )
+    progress = _Progress(known, len(kept))
+    try:
+        return run_experiment(experiment, run, done=progress.one)
+    except KeyboardInterrupt:
+        progress.end()
+        shell.talk("reenact: broken off; what is done is kept: the same command goes on")
+        raise
+    finally:
+        progress.end()
+
+
+class _Progress:
+    """What has been done so far, on one line of a terminal."""
+
+    def __init__(self, known: int, total: int) -> None:
+        self._done, self._total = known, total
+        self._bad = 0
+        self._shown = sys.stderr is not None and sys.stderr.isatty() and total > known
+        self._since = time.monotonic()
+
+    def one(self, cell: Cell) -> None:
+        """One more is known."""
+        self._done += 1
+        self._bad += cell.status not in ("passed", "ran")
+        if self._shown:
+            filled = 30 * self._done // self._total
+            bar = "#" * filled + "." * (30 - filled)
+            spent = time.monotonic() - self._since
+            sys.stderr.write(f"\r[{bar}] {self._done}/{self._total}  {self._bad} not passed  {spent:.0f} s ")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Leave the line. Again: nothing."""
+        if self._shown:
+            self._shown = False
+            sys.stderr.write("\n")
+
+
+def _tell(shell: Shell, cells: Sequence[Cell], rows: Sequence[Row], tried: Sequence[Candidate]) -> None:
+    names = [candidate.name for candidate in tried]
+    if shell.json:
+        for cell in cells:
+            shell.line({"type": "cell"} | cell.to_json())
+        for row, every in rows_of(cells, rows, names):
+            for tally in every:
+                shell.line({"type": "row", "row": row.name, "recorded": dict(row.recorded)} | tally.to_json())
+        for candidate, tally in zip(tried, tallies(cells, names), strict=True):
+            shell.line({"type": "candidate", "about": candidate.about} | tally.to_json())
+        return
+    shell.lines(_lines(cells, rows, names))
+
+
+def _lines(cells: Sequence[Cell], rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
+    for row, every in rows_of(cells, rows, names):
+        first, *rest = row_lines(row, every)
+        yield paint(first, bold=True)
+        yield from rest
+    yield ""
+    yield from total_lines(tallies(cells, names))
+
+
+def _concluded(shell: Shell, condition: Expression | None, every: Sequence[Tally]) -> int:
+    """The exit status: of the threshold where there is one, else of what could not be run."""
+    if condition is not None:
+        holds = condition.holds(ThresholdScope(every))
+        said = "holds" if holds else "does not hold" if holds is False else "cannot be judged"
+        if shell.json:
+            shell.line({"type": "threshold", "text": condition.text, "holds": holds})
+        shell.talk(f"reenact: the threshold {said}: {condition.text}  ({explained(condition, every)})")
+        return 0 if holds else 1
+    shell.next("reenact experiment --help  # --threshold 'passed(NAME) >= 0.9'")
+    return max((_WORST.get(cell.status, 0) for tally in every for cell in tally.cells), default=0)

@@ -1,0 +1,121 @@
+"""Running all cells of an experiment, several at a time, each in a process of its own; those that are kept are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reenact.testing.experiments.cache import Cells
+from reenact.testing.experiments.candidates import Candidate
+from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.dataset import Row
+from reenact.testing.experiments.running import Place, run_cell
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One cell that is to be had.
+
+    Attributes:
+        row, candidate, repeat: Which.
+    """
+
+    row: Row
+    candidate: Candidate
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What is to be done.
+
+    Attributes:
+        place: Where.
+        rows: The dataset, in order.
+        candidates: What is tried on each row.
+        repeat: How often.
+        workers: How many agents run at a time; 0 for one on each processor that this process may use.
+        fresh: Whether cells are done anew that are kept.
+    """
+
+    place: Place
+    rows: Sequence[Row]
+    candidates: Sequence[Candidate]
+    repeat: int = 1
+    workers: int = 0
+    fresh: bool = False
+
+    def asked(self) -> Iterator[Asked]:
+        """Every cell: row by row, each on every candidate, repeats last."""
+        for row in self.rows:
+            for candidate in self.candidates:
+                yield from (Asked(row, candidate, repeat) for repeat in range(1, self.repeat + 1))
+
+    def kept(self) -> list[Cell | None]:
+        """Every cell that is done already, None for those that are not; in their order."""
+        cells = Cells(Path(self.place.folder))
+        found = (cells.find(self.place.identity(each.row, each.candidate, each.repeat)) for each in self.asked())
+        return [None] * sum(1 for _ in self.asked()) if self.fresh else list(found)
+
+
+Runner = Callable[[Experiment, Iterable[tuple[int, Asked]]], Iterator[tuple[int, Cell]]]
+"""Runs cells that are told with their numbers, and gives each with its number, as it is known."""
+
+
+def run_experiment(
+    experiment: Experiment, run: Runner, *, done: Callable[[Cell], object] = lambda cell: None
+) -> list[Cell]:
+    """Have every cell of an experiment.
+
+    Args:
+        experiment: It.
+        run: Runs those that are not kept: ``here``, or on a cluster.
+        done: Told of each that is run now, as it is known.
+
+    Returns:
+        Every cell, in order. Broken off, it goes on where it was when it is begun again.
+    """
+    found = experiment.kept()
+    open_ = [(at, each) for at, each in enumerate(experiment.asked()) if found[at] is None]
+    for at, cell in run(experiment, open_) if open_ else ():
+        found[at] = cell
+        done(cell)
+    return [_named(cell, each) for cell, each in zip(found, experiment.asked(), strict=True) if cell is not None]
+
+
+def here(
+    experiment: Experiment, open_: Iterable[tuple[int, Asked]], waits: Callable[[], object] = lambda: None
+) -> Iterator[tuple[int, Cell]]:
+    """Run cells on this machine, several at a time, each in a process of its own.
+
+    Args:
+        experiment: What is to be done.
+        open_: The cells that are not done yet, with their numbers.
+        waits: Told when another process is at a cell, and we wait for its end.
+    """
+    place, fresh = experiment.place, experiment.fresh
+    pool = ThreadPoolExecutor(experiment.workers or processors())
+    try:
+        waiting: dict[Future[Cell], int] = {
+            pool.submit(run_cell, place, each.row, each.candidate, each.repeat, fresh=fresh, waits=waits): at
+            for at, each in open_
+        }
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _named(cell: Cell, asked: Asked) -> Cell:
+    """A kept cell under today's names: they are no part of its identity."""
+    return replace(cell, row=asked.row.name, candidate=asked.candidate.name, repeat=asked.repeat)
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

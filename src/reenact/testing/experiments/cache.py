@@ -1,0 +1,159 @@
+"""Where an experiment keeps what it has: cells by their identity, and the scratch of those that are under way.
+
+``.reenact/experiments/`` lies beside the store, not in it: runs of cells are no runs that anybody lists. A cell is one
+small file, written whole or not at all. The scratch of a cell holds the run of each attempt at it until the cell is
+done, so that an attempt which was broken off is never asked a second time for what it has had.
+
+A cell under way is locked: by the process that runs it and by the agent that this has started, which inherits the
+lock. So when the one is killed and the other goes on, whoever continues waits for its end, and two experiments at once
+never do a cell twice. Where there are no such locks (Windows), an agent that outlived its experiment is not waited for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from reenact.errors import StoreError
+from reenact.store import open_store
+from reenact.testing.experiments.cell import KEPT, Cell
+
+if sys.platform != "win32":
+    import fcntl
+
+FOLDER: Final = "experiments"
+_PAUSE_S: Final = 0.05
+
+
+class Cells:
+    """The cells of a project.
+
+    Args:
+        folder: Where they are kept; made when something is.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._done = folder / "cells"
+        self._underway = folder / "underway"
+
+    def find(self, key: str) -> Cell | None:
+        """A cell that is done; None where it is not, or what is kept of it cannot be read."""
+        try:
+            return Cell.from_json(json.loads(self._path(key).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def keep(self, key: str, cell: Cell) -> None:
+        """Keep a cell that is done, whole or not at all; what may come out otherwise next time is not kept."""
+        if cell.status not in KEPT:
+            return
+        path = self._path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}.draft")
+        draft.write_text(json.dumps(cell.to_json(), ensure_ascii=False, default=str), encoding="utf-8")
+        draft.replace(path)
+
+    def forget(self, key: str) -> None:
+        """A cell is to be done anew."""
+        self._path(key).unlink(missing_ok=True)
+        shutil.rmtree(self._underway / key, ignore_errors=True)
+
+    @contextmanager
+    def attempt(self, key: str, waits: Callable[[], object] = lambda: None) -> Iterator[Attempt]:
+        """A cell under way, locked for the length of a block.
+
+        Args:
+            key: Its identity.
+            waits: Told when somebody else is at it, and we wait.
+        """
+        self._underway.mkdir(parents=True, exist_ok=True)
+        (self._folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        lock = self._underway / f"{key}.lock"
+        descriptor = _locked(lock, waits)
+        try:
+            yield Attempt(self._underway / key)
+        finally:
+            lock.unlink(missing_ok=True)  # before it is unlocked: whoever has opened it looks whether it is still there
+            os.close(descriptor)
+
+    def _path(self, key: str) -> Path:
+        return self._done / key[:2] / f"{key}.json"
+
+
+class Attempt:
+    """The scratch of one cell.
+
+    Args:
+        folder: It.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def earlier(self) -> tuple[str, ...]:
+        """URL of the store and id of the run of the attempt that came farthest before; empty without one. It holds
+        the answers of those before it too, which it was given first."""
+        farthest = 0
+        found: tuple[str, ...] = ()
+        for path in sorted(self._folder.glob("*.db")):
+            try:
+                with open_store(url := f"sqlite:///{path.absolute()}") as store:
+                    for run in store.runs():
+                        count = store.open(run).count()
+                        if count > farthest:
+                            farthest, found = count, (url, run.id)
+            except StoreError:  # it was killed before its store was one
+                continue
+        return found
+
+    def store(self) -> str:
+        """URL of a fresh store for the next attempt."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        number = len(list(self._folder.glob("*.db"))) + 1
+        return f"sqlite:///{(self._folder / f'{number}.db').absolute()}"
+
+    def done(self) -> None:
+        """Nothing of it is needed any more."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _locked(path: Path, waits: Callable[[], object]) -> int:
+    """A descriptor that holds the lock of a file, and is inherited by the processes that are started."""
+    told = False
+    while True:
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        if sys.platform == "win32":
+            return descriptor
+        if _take(descriptor) and _is_at(path, descriptor):
+            os.set_inheritable(descriptor, True)
+            return descriptor
+        os.close(descriptor)
+        if not told:
+            told = True
+            waits()
+        time.sleep(_PAUSE_S)
+
+
+if sys.platform != "win32":
+
+    def _take(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def _is_at(path: Path, descriptor: int) -> bool:
+        """Whether a file still has its name: whoever had locked it may have removed it in between."""
+        try:
+            return os.path.samestat(os.stat(path), os.fstat(descriptor))
+        except FileNotFoundError:
+            return False

@@ -1,0 +1,116 @@
+"""A dataset: the rows of an experiment, from goldens or from stored runs, each as one frozen value."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reenact.abc.store import Recording, Store
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.seams.file_reads import NOTE
+from reenact.testing.expectations.expectation import Expectation
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.shelf import Shelf
+from reenact.timetravel.forks.launch import require_ended
+from reenact.timetravel.vocabulary import RunScope
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row.
+
+    Attributes:
+        name: Name of the golden, or the short id of the run.
+        source: The golden's bundle, or the URL of the store that keeps the run.
+        run: Id of the run that today's code is answered from.
+        golden: What is expected of it, its scripted answers, and what becomes of a call without an answer.
+        overlays: Ids of the runs in its bundle that were recorded later.
+        same: Whether it must re-enact without a difference: a golden of which nothing else is expected.
+        reads: Files that the recorded program has read, relative to the project.
+        digest: Digest of all that decides what it comes to.
+        recorded: What the recorded run came to: ``answer``, ``tokens``, ``cost``, ``duration`` in seconds.
+    """
+
+    name: str
+    source: str
+    run: str
+    golden: Golden
+    overlays: tuple[str, ...] = ()
+    same: bool = False
+    reads: tuple[str, ...] = ()
+    digest: str = ""
+    recorded: Mapping[str, Json] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        plain = {name: getattr(self, name) for name in ("name", "source", "run", "same", "digest")}
+        lists = {name: list(getattr(self, name)) for name in ("overlays", "reads")}
+        return {**plain, **lists, "golden": self.golden.to_json(), "recorded": dict(self.recorded)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Row:
+        """The inverse of ``to_json``."""
+        lists = {name: tuple(data[name]) for name in ("overlays", "reads")}
+        return cls(**{**data, **lists, "golden": Golden.from_json(data["golden"])})
+
+
+def golden_rows(shelf: Shelf, names: Iterable[str], more: Sequence[Expectation]) -> list[Row]:
+    """A row for each golden.
+
+    Args:
+        shelf: Where they lie.
+        names: Which.
+        more: What is expected besides.
+
+    Raises:
+        UsageError, StoreError: One cannot be read. Cost: reads and checks each bundle.
+    """
+    rows = []
+    for name in names:
+        path = shelf.path(name)
+        opened = open_golden(path)
+        golden = _with(replace(opened.golden, name=name, history=()), more)
+        content = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+        row = Row(name, str(path.absolute()), opened.answering.id, golden, opened.overlays, same=not golden.judged)
+        rows.append(_known(row, opened.store.open(opened.answering), content))
+    return rows
+
+
+def stored_rows(store: Store, runs: Iterable[Run], expectations: Sequence[Expectation]) -> list[Row]:
+    """A row for each run of a store, in their order.
+
+    Args:
+        store: It.
+        runs: They.
+        expectations: What is expected of each.
+
+    Raises:
+        ForkError: One is still being recorded, or is a request of a server.
+    """
+    rows = []
+    for run in runs:
+        require_ended(run)
+        golden = _with(Golden(tail(run.id)), expectations)
+        rows.append(_known(Row(golden.name, store.url, run.id, golden), store.open(run), run.id))
+    return rows
+
+
+def _with(golden: Golden, expectations: Sequence[Expectation]) -> Golden:
+    return replace(golden, expect=(*golden.expect, *(each.to_json() for each in expectations)))
+
+
+def _known(row: Row, recording: Recording, content: str) -> Row:
+    """The row with what its recording says. ``content`` names the recording for good."""
+    scope = RunScope(recording.run, lambda: recording)
+    recorded = {name: scope.value(name) for name in ("answer", "tokens", "cost", "duration", "status")}
+    reads = sorted(name.removeprefix(NOTE) for name in recording.notes(None) if name.startswith(NOTE))
+    golden = {name: row.golden.to_json()[name] for name in ("expect", "on_miss", "answers")}
+    told = json.dumps([content, row.run, golden], sort_keys=True, separators=(",", ":"))
+    digest = hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+    return replace(row, reads=tuple(reads), digest=digest, recorded=recorded)

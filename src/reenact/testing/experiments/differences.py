@@ -1,0 +1,53 @@
+"""How the run of a cell differs from the recorded one: the first difference, and the tool calls that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Kind
+from reenact.facts.event import Event
+from reenact.timetravel import preview
+from reenact.timetravel.aligning import Sort
+from reenact.timetravel.comparing import Comparison
+from reenact.timetravel.contents import Unread, asked
+from reenact.timetravel.forks import rewriting
+from reenact.timetravel.readings import is_model, model_name
+from reenact.timetravel.story import arguments_of
+
+_TOOLS = frozenset((Kind.TOOL, Kind.RETRIEVAL, Kind.MCP, Kind.HTTP, Kind.PROCESS, Kind.DB, Kind.WEBSOCKET))
+_MARKS = {Sort.ADDED: "+", Sort.REMOVED: "-", Sort.REORDERED: "^"}
+_WIDTH = 120
+
+
+def first_difference(comparison: Comparison) -> str:
+    """The first difference in words; empty where there is none."""
+    first = comparison.first_difference
+    if first is None:
+        return ""
+    event, at = first.event, first.numbers[0] if first.numbers[0] is not None else first.numbers[1]
+    kind, name = ("model", model_name(event)) if is_model(event) else (event.kind, event.name)
+    return preview.safe(f"#{at} {' and '.join(first.changes)}: {kind} {name}")
+
+
+def changed_calls(comparison: Comparison) -> Iterator[str]:
+    """The tool calls that differ, as their author would write them: ``+`` made only now, ``-`` only then, ``^`` in
+    another order, ``~`` with other arguments or another answer. A tool is whatever is called and is no model."""
+    for pair in comparison.differences:
+        event = pair.event
+        recording = comparison.recordings[0 if pair.numbers[1] is None else 1]
+        if event.kind in _TOOLS and not event.call.observed and not asks_a_model(recording, event):
+            mark = next((_MARKS[change] for change in pair.changes if change in _MARKS), "~")
+            yield f"{mark} {_written(recording, event)}"
+
+
+def asks_a_model(recording: Recording, event: Event) -> bool:
+    """Whether an event is a call of a model, answered or not."""
+    return is_model(event) or rewriting.is_model(replace(event.call, body=recording.body(event.request)))
+
+
+def _written(recording: Recording, event: Event) -> str:
+    request = asked(recording, event)
+    arguments = None if isinstance(request, Unread) else arguments_of(request)
+    return preview.call_text(event.name, arguments, _WIDTH)

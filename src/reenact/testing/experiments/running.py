@@ -1,0 +1,166 @@
+"""Running one cell: today's code on a row with a candidate's changes, judged, and compared with the recorded run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from reenact.abc.sources import CLOCK
+from reenact.abc.store import Recording
+from reenact.errors import ReenactError
+from reenact.facts.call import Failure, Kind, Stream
+from reenact.replaying.options import Options
+from reenact.store import open_store
+from reenact.testing.expectations.expectation import Expectation
+from reenact.testing.expectations.verdict import Verdict
+from reenact.testing.experiments.cache import Attempt, Cells
+from reenact.testing.experiments.candidates import Candidate
+from reenact.testing.experiments.cell import Cell, Status, identity
+from reenact.testing.experiments.code import files_digest
+from reenact.testing.experiments.dataset import Row
+from reenact.testing.experiments.differences import asks_a_model, changed_calls, first_difference
+from reenact.testing.goldens.launch import Asked, Told, launch
+from reenact.testing.goldens.running import concluded, judged_of
+from reenact.timetravel.comparing import Comparison
+from reenact.timetravel.vocabulary import RunScope, run_failed
+
+_QUIET = Options(divert_output=True)
+_TOO_MANY, _SERVER_ERROR = 429, 500
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where cells are run and kept.
+
+    Attributes:
+        project: Root of the project.
+        folder: Where cells are kept.
+        code: Digest of the project's sources.
+    """
+
+    project: str
+    folder: str
+    code: str
+
+    def identity(self, row: Row, candidate: Candidate, repeat: int) -> str:
+        """The name under which a cell is kept."""
+        read = files_digest(Path(self.project), row.reads)
+        code = f"{candidate.rev or self.code} {read}"
+        return identity(row.digest, candidate.to_json(), repeat, code)
+
+
+def run_cell(
+    place: Place,
+    row: Row,
+    candidate: Candidate,
+    repeat: int,
+    *,
+    fresh: bool = False,
+    waits: Callable[[], object] = lambda: None,
+) -> Cell:
+    """What a cell comes to: as it is kept, or run now and kept. Never raises for what is wrong with it.
+
+    Args:
+        place: Where.
+        row, candidate, repeat: Which.
+        fresh: Whether it is done anew even if it is kept.
+        waits: Told when another process is at it, and we wait for its end.
+
+    Cost: an interpreter, the agent's own imports and CPU, and whatever goes live.
+    """
+    cells, key = Cells(Path(place.folder)), place.identity(row, candidate, repeat)
+    with cells.attempt(key, waits) as attempt:
+        if fresh:
+            cells.forget(key)
+        found = cells.find(key)
+        if found is None:
+            found = _done(place, row, candidate, repeat, attempt)
+            cells.keep(key, found)
+        attempt.done()
+    return found
+
+
+def _done(place: Place, row: Row, candidate: Candidate, repeat: int, attempt: Attempt) -> Cell:
+    """Run it, now."""
+    since = CLOCK.mono_us()
+    try:
+        with open_store(row.source) as store:
+            run = store.run(row.run)
+            asked = Asked(
+                row.source,
+                run,
+                row.golden,
+                row.overlays,
+                candidate.misses if candidate.live != "none" or row.golden.on_miss != "live-read" else "reads",
+                plan=candidate.plan,
+                mode="experiment",
+                more={"earlier": attempt.earlier(), "first": [each.to_json() for each in candidate.answers]},
+            )
+            into = attempt.store()
+            told = launch(asked, _QUIET, into=into, project=place.project)
+            with open_store(into) as scratch:
+                then, now = store.open(run), scratch.open(scratch.run(told.run))
+                verdicts = tuple(each.judge(now, project=Path(place.project)) for each in _expected(row))
+                return _judged(row, candidate, repeat, told, verdicts, Comparison(then, now))
+    except ReenactError as error:
+        spent = CLOCK.mono_us() - since
+        return Cell(row.name, candidate.name, repeat, "broken", message=str(error), duration_us=spent)
+
+
+def _expected(row: Row) -> Iterator[Expectation]:
+    return (Expectation.from_json(each) for each in row.golden.expect)
+
+
+def _judged(
+    row: Row, candidate: Candidate, repeat: int, told: Told, verdicts: tuple[Verdict, ...], comparison: Comparison
+) -> Cell:
+    """What a run has come to."""
+    _, now = comparison.recordings
+    first = first_difference(comparison)
+    said, message = concluded(told, verdicts)
+    status: Status = said
+    if said == "passed" and row.same and not comparison.same:
+        status, message = "failed", first or "it ends otherwise"
+    elif said == "passed" and not row.golden.expect and not row.same:
+        status = "ran"
+    unasked = _unasked(told, now)
+    if unasked and run_failed(now.run):
+        status, message = "broken", f"a model could not be asked: {unasked}"
+    scope = RunScope(now.run, lambda: now)
+    cost, tokens = (scope.value(name) if now.run.totals.models else 0 for name in ("cost", "tokens"))
+    ended = now.run.ended_us or now.run.started_us
+    return Cell(
+        row.name,
+        candidate.name,
+        repeat,
+        status,
+        message=message,
+        judged=tuple(map(judged_of, verdicts)),
+        output=scope.value("answer"),
+        changed=tuple(changed_calls(comparison)),
+        first=first,
+        tokens=tokens if isinstance(tokens, int) else None,
+        cost=None if cost is None else float(cost),
+        duration_us=max(ended - now.run.started_us, 0),
+        live=told.report.live,
+        used=dict(told.used),
+        note=f"flag {', '.join(told.unfelt)} is not evaluated here" if told.unfelt else "",
+    )
+
+
+def _unasked(told: Told, recording: Recording) -> str:
+    """Why a model could not be asked, the last time one could not; empty where none was in vain."""
+    live = {answer["event"] for answer in told.report.answers if answer["how"] == "live"}
+    why = ""
+    for event in recording.events(kinds=(Kind.HTTP,)) if live else ():
+        if event.number not in live or not asks_a_model(recording, event):
+            continue
+        match event.outcome:
+            case Failure(error=error):
+                why = f"{error.type}: {error.text}"
+            case Stream(head=head):
+                answer = head.get("status")
+                if isinstance(answer, int) and (answer == _TOO_MANY or answer >= _SERVER_ERROR):
+                    why = f"status {answer} of {event.name}"
+    return why

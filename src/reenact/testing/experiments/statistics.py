@@ -1,0 +1,66 @@
+"""What several runs of the same thing say: a share with its confidence interval, and whether it is flaky.
+
+The interval is Wilson's: E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
+Journal of the American Statistical Association 22 (1927), 209-212. Unlike the usual approximation it stays between
+0 and 1 and is of use for small numbers and for shares near the ends, which is what repeats of a test are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final
+
+Z95: Final = 1.959963984540054
+"""Standard deviations on either side that hold 95 % of a normal distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of some trials.
+
+    Attributes:
+        hits: How many had it.
+        of: How many there were.
+    """
+
+    hits: int
+    of: int
+
+    @property
+    def value(self) -> float | None:
+        """The share; None of nothing."""
+        return self.hits / self.of if self.of else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Its 95 % confidence interval; everything, of nothing."""
+        return wilson(self.hits, self.of)
+
+    def __str__(self) -> str:
+        if not self.of:
+            return "-"
+        low, high = self.interval
+        return f"{self.hits}/{self.of} ({100 * low:.0f}-{100 * high:.0f} %)"
+
+
+def wilson(hits: int, of: int, z: float = Z95) -> tuple[float, float]:
+    """Wilson's interval of a share.
+
+    Args:
+        hits: How many of the trials had it.
+        of: How many trials there were.
+        z: How sure, in standard deviations.
+
+    Returns:
+        Its lower and upper end, from 0 to 1.
+    """
+    if not of:
+        return 0.0, 1.0
+    share, square = hits / of, z * z
+    middle = share + square / (2 * of)
+    reach = z * sqrt(share * (1 - share) / of + square / (4 * of * of))
+    whole = 1 + square / of
+    low = 0.0 if hits == 0 else max(0.0, (middle - reach) / whole)
+    high = 1.0 if hits == of else min(1.0, (middle + reach) / whole)
+    return low, high

@@ -1,0 +1,108 @@
+"""The table of an experiment: row by row what each candidate came to, and what each came to in all, as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+from reenact.facts.call import Json
+from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.dataset import Row
+from reenact.testing.experiments.statistics import Share
+from reenact.testing.experiments.tally import Tally, tallies
+from reenact.timetravel.preview import amount, brief, clip, duration, safe
+
+_WIDTH: Final = 150
+_FEW: Final = 3
+
+
+def rows_of(cells: Sequence[Cell], rows: Sequence[Row], candidates: Sequence[str]) -> Iterator[tuple[Row, list[Tally]]]:
+    """Each row with a tally for each candidate."""
+    for row in rows:
+        yield row, tallies([cell for cell in cells if cell.row == row.name], candidates)
+
+
+def row_lines(row: Row, every: Sequence[Tally]) -> Iterator[str]:
+    """One row: what was recorded, then each candidate with what differs."""
+    then = row.recorded
+    yield safe(row.name) + f"  recorded: {_figures(then.get('tokens'), then.get('cost'), _micros(then))}"
+    yield clip(f"    said {brief(then.get('answer'), _WIDTH)}", _WIDTH)
+    for tally in every:
+        yield f"  {safe(tally.candidate)}  {_outcome(tally)}  {_of(tally)}"
+        for how, texts in (
+            ("said", tally.outputs),
+            ("first difference", tally.common("first")),
+            ("tool", tally.changed),
+            ("why", tally.common("message")),
+            ("note", tally.common("note")),
+        ):
+            yield from _counted(how, texts, len(tally.cells))
+
+
+def _outcome(tally: Tally) -> str:
+    """How the cells of one row ended."""
+    told = f"passed {tally.passed}" if tally.judged else f"ran {len(tally.cells) - tally.stale.hits}"
+    if tally.stale.hits:
+        told += "  " + ", ".join(
+            f"{count} {status}" for status, count in tally.common("status") if status in ("stale", "refused", "broken")
+        )
+    return told + ("  flaky" if tally.flaky.hits else "")
+
+
+def _of(tally: Tally) -> str:
+    count = max(len(tally.cells), 1)
+    tokens = None if tally.tokens is None else round(tally.tokens / count)
+    return _figures(tokens, None if tally.cost is None else tally.cost / count, tally.duration_us)
+
+
+def _figures(tokens: Json, cost: Json, micros: int | None) -> str:
+    spent = "-" if cost is None else "$" + _money(cost)
+    return f"{'-' if tokens is None else tokens} tokens  {spent}  {duration(micros)}"
+
+
+def _money(cost: Any) -> str:
+    return amount(Decimal(f"{float(cost):.6g}"))
+
+
+def _micros(then: Mapping[str, Json]) -> int | None:
+    found = then.get("duration")
+    return round(found * 1_000_000) if isinstance(found, (int, float)) else None
+
+
+def _counted(how: str, texts: Sequence[tuple[str, int]], of: int) -> Iterator[str]:
+    """Texts with how many cells have them, the first few."""
+    for text, count in texts[:_FEW]:
+        times = f"{count} x " if of > 1 else ""
+        first, *rest = text.splitlines() or [""]
+        yield clip(f"    {how} {times}{safe(first)}" + (" …" if rest else ""), _WIDTH)
+    if len(texts) > _FEW:
+        yield f"    {how} … and {len(texts) - _FEW} others"
+
+
+def total_lines(every: Sequence[Tally]) -> Iterator[str]:
+    """What each candidate came to in all."""
+    head = ("CANDIDATE", "CELLS", "PASSED", "NOT RUN", "FLAKY ROWS", "TOKENS", "COST", "TIME")
+    table = [head, *(_total(tally) for tally in every)]
+    widths = [max(len(line[at]) for line in table) for at in range(len(head))]
+    for line in table:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _total(tally: Tally) -> tuple[str, ...]:
+    def percent(share: Share) -> str:
+        if not share.of:
+            return "-"
+        low, high = share.interval
+        return f"{100 * share.hits / share.of:.1f} % ({100 * low:.1f}-{100 * high:.1f})"
+
+    return (
+        safe(tally.candidate),
+        str(len(tally.cells)),
+        percent(tally.passed) if tally.judged or tally.passed.of else "-",
+        str(tally.stale.hits),
+        percent(tally.flaky),
+        "-" if tally.tokens is None else str(tally.tokens),
+        "-" if tally.cost is None else "$" + _money(tally.cost),
+        duration(tally.duration_us),
+    )

@@ -1,0 +1,110 @@
+"""Tally: what several cells add up to: one row on one candidate, or all that one candidate came to."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from reenact.testing.experiments.cell import Cell
+from reenact.testing.experiments.statistics import Share
+
+_NOT_RUN = ("stale", "refused", "broken")
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Some cells of one candidate.
+
+    Attributes:
+        candidate: Its name.
+        cells: They, in order of rows and repeats.
+    """
+
+    candidate: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def judged(self) -> bool:
+        """Whether anything is expected of any of them."""
+        return any(cell.status in ("passed", "failed") for cell in self.cells)
+
+    @property
+    def passed(self) -> Share:
+        """The share that passed; what could not be run has not passed, what nothing is expected of does not count."""
+        counted = [cell for cell in self.cells if cell.status != "ran"]
+        return Share(sum(cell.status == "passed" for cell in counted), len(counted))
+
+    @property
+    def stale(self) -> Share:
+        """The share that could not be run: a call had no answer, or may not be made, or a model could not be asked."""
+        return Share(sum(cell.status in _NOT_RUN for cell in self.cells), len(self.cells))
+
+    @property
+    def flaky(self) -> Share:
+        """The share of rows whose repeats do not all come to the same."""
+        rows = [len({cell.verdict for cell in cells}) for _, cells in self._rows()]
+        return Share(sum(verdicts > 1 for verdicts in rows), len(rows))
+
+    @property
+    def tokens(self) -> int | None:
+        """All tokens; None where nobody counted those of one of them."""
+        counts = [cell.tokens for cell in self.cells if cell.tokens is not None]
+        return sum(counts) if len(counts) == len(self.cells) else None
+
+    @property
+    def cost(self) -> float | None:
+        """What all of them cost, in US dollars; None where one is unknown."""
+        costs = [cell.cost for cell in self.cells if cell.cost is not None]
+        return sum(costs) if len(costs) == len(self.cells) else None
+
+    @property
+    def duration_us(self) -> int:
+        """How long the agent took, on average."""
+        return sum(cell.duration_us for cell in self.cells) // max(len(self.cells), 1)
+
+    @property
+    def outputs(self) -> list[tuple[str, int]]:
+        """What the agent said in the end, as text, and how often; the most frequent first."""
+        return Counter(
+            cell.output if isinstance(cell.output, str) else json.dumps(cell.output, ensure_ascii=False, default=str)
+            for cell in self.cells
+            if cell.output is not None
+        ).most_common()
+
+    def common(self, name: str) -> list[tuple[str, int]]:
+        """Texts of an attribute of the cells (``message``, ``first``, ``note``), and how often; none that is empty."""
+        return Counter(text for text in map(attrgetter(name), self.cells) if text).most_common()
+
+    @property
+    def changed(self) -> list[tuple[str, int]]:
+        """Tool calls that are not the recorded ones, and in how many cells."""
+        return Counter(text for cell in self.cells for text in dict.fromkeys(cell.changed)).most_common()
+
+    def _rows(self) -> Iterable[tuple[str, Iterable[Cell]]]:
+        return groupby(self.cells, key=attrgetter("row"))
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        statuses: Counter[str] = Counter(cell.status for cell in self.cells)
+        return {
+            "candidate": self.candidate,
+            "cells": len(self.cells),
+            **{status: statuses[status] for status in ("passed", "failed", "ran", *_NOT_RUN)},
+            "share": self.passed.value,
+            "interval": list(self.passed.interval) if self.passed.of else None,
+            "flaky": self.flaky.value,
+            "flaky_interval": list(self.flaky.interval),
+            "tokens": self.tokens,
+            "cost": self.cost,
+            "duration_us": self.duration_us,
+        }
+
+
+def tallies(cells: Sequence[Cell], candidates: Sequence[str]) -> list[Tally]:
+    """One for each candidate, of all its cells."""
+    return [Tally(name, tuple(cell for cell in cells if cell.candidate == name)) for name in candidates]

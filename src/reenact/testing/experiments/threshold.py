@@ -1,0 +1,87 @@
+"""The threshold of an experiment: one condition over what each candidate came to, in the grammar of expressions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from reenact.errors import UsageError
+from reenact.facts.call import Json
+from reenact.facts.expressions import Expression, Form, Word, compile_expression
+from reenact.testing.experiments.tally import Tally
+
+THRESHOLD_WORDS: Final = (
+    Word("cost", Form.CALL, "cost(NAME): US dollars of all its cells; unknown where one is"),
+    Word("duration", Form.CALL, "duration(NAME): seconds that the agent took, on average"),
+    Word("flaky", Form.CALL, "flaky(NAME): share of rows whose repeats do not all come to the same"),
+    Word("passed", Form.CALL, "passed(NAME): share of its cells that passed, from 0 to 1"),
+    Word("stale", Form.CALL, "stale(NAME): share of its cells that could not be run"),
+    Word("surely", Form.CALL, "surely(NAME): lower end of the 95 % interval of passed(NAME)"),
+    Word("tokens", Form.CALL, "tokens(NAME): tokens of all its cells; unknown where nobody counted"),
+)
+"""Names in a threshold; each takes the name of a candidate."""
+
+_MEANT: Mapping[str, Callable[[Tally], Json]] = {
+    "cost": lambda tally: tally.cost,
+    "duration": lambda tally: tally.duration_us / 1e6,
+    "flaky": lambda tally: tally.flaky.value,
+    "passed": lambda tally: tally.passed.value,
+    "stale": lambda tally: tally.stale.value,
+    "surely": lambda tally: tally.passed.interval[0] if tally.passed.of else None,
+    "tokens": lambda tally: tally.tokens,
+}
+
+
+class ThresholdScope:
+    """What a threshold is evaluated over.
+
+    Args:
+        tallies: One for each candidate.
+    """
+
+    def __init__(self, tallies: Sequence[Tally]) -> None:
+        self._tallies = {tally.candidate: tally for tally in tallies}
+
+    def value(self, name: str) -> Json:
+        """No word is used bare."""
+        return None
+
+    def call(self, name: str, argument: str, /, *more: Json) -> Json:
+        """What a candidate came to."""
+        return _MEANT[name](self._tallies[argument])
+
+
+def threshold(text: str, candidates: Sequence[str]) -> Expression:
+    """A checked threshold.
+
+    Args:
+        text: It: ``passed(short) >= 0.9 and cost(short) <= cost(base)``.
+        candidates: Names of the candidates.
+
+    Raises:
+        UsageError: It is no expression, or names a candidate that is not there.
+    """
+    found = compile_expression(text, THRESHOLD_WORDS)
+    for node in ast.walk(found.root):
+        match node:
+            case ast.Call(func=ast.Name(id=word), args=[ast.Name(id=name) | ast.Constant(value=str() as name)]):
+                if word in _MEANT and name not in candidates:
+                    raise UsageError(
+                        f"the threshold names a candidate {name}, and there is none",
+                        cause=f"there are {', '.join(candidates)}",
+                        next_command="reenact experiment --help",
+                    )
+    return found
+
+
+def explained(expression: Expression, tallies: Sequence[Tally]) -> str:
+    """What its words came to, for a person: ``passed(short) = 0.85``."""
+    scope, seen = ThresholdScope(tallies), {}
+    for node in ast.walk(expression.root):
+        match node:
+            case ast.Call(func=ast.Name(id=word), args=[ast.Name(id=name) | ast.Constant(value=str() as name)]):
+                if word in _MEANT:
+                    value = scope.call(word, name)
+                    seen[f"{word}({name})"] = f"{value:g}" if isinstance(value, (int, float)) else "unknown"
+    return ", ".join(f"{words} = {value}" for words, value in seen.items())
