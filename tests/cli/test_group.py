@@ -49,6 +49,13 @@ def test_every_command_teaches(name: str, reenact: Callable[..., Any]) -> None:
         assert "Not available yet" in answer.out
 
 
+@pytest.mark.parametrize("name", ["add", "ls", "run", "rm"])
+def test_every_command_of_goldens_teaches(name: str, reenact: Callable[..., Any]) -> None:
+    assert f"\n  {name} " in reenact("golden", "--help").out
+    answer = reenact("golden", name, "--help")
+    assert answer.code == 0 and f"Example:\n  reenact golden {name}" in answer.out and "--json" in answer.out
+
+
 @pytest.mark.parametrize("name", [entry.name for entry in COMMANDS if not entry.available])
 def test_what_is_not_there_says_so(name: str, reenact: Callable[..., Any]) -> None:
     answer = reenact(name, "anything", "--at-all", "-x")

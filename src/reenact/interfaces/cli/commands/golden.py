@@ -6,7 +6,7 @@ import importlib
 
 import click
 
-from reenact.interfaces.cli.shell import common_options
+from reenact.interfaces.cli.shell import Group
 
 _COMMANDS = {
     "add": "turn a run into a regression test",
@@ -16,7 +16,7 @@ _COMMANDS = {
 }
 
 
-class Goldens(click.Group):
+class Goldens(Group):
     """The commands about goldens."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -41,6 +41,9 @@ command = Goldens(
     "golden",
     help="Keep runs as regression tests in tests/goldens, and run today's code on them.",
     short_help="turn runs into regression tests",
-    params=common_options(),
+    example="""
+    reenact golden add @failed --as refund-loop --expect 'calls(search_docs) <= 3'
+    reenact golden run
+    """,
     no_args_is_help=True,
 )
