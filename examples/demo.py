@@ -231,7 +231,9 @@ def kept(stage: Stage, loop: str) -> None:
     say("9. It must never come back. Keep the incident as a test, with what is expected:")
     expected = "--expect 'calls(search_docs) <= 3' --expect '\"have any documents\" in answer'"
     added = stage.run(f"reenact golden add {loop} --as refund-loop {expected}", show=8)
-    check(added.status == 0 and "calls(search_docs) = 20" in added.err, "it fails today, for the reason of the incident")
+    check(
+        added.status == 0 and "calls(search_docs) = 20" in added.err, "it fails today, for the reason of the incident"
+    )
     agent = stage.directory / "refund_loop" / "agent.py"
     text = agent.read_text(encoding="utf-8")
     say("Mend the agent, and run the test: today's code on what was recorded then, with nobody there to ask.")
@@ -272,7 +274,9 @@ def main() -> int:
         except NotAsTold as failed:
             print(f"\nNot as told: {failed}", file=sys.stderr)
             return 1
-    say(f"Two failures, recorded once, re-enacted, forked and kept as a test, offline ({time.monotonic() - started:.0f} s).")
+    say(
+        f"Two failures, recorded once, re-enacted, forked and kept as a test, offline ({time.monotonic() - started:.0f} s)."
+    )
     print("next: reenact record -- python your_agent.py")
     return 0
 
