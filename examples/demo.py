@@ -274,9 +274,8 @@ def main() -> int:
         except NotAsTold as failed:
             print(f"\nNot as told: {failed}", file=sys.stderr)
             return 1
-    say(
-        f"Two failures, recorded once, re-enacted, forked and kept as a test, offline ({time.monotonic() - started:.0f} s)."
-    )
+    spent = time.monotonic() - started
+    say(f"Two failures, recorded once; re-enacted, forked and kept as a test offline ({spent:.0f} s).")
     print("next: reenact record -- python your_agent.py")
     return 0
 
