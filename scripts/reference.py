@@ -100,6 +100,11 @@ def one_command(name: str, command: click.Command, parent: click.Context) -> Ite
         for option, meaning in options:
             yield f"| `{cell(option)}` | {cell(meaning)} |"
         yield ""
+    if isinstance(command, click.Group):
+        for each in command.list_commands(context):
+            own = command.get_command(context, each)
+            assert own is not None
+            yield from one_command(f"{name} {each}", own, parent)
 
 
 def cell(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from reenact.interfaces.cli.main import cli
 from reenact.interfaces.cli.table import COMMANDS
 from reenact.testing.expectations.scope import EXPECTATION_WORDS
 from reenact.timetravel.vocabulary import EVENT_WORDS
-from tests.project.transcript import type_out
+from tests.project.transcript import blocks, type_out
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -36,11 +37,18 @@ def test_every_command_and_every_option_is_documented(name: str) -> None:
         return
     command = cli.get_command(click.Context(cli), name)
     assert command is not None and command.help
-    part = text.split(f"### reenact {name}\n")[1].split("\n### ")[0]
-    for parameter in command.params:
-        if isinstance(parameter, click.Option) and not parameter.hidden:
-            assert parameter.opts[0] in part
-            assert parameter.help, f"{parameter.opts[0]} of {name} says nothing"
+    every = {name: command}
+    if isinstance(command, click.Group):
+        every |= {
+            f"{name} {each}": command.get_command(click.Context(command), each)
+            for each in command.list_commands(click.Context(command))
+        }
+    for typed, one in every.items():
+        part = text.split(f"### reenact {typed}\n")[1].split("\n### ")[0]
+        for parameter in one.params:
+            if isinstance(parameter, click.Option) and not parameter.hidden:
+                assert parameter.opts[0] in part
+                assert parameter.help, f"{parameter.opts[0]} of {typed} says nothing"
 
 
 @pytest.mark.parametrize("name", reenact.__all__)
@@ -66,6 +74,16 @@ def test_every_example_can_be_typed(document: Path, tmp_path: Path, reader: Call
     folder = tmp_path / "project"
     folder.mkdir()
     assert type_out(document, folder, reader(True)) >= 1
+
+
+@pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.stem)
+def test_every_line_that_a_workflow_runs_is_typed(document: Path) -> None:
+    every = blocks(document)
+    typed = "\n".join(block.text for block in every if block.language == "console" and not block.skipped)
+    for block in every:
+        if block.language == "yaml" and block.title.startswith(".github/workflows/"):
+            lines = re.findall(r"^ *(?:- )?run: (.+)$", block.text, re.MULTILINE)
+            assert lines and [line for line in lines if f"$ {line}" not in typed] == []
 
 
 def test_every_document_is_reached_from_the_readme() -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from functools import partial
 
 from reenact.seams.boot.warmth import Warmth
 from reenact.testing.goldens.outcome import Outcome
@@ -24,6 +25,7 @@ class How:
         live: What is asked anew although there is an answer.
         repeat: How often each is run.
         at_least: How many of these must pass.
+        rev: Revision whose code runs; empty takes the files as they are.
         workers: How many are run at a time; 0 for one on each processor.
     """
 
@@ -31,6 +33,7 @@ class How:
     live: Opening = "none"
     repeat: int = 1
     at_least: int = 1
+    rev: str = ""
     workers: int = 0
 
 
@@ -52,7 +55,8 @@ def run_goldens(
     workers = how.workers or os.cpu_count() or 1
 
     def run(name: str) -> Outcome:
-        every = [run_golden(shelf, name, misses=how.misses, live=how.live, start_it=warmth) for _ in range(how.repeat)]
+        each = partial(run_golden, shelf, name, misses=how.misses, live=how.live, rev=how.rev, start_it=warmth)
+        every = [each() for _ in range(how.repeat)]
         return every[0] if how.repeat == 1 else sampled(every, how.at_least)
 
     with Warmth(workers) as warmth, ThreadPoolExecutor(workers) as pool:

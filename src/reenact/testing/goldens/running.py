@@ -25,7 +25,7 @@ from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome, Status
 from reenact.testing.goldens.session import Misses
 from reenact.testing.goldens.shelf import Shelf
-from reenact.timetravel.forks.plan import Opening
+from reenact.timetravel.forks.plan import Opening, Plan
 from reenact.timetravel.forks.report import ForkReport
 
 QUIET = Options(divert_output=True)
@@ -63,6 +63,7 @@ class Manner:
         misses: What becomes of a call that nobody has an answer for; None: what the golden says.
         live: What is asked anew although there is an answer: ``model``, or nothing.
         hash_seed: Another one than the recorded; empty takes that one.
+        rev: Revision whose code runs; empty takes the files as they are.
         here: Whether it may run in the calling process, where that is as good.
         opens: Gives the golden of a file.
         start_it: Starts the process of one that does not depend on the hash seed; of any other, ``run_program`` does.
@@ -72,13 +73,14 @@ class Manner:
     misses: Misses | None = None
     live: Opening = "none"
     hash_seed: str = ""
+    rev: str = ""
     here: bool = False
     opens: Callable[[Path], OpenGolden] = open_golden
     start_it: Starter = run_program
 
     def of(self, opened: OpenGolden) -> Manner:
         """How this golden is run: where its process comes from, and so which hash seed it has."""
-        if self.start_it is run_program or self.hash_seed or not opened.golden.any_seed:
+        if self.start_it is run_program or self.hash_seed or self.rev or not opened.golden.any_seed:
             return replace(self, start_it=run_program)
         return replace(self, hash_seed=WARM_SEED)
 
@@ -89,7 +91,7 @@ def run_golden(
     *,
     misses: Misses | None = None,
     live: Opening = "none",
-    show_output: bool = False,
+    rev: str = "",
     start_it: Starter = run_program,
 ) -> Outcome:
     """Run one golden in a process of its own. Never raises for what is wrong with the golden: that is its outcome.
@@ -99,12 +101,12 @@ def run_golden(
         name: Its name.
         misses: What becomes of a call that nobody has an answer for; by default what the golden says.
         live: What is asked anew although there is an answer: ``model``, or nothing.
-        show_output: Whether what the agent prints is shown.
+        rev: Revision whose code runs; empty takes the files as they are.
         start_it: See ``Manner``.
 
     Cost: an interpreter and the agent's own imports and CPU.
     """
-    manner = Manner(Options(divert_output=not show_output), misses, live, start_it=start_it)
+    manner = Manner(replace(QUIET, rev=rev), misses, live, rev=rev, start_it=start_it)
     with running(shelf, name, manner) as ran:
         return ran.outcome
 
@@ -155,13 +157,14 @@ def _today(stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner:
     """Today's code on one run of a golden; what it left is there until the stack is closed."""
     golden = opened.golden
     misses = manner.misses or ("reads" if golden.on_miss == "live-read" else "stale")
-    if manner.here and misses == "stale" and manner.live == "none":
+    if manner.here and misses == "stale" and manner.live == "none" and not manner.rev:
         found = run_here(opened, run, str(shelf.root))
         if found is not None:
             ran = Ran(outcome_of(shelf, opened, *found), run, found[1], found[0].report)
             if ran.outcome.status == "passed":  # anything else is for a process of its own to say
                 return ran
-    asked = Asked(str(opened.path), run, golden, opened.overlays, misses, manner.live, manner.hash_seed)
+    plan = Plan(at=0, live=manner.live, rev=manner.rev)
+    asked = Asked(str(opened.path), run, golden, opened.overlays, misses, hash_seed=manner.hash_seed, plan=plan)
     scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()))
     into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
     told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=manner.start_it)

@@ -26,6 +26,7 @@ from reenact.timetravel.preview import safe
     example="""
     reenact golden run
     reenact golden run 'checkout/*' --report out
+    reenact golden run --rev deployed
     reenact golden run refund-loop --mode missing
     reenact golden run refund-loop --live model --repeat 10 --at-least 9
     """,
@@ -38,6 +39,7 @@ from reenact.timetravel.preview import safe
     help="What may be recorded. Default: frozen, nothing. review is not available yet.",
 )
 @click.option("--live", type=click.Choice(("model",)), help="Ask the models anew; tools stay frozen.")
+@click.option("--rev", metavar="GITREV", default="", help="Run the code of another revision, in a git worktree.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Run each so often.")
 @click.option(
     "--at-least", type=click.IntRange(1, 10_000), metavar="M", help="So many of them must pass. Default: all."
@@ -75,7 +77,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     ctx.exit(code)
 
 
-def _how(live: str | None, repeat: int, at_least: int | None, workers: int | None) -> How:
+def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers: int | None) -> How:
     if at_least is not None and at_least > repeat:
         raise UsageError(
             f"--at-least {at_least} of --repeat {repeat} cannot be",
@@ -86,6 +88,7 @@ def _how(live: str | None, repeat: int, at_least: int | None, workers: int | Non
         live="model" if live else "none",
         repeat=repeat,
         at_least=repeat if at_least is None else at_least,
+        rev=rev,
         workers=workers or 0,
     )
 
