@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -241,7 +242,7 @@ def test_git_shows_what_changed_in_a_bundle(clone: Place) -> None:
     git("init", "-q")
     clone.reenact("init")
     assert "*.reenact diff=reenact" in (clone.folder / ".gitattributes").read_text()
-    git("config", "diff.reenact.textconv", f"{sys.executable} -m reenact textconv --git")
+    git("config", "diff.reenact.textconv", f"{shlex.quote(sys.executable)} -m reenact textconv --git")
     git("add", ".")
     git("commit", "-q", "-m", "one")
     clone.reenact("unpack", "run.reenact")

@@ -23,6 +23,11 @@ def moment_of(uuid: int) -> int | None:
     return None
 
 
+def counts_ticks(uuid: int) -> bool:
+    """Whether an id counts ticks of 100 ns (versions 1 and 6), and not milliseconds."""
+    return _version(uuid) in (1, 6)
+
+
 def moved(uuid: int, by_us: int) -> int:
     """The same id, so many microseconds later; itself where it is none that is made from a clock."""
     version = _version(uuid)

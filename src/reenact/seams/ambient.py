@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reenact.facts import texts
-from reenact.facts.clocked import made, moment_of, moved
+from reenact.facts.clocked import counts_ticks, made, moved
 from reenact.facts.columns import column, read, steps, sums
 from reenact.facts.interruptions import by_signal_handler
 
@@ -147,7 +147,7 @@ def extrapolate(source: str, last: Any, n: int, salt: bytes = b"") -> Any:
         return tuple(value + step for value in (last or (0.0,) * width))
     if source == TIMED:
         known = from_timed(last) if last is not None else 0
-        return timed(made(n, salt) if moment_of(known) is None else moved(known, n), last or bytes(17))
+        return timed(moved(known, n) if counts_ticks(known) else made(n, salt), last or bytes(17))
     seen = form.pack((last,), width) if last is not None else b""
     stream = hashlib.shake_256(b"\0".join((source.encode(), salt, str(n).encode(), seen)))
     if form is _FLOAT:

@@ -3,7 +3,7 @@
 It is started like any program that is replayed, and stops in the boot, before the program's first line: the seams are
 in place and nothing of the agent is imported. For each program that its parent asks for it forks; the child takes over
 what is its own (environment, arguments, standard streams, the private directory of its boot), boots, and runs the
-program as an interpreter of its own would. Nothing a child does is seen by the next: each starts from the same state.
+program as an interpreter of its own would. No child sees what another one did: each starts from the same state.
 
 Parent and interpreter talk in JSON, a message at a time over a socket: ``Asked`` with the standard streams as
 descriptors, answered by the child's ``pid``, and by its ``status`` when it has ended.

@@ -38,7 +38,6 @@ PARAMETERS: Final = (
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _NEXT = re.compile(r",(?=[A-Za-z_][\w.-]*=)")
 _FORM = "NAME:model=…,prompt=@FILE,rev=GITREV,temperature=0,flag.x=…"
-_HELP = "reenact experiment --help"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,4 +182,4 @@ def _value(text: str) -> Json:
 
 
 def _wrong(what: str, cause: str) -> UsageError:
-    return UsageError(what, cause=cause, next_command=_HELP)
+    return UsageError(what, cause=cause, next_command="reenact experiment --help")

@@ -156,8 +156,8 @@ def _folder(shell: Shell, project: str) -> Path:
     return Path((folder_of(url) if url else "") or os.path.join(project, ".reenact")) / FOLDER
 
 
-def _nothing(what: str, command: str) -> UsageError:
-    return UsageError(what, cause="an experiment needs a dataset of one row at least", next_command=command)
+def _nothing(what: str, next_command: str) -> UsageError:
+    return UsageError(what, cause="an experiment needs a dataset of one row at least", next_command=next_command)
 
 
 def _runner(shell: Shell, on: str | None) -> Runner:
