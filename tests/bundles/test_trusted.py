@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import sys
@@ -132,7 +133,8 @@ def test_a_name_in_a_module_of_the_project_is_called_only_if_it_is_defined_there
         for target, where in (("pkg.tool:system", file), ("os:system", str(project / "os.py"))):
             with pytest.raises(UnreplayableRun, match="shown, not called"):
                 find(target, where, str(project))
-        assert find("pkg.tool:system", file) is os.system  # a person may name what they like
+        anything = inspect.unwrap(os.system)  # a seam stands before it where somebody has recorded
+        assert find("pkg.tool:system", file) is anything, "a person may name what they like"
     finally:
         for name in ("pkg", "pkg.tool"):
             sys.modules.pop(name, None)
