@@ -213,13 +213,13 @@ class RootBlock(Block):
         except Exception as fault:
             if self.failed(fault):
                 raise
-        status, line = status_of(error)
-        if self.failure and status is Status.OK:
-            status, line = Status.FAILED, self.failure
         ended_us = CLOCK.wall_us()
 
         def close() -> Exception | None:
             try:
+                status, line = status_of(error)
+                if self.failure and status is Status.OK:
+                    status, line = Status.FAILED, self.failure
                 self._opened.close(status, ended_us, error=line, files=file_digests(self.run.entry.cwd, self._files))
             except Exception as fault:  # the run has ended well or badly by itself; only its recording is cut short
                 if by_signal_handler(fault):
