@@ -193,7 +193,10 @@ def test_ctrl_c_while_a_call_waits_ends_it_again(agent: Agent) -> None:
     agent.write("""
         channel = grpc.insecure_channel(TARGET)
         unary, down, up, both = methods(channel)
-        for ask in (lambda: unary(b"hang"), lambda: up(iter([b"hang"])), lambda: list(both(iter([b"a", b"hang"])))):
+        for ask in (
+            lambda: unary(b"hang"), lambda: up(iter([b"hang"])), lambda: list(both(iter([b"hang"]))),
+            lambda: list(both(iter([b"a", b"hang"]))),
+        ):
             try:
                 ask()
             except KeyboardInterrupt:
@@ -203,11 +206,11 @@ def test_ctrl_c_while_a_call_waits_ends_it_again(agent: Agent) -> None:
     with subprocess.Popen(
         words, cwd=agent.folder, env=agent.environment(), stdout=subprocess.PIPE, text=True
     ) as process:
-        for _ in range(3):
+        for _ in range(4):
             agent.server.until_one_hangs()
             process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=60)[0] == "interrupted\n" * 3
+        assert process.communicate(timeout=60)[0] == "interrupted\n" * 4
     agent.server.close()
     replayed = agent.replay()
     assert replayed.returncode == 0, replayed.stderr
-    assert replayed.stdout == "interrupted\n" * 3
+    assert replayed.stdout == "interrupted\n" * 4

@@ -20,6 +20,9 @@ from reenact.seams.rpc.status import Status, answer, answered, initial_of, openi
 
 __all__ = ["Rpc", "rendezvous_class"]
 
+_BROKEN = "broken"
+"""In the head of a stream of answers: waiting for it has ended in an exception, which is the end of the stream."""
+
 
 class Rpc:
     """One RPC: what is recorded of it and how it is asked.
@@ -93,15 +96,31 @@ class Rpc:
         """Wait for the initial metadata of a stream of answers."""
         if self._headed:
             return
-        if self.crossing.mode == "live":
-            with self.crossing.enter():
-                initial = pairs(self.real.initial_metadata())
-            self.crossing.head(opening(initial)).wait()
-        else:
-            initial = initial_of(self.crossing.head().wait().head)
+        initial = self._begin(self.crossing) if self.crossing.mode == "live" else self._begun(self.crossing)
         self._headed = True
         if self.state.initial_metadata is None:
             self.state.initial_metadata = self.metadata(initial)
+
+    def _begin(self, crossing: Live) -> Pairs:
+        try:
+            with crossing.enter():
+                initial = pairs(self.real.initial_metadata())
+        except RAISED as error:  # an interrupt, before the other side has said anything
+            crossing.head({**opening([]), _BROKEN: True}).wait()
+            crossing.end(exchange.broken(self._lane, error)).wait()
+            self._over = True
+            raise
+        crossing.head(opening(initial)).wait()
+        return initial
+
+    def _begun(self, crossing: Frozen) -> Pairs:
+        head = crossing.head().wait().head
+        if head.get(_BROKEN):
+            part = crossing.part().wait()
+            if isinstance(part, End):
+                self._over = True
+                raise exchange.revive(self._lane, part)
+        return initial_of(head)
 
     def next_message(self) -> bytes | None:
         """Wait for the next message of a stream of answers; None at its end."""
