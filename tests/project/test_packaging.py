@@ -37,7 +37,7 @@ def test_it_holds_the_package_its_typing_mark_and_its_licence(wheel: zipfile.Zip
     names = wheel.namelist()
     assert "reenact/py.typed" in names
     assert any(name.endswith("/licenses/LICENSE") for name in names)
-    assert {name.split("/")[0].split("-")[0] for name in names} == {"reenact"}
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"reenact", "_reenact_pytest.py"}
     modules = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "reenact").rglob("*.py")}
     assert modules <= set(names)
 

@@ -30,8 +30,9 @@ LAST_WORK_US = 100_000
 """What may be spent at the end of a run on work that could be left out."""
 ATTEMPTS = 3
 """Failures of the writer itself, of all kinds together, after which a run that ends is left without its end."""
-IN_PLACE_S = 0.1
-"""How long a coroutine holds its whole thread for an intent; a disk that is slower than that lets others run."""
+IN_PLACE_S = 1.0
+"""How long a coroutine holds its whole thread for an intent: about a millisecond, unless the writer is reading the
+program's sources, as it does once in a process. A disk that stalls for longer lets others run."""
 QUEUE_BYTES = 16 << 20
 BACKPRESSURE_S = 5.0
 
