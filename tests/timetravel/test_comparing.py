@@ -336,7 +336,7 @@ def test_the_first_difference_is_the_first_of_all_however_it_is_found(
 
 
 def test_long_runs_are_compared_in_time(store: reenact.Store) -> None:
-    """The bounds are far above what ``make bench`` measures: machines differ, and squares are worse than any of them."""
+    """The bounds are far above what ``make bench`` measures: machines differ, squares are worse than all of them."""
     left, right = keep_long(store, 1000, 1), keep_long(store, 1000, 2, odd=50)
     start = time.thread_time()
     found = Comparison(store.open(left), store.open(right))
