@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.facts.keys import Rules
 from reenact.facts.known import NONE, RULE, Known
@@ -27,15 +28,19 @@ def open_session(recording: Recording, options: Options, tree: Tree | None = Non
         tree: Where its project lies now, for a run from elsewhere.
     """
     run = recording.run
-    redactor = renaming(make_redactor(run.id, Policy(), known=known_values(run, os.environ)), tree)
-    return ReplaySession(recording, redactor, Rules(run.capture.get("ignore") or {}), options)
+    return ReplaySession(recording, redactor_of(run, tree), Rules(run.capture.get("ignore") or {}), options)
 
 
 def open_preamble(recording: Recording, options: Options, deliveries: int, tree: Tree | None = None) -> Preamble:
     """The session of the process that served a request, as far as it had come by then (``deliveries``)."""
     run = recording.run
-    redactor = renaming(make_redactor(run.id, Policy(), known=known_values(run, os.environ)), tree)
-    return Preamble(recording, redactor, Rules(run.capture.get("ignore") or {}), options, deliveries)
+    return Preamble(recording, redactor_of(run, tree), Rules(run.capture.get("ignore") or {}), options, deliveries)
+
+
+def redactor_of(run: Run, tree: Tree | None = None) -> Redactor:
+    """What cleans calls of today as those of a run were, so that both sides compare; ``tree``: where its project lies
+    now."""
+    return renaming(make_redactor(run.id, Policy(), known=known_values(run, os.environ)), tree)
 
 
 def known_values(run: Run, environment: Mapping[str, str]) -> Known:

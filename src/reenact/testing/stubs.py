@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,11 +23,9 @@ from reenact.facts.difference import between
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
-from reenact.facts.policy import Policy
 from reenact.facts.run import Run
-from reenact.privacy import make_redactor
 from reenact.replaying import divergence as words
-from reenact.replaying.opening import known_values
+from reenact.replaying.opening import redactor_of
 from reenact.seams.functions import Seam, SeamCall
 from reenact.seams.generators import Playing, played, played_async
 from reenact.seams.lanes import Lane
@@ -204,7 +201,7 @@ class _Ledger:
         self.diverged: Exception | None = None
         self._all = tuple(fixtures)
         self._in_order = in_order
-        self._redactor = make_redactor(run.id, Policy(), known=known_values(run, os.environ))
+        self._redactor = redactor_of(run)
         self._rules = Rules(run.capture.get("ignore") or {})
         self._next = f"reenact show {tail(run.id)}"
         self._lock = threading.Lock()

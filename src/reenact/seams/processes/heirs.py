@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +18,7 @@ from reenact.seams.boot.parent import ignores_boot
 from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
+from reenact.seams.setting import variables_set
 
 Maker = Callable[[Sequence[str], Mapping[str, str]], Mapping[str, str]]
 """From the command and the environment it would have, the environment that makes it a child run."""
@@ -115,23 +115,7 @@ def _spawning(original: Any) -> Any:
         words = [os.fsdecode(word) for word in args]
         if lane is None or any("multiprocessing.resource_tracker" in word for word in words):
             return original(path, args, passfds)
-        with _set(environment_for(lane, words, None)):
+        with variables_set(environment_for(lane, words, None) or {}):
             return original(path, args, passfds)
 
     return spawnv_passfds
-
-
-@contextmanager
-def _set(environment: Mapping[str, str] | None) -> Iterator[None]:
-    """The process environment for as long as it takes to start a child that is given no other."""
-    changed = {} if environment is None else {n: v for n, v in environment.items() if os.environ.get(n) != v}
-    before = {name: os.environ.get(name) for name in changed}
-    os.environ.update(changed)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from reenact.replaying import process as replaying
+from reenact.replaying.opening import redactor_of
 from reenact.store import open_store
 from reenact.testing.experiments.session import CellSession
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
-from reenact.testing.goldens.process import GoldenProcess, redactor_of
+from reenact.testing.goldens.process import GoldenProcess
 from reenact.timetravel.forks.report import ForkReport
 
 
@@ -37,7 +38,7 @@ class CellProcess(GoldenProcess):
         url, run = told
         store = open_store(url)  # open until the process ends, as the row's own
         recording = store.open(store.run(run))
-        return [Overlay(recording, redactor_of(recording, self._tree))]
+        return [Overlay(recording, redactor_of(recording.run, self._tree))]
 
     def _scripted(self) -> list[Scripted]:
         return [Scripted(**each) for each in self.instructions["first"]]

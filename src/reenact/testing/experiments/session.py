@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
-from reenact.abc.store import Recording
 from reenact.errors import Halt, UnreplayableRun
 from reenact.facts.call import Call
-from reenact.facts.keys import Rules
-from reenact.replaying.options import Options
 from reenact.seams.lanes import Lane
 from reenact.testing.goldens.answers import Answers
-from reenact.testing.goldens.session import GoldenSession, Misses
+from reenact.testing.goldens.session import GoldenSession
 from reenact.timetravel.forks.ladder import Found
-from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.rewriting import as_sent, is_rewritten, unwritable
 from reenact.timetravel.forks.stopping import recorded_calls
 
@@ -41,20 +36,8 @@ class CellSession(GoldenSession):
 
     mode = "experiment"
 
-    def __init__(
-        self,
-        recording: Recording,
-        redactor: Redactor,
-        rules: Rules,
-        options: Options,
-        answers: Answers,
-        misses: Misses,
-        plan: Plan,
-        name: str,
-    ) -> None:
-        super().__init__(recording, redactor, rules, options, answers, misses, plan, name)
-        self.first: Sequence[tuple[str, Answers]] = ()
-        self.unfelt: tuple[str, ...] = ()
+    first: Sequence[tuple[str, Answers]] = ()
+    unfelt: tuple[str, ...] = ()
 
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
         """What the row's own recording does not answer, or is not to."""

@@ -14,8 +14,7 @@ import os
 import sys
 import threading
 from asyncio import _get_running_loop
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from reenact.abc.sources import CLOCK
@@ -28,16 +27,17 @@ from reenact.replaying import caller, guard
 from reenact.replaying.blocking import BLOCK
 from reenact.replaying.entries import Start, start_of
 from reenact.replaying.launch import environment_of
+from reenact.replaying.opening import redactor_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import placed, relocated
 from reenact.replaying.revision import Tree, kept_revision
 from reenact.replaying.touching import WATCH
 from reenact.seams import lanes, wiring
+from reenact.seams.setting import variables_set
 from reenact.store.memory import MemoryStore
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.launch import Told
 from reenact.testing.goldens.opened import OpenGolden
-from reenact.testing.goldens.process import redactor_of
 from reenact.testing.goldens.session import GoldenSession, boundaries
 from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.opening import open_child
@@ -145,10 +145,10 @@ def _session(opened: OpenGolden, recording: Recording, tree: Tree | None) -> Gol
     store, golden = opened.store, opened.golden
     overlays = [store.open(store.run(each)) for each in opened.overlays]
     overlays = [store.open(placed(each.run, tree)) if tree is not None else each for each in overlays]
-    answers = Answers([Overlay(each, redactor_of(each, tree)) for each in overlays], golden.answers)
+    answers = Answers([Overlay(each, redactor_of(each.run, tree)) for each in overlays], golden.answers)
     return GoldenSession(
         recording,
-        redactor_of(recording, tree),
+        redactor_of(recording.run, tree),
         Rules(recording.run.capture.get("ignore") or {}),
         Options(),
         answers,
@@ -170,7 +170,7 @@ def _called(
     armed.permits = session.flying
     error: BaseException | None = None
     try:
-        with WATCH.on(session.refuse) as changes, _set(environment), session.begin():
+        with WATCH.on(session.refuse) as changes, variables_set(environment), session.begin():
             wiring.begin(session.run)
             try:
                 arguments, named = caller.arguments_for(session, entry)
@@ -197,18 +197,3 @@ def _called(
         run=run.id,
     )
     return told, store.open(run)
-
-
-@contextmanager
-def _set(values: Mapping[str, str]) -> Iterator[None]:
-    """Variables of the environment, for the length of a block."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

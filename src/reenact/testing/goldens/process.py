@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-from reenact.abc.redaction import Redactor
-from reenact.abc.store import Recording, Store
+from reenact.abc.store import Store
 from reenact.facts.keys import Rules
-from reenact.facts.policy import Policy
-from reenact.privacy import make_redactor
 from reenact.replaying import process as replaying
 from reenact.replaying.isolation import Isolation
-from reenact.replaying.opening import known_values
-from reenact.replaying.relocating import renaming
-from reenact.replaying.revision import Tree
+from reenact.replaying.opening import redactor_of
 from reenact.store import open_store
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
@@ -45,11 +39,11 @@ class GoldenProcess(ForkingProcess):
         told = self.instructions
         overlays = [self._store.open(self._store.run(each)) for each in told["overlays"]]
         answers = Answers(
-            [Overlay(each, redactor_of(each, self._tree)) for each in overlays],
+            [Overlay(each, redactor_of(each.run, self._tree)) for each in overlays],
             [Scripted(**each) for each in told["scripted"]],
         )
         rules = Rules(self.recording.run.capture.get("ignore") or {})
-        cleaned = redactor_of(self.recording, self._tree)
+        cleaned = redactor_of(self.recording.run, self._tree)
         session = self.makes(
             self.recording, cleaned, rules, self.options, answers, told["misses"], self.plan, told["name"]
         )
@@ -70,12 +64,6 @@ class GoldenProcess(ForkingProcess):
                 "enforcement": [*replaying.ENFORCEMENT, *self._isolation.words()],
             },
         }
-
-
-def redactor_of(recording: Recording, tree: Tree | None) -> Redactor:
-    """What cleans calls as those of a recording were; ``tree``: where its project lies now."""
-    run = recording.run
-    return renaming(make_redactor(run.id, Policy(), known=known_values(run, os.environ)), tree)
 
 
 def begin(instructions: dict[str, Any]) -> None:

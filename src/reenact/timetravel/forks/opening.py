@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,12 +12,10 @@ from reenact.facts.ids import make_run_id
 from reenact.facts.keys import Rules
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
-from reenact.privacy import make_redactor
 from reenact.recording.opening import Opened, hash_seed
 from reenact.replaying.ambient import clock_of
-from reenact.replaying.opening import known_values
+from reenact.replaying.opening import redactor_of
 from reenact.replaying.options import Options
-from reenact.replaying.relocating import renaming
 from reenact.replaying.revision import Tree
 from reenact.seams import machine, trust
 from reenact.timetravel.forks.plan import Plan
@@ -32,8 +29,7 @@ def open_session(recording: Recording, options: Options, plan: Plan, tree: Tree 
     """A session that answers from ``recording`` up to the branching event, and goes on from there. ``tree``: where the
     project of a run from elsewhere lies now."""
     run = recording.run
-    redactor = renaming(make_redactor(run.id, Policy(), known=known_values(run, os.environ)), tree)
-    return ForkSession(recording, redactor, Rules(run.capture.get("ignore") or {}), options, plan)
+    return ForkSession(recording, redactor_of(run, tree), Rules(run.capture.get("ignore") or {}), options, plan)
 
 
 def open_child(
