@@ -8,21 +8,21 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
-from reenact.facts.run import Run, Status
+from reenact.facts.run import Run
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import Starter, Unreported, environment_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.seams.boot.parent import Boot, find_program, run_program
-from reenact.store import open_store
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.session import Misses
 from reenact.timetravel.forks.code import code_of
+from reenact.timetravel.forks.launch import keep_status
 from reenact.timetravel.forks.plan import Opening, Plan
 from reenact.timetravel.forks.report import ForkReport
 
@@ -153,7 +153,7 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         )
     data = json.loads(text)
     told = data.pop(_TOLD)
-    _conclude(into, child, status)
+    keep_status(into, child, status)
     return Told(
         report=ForkReport.from_json(data),
         used=told["used"],
@@ -163,12 +163,3 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         run=child,
         unfelt=tuple(told.get("unfelt") or ()),
     )
-
-
-def _conclude(url: str, child: str, status: int) -> None:
-    """Keep what only we could see: the exit status."""
-    with open_store(url) as store:
-        run = store.run(child)
-        failed = status != 0 and run.status is Status.OK
-        error = (f"exit status {status}" if status > 0 else f"ended by signal {-status}") if failed else run.error
-        store.conclude(replace(run, exit_status=status, status=Status.FAILED if failed else run.status, error=error))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
@@ -35,6 +36,7 @@ WARM_SEED = "1"
 """The hash seed of processes that several goldens share: each of them was tried under it when it was added."""
 
 _MEMORY = "/dev/shm"
+_BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +226,7 @@ def _same(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
     """Whether it re-enacts without a difference."""
     run = opened.recorded
     report = replay_run(str(opened.path), run.id, manner.options, start_it=manner.start_it, hash_seed=manner.hash_seed)
-    status: Status = "passed"
-    if report.exit_code:
-        status = {3: "stale", 4: "broken", 5: "refused"}.get(report.exit_code, "failed")  # type: ignore[assignment]
+    status = _BY_CODE.get(report.exit_code, "failed") if report.exit_code else "passed"
     crossed = report.matched + report.reordered + report.moved
     message = "" if status == "passed" else report.last_line
     if status == "passed" and not crossed:
@@ -247,4 +247,4 @@ def _same(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
 def _status_of(error: ReenactError) -> Status:
     if isinstance(error, (StoreError, Unreported)):
         return "broken"
-    return {3: "stale", 5: "refused"}.get(error.exit_code, "failed")  # type: ignore[return-value]
+    return _BY_CODE.get(error.exit_code, "failed")

@@ -103,7 +103,7 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
             cause="the interpreter did not import reenact, or the process was killed",
             next_command=f"reenact replay {tail(run.id)}",
         )
-    _conclude(url, child, status)
+    keep_status(url, child, status)
     return ForkReport.from_json(json.loads(text))
 
 
@@ -134,8 +134,14 @@ def require_ended(run: Run) -> None:
         )
 
 
-def _conclude(url: str, child: str, status: int) -> None:
-    """Keep what only we could see: the exit status."""
+def keep_status(url: str, child: str, status: int) -> None:
+    """Keep what only whoever started a process could see of its run: the exit status.
+
+    Args:
+        url: Of the store that has the run.
+        child: Id of the run.
+        status: Exit status; negative for the signal that ended the process.
+    """
     with open_store(url) as store:
         run = store.run(child)
         if run.status in (Status.INTERRUPTED, Status.RECORDING):
