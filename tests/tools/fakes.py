@@ -12,7 +12,7 @@ from reenact.facts.run import Run
 from reenact.seams import lanes
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
-from tests.gates import OpenGate
+from reenact.testing.stillness import OpenGate
 
 
 class Given:

@@ -15,7 +15,7 @@ from reenact.facts.values import jsonable
 from reenact.seams import lanes
 from reenact.seams.steps import note, step
 from reenact.seams.tools import tool
-from tests.gates import OpenGate
+from reenact.testing.stillness import OpenGate
 from tests.tools.fakes import Tape
 from tests.values import hostile
 

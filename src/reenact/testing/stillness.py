@@ -152,7 +152,7 @@ class _Stillness:
         """Nothing is missed."""
 
 
-class _Open(Gate):
+class OpenGate(Gate):
     """A gate that nobody waits at: strands in this block are not counted."""
 
     def grant(self, tag: Tag, proven: bool) -> int:
@@ -196,7 +196,7 @@ def _listening() -> Iterator[_Stillness]:
         return
     session = _current
     assert session is not None
-    fallback = lanes.unowned(session, _Open())
+    fallback = lanes.unowned(session, OpenGate())
     numpy_random.install()
     clock.install()
     entropy.install()
