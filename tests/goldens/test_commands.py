@@ -148,3 +148,33 @@ def test_goldens_are_listed_and_a_wrong_name_says_which_there_are(incident: Proj
     assert "refunds  " in incident.run("golden", "ls").stdout
     assert "there is no golden 'nope'" in incident.run("golden", "run", "nope", status=2).stderr
     assert "is no name for a golden" in incident.add("../x", *EXPECTED, status=2).stderr
+
+
+def test_models_are_asked_anew_so_often_and_enough_must_pass(incident: Project) -> None:
+    incident.mend(FIX)
+    models, searches = incident.asked()
+    found = incident.outcome("refunds", "--live", "model", "--repeat", "3", "--at-least", "2")
+    assert (found["status"], found["samples"], found["used"]) == ("passed", [3, 3], {"live": 1})
+    assert incident.asked() == (models + 3, searches), "each time the model, and never the search"
+    incident.write(AGENT)
+    found = incident.outcome("refunds", "--live", "model", "--repeat", "2", "--at-least", "1", status=1)
+    assert (found["status"], found["samples"]) == ("failed", [0, 2])
+    assert "passed 0 of 2 times, 1 wanted" in found["message"]
+
+
+def test_with_the_fork_that_fixed_it_a_fix_that_was_taken_back_fails(incident: Project) -> None:
+    (run,) = [json.loads(line) for line in incident.run("ls", "--json").stdout.splitlines()]
+    incident.mend(FIX)
+    incident.run("fork", f"{run['run']}:0", "--live", "none")
+    incident.write(AGENT)
+    weak = incident.run(
+        *("golden", "add", run["run"], "--as", "mended", "--fixed", "@", "--expect", "calls(search) > 5"), status=2
+    )
+    assert "fails on the fixed run too" in weak.stderr
+    incident.run("golden", "add", run["run"], "--as", "mended", "--fixed", "@", *EXPECTED)
+    found = incident.outcome("mended", status=1)
+    assert found["status"] == "failed", "what only the incident has answers for is the incident"
+    assert found["message"].startswith("today's code re-enacts the incident\ncalls(search) = 5")
+    incident.mend(FIX)
+    assert incident.outcome("mended")["status"] == "passed"
+    incident.run("golden", "rm", "mended")
