@@ -20,6 +20,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.seams.boot.parent import Boot, find_program, run_program
 from reenact.store import open_store
+from reenact.store.nesting import holder_of
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import Code, code_of
 from reenact.timetravel.forks.input import asks_people
@@ -51,7 +52,7 @@ def fork_run(
         ReplayError: The forking process ended without a report.
     """
     with open_store(store_url) as store:
-        run = store.run(parent)
+        run = store.run(parent) if options.entry else holder_of(store, store.run(parent))
         recording = store.open(run)
         require_ended(run)
         if not (plan.resume and plan.at >= recording.count()):
