@@ -246,6 +246,10 @@ class ReplaySession:
     unheeded: ForkError | None = None
     """Why the change of a fork cannot be made, if it cannot."""
 
+    def as_asked(self, event: Event) -> Event:
+        """The request that a server is asked: the recorded one."""
+        return event
+
     # --- what calls use ----------------------------------------------------------------------------------------
 
     def body_of(self, event: Event) -> bytes:

@@ -16,6 +16,7 @@ from reenact.recording.opening import Opened, hash_seed
 from reenact.replaying.ambient import clock_of
 from reenact.replaying.opening import redactor_of
 from reenact.replaying.options import Options
+from reenact.replaying.requests import preamble_of
 from reenact.replaying.revision import Tree
 from reenact.seams import machine, trust
 from reenact.timetravel.forks.plan import Plan
@@ -79,5 +80,6 @@ def child_of(parent: Run, plan: Plan, run_id: str) -> Run:
         relation="fork" if not plan.resume else "resume" if plan.apart else "attempt",
         fork_event=plan.at,
         retention=parent.retention,
+        capture={"preamble": parent.capture["preamble"]} if preamble_of(parent) else {},
         environment={**environment, "root": root_of(parent), "clock": list(clock_of(parent)), "fork": plan.to_json()},
     )

@@ -19,6 +19,7 @@ from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.facts.record import Noted, Record
 from reenact.facts.run import Run, Totals
+from reenact.facts.serving import GONE, REQUEST, arrives
 from reenact.facts.stopped import FIELD as STOPPED
 from reenact.facts.stopped import stopped_at, stopped_waiting
 from reenact.recording.calls import LiveCall
@@ -178,7 +179,7 @@ class ForkSession(ReplaySession):
         return self._taken(lane, call, found)
 
     def _taken(self, lane: Lane, call: Call, found: Found) -> Crossing:
-        """Answer it from the recording, perform it, or refuse it."""
+        """By the change, where that answers it; else by what is known."""
         given = self._changed(call)
         if given is not None:
             return self._handed(lane, call, found, given)
@@ -188,6 +189,13 @@ class ForkSession(ReplaySession):
         if event is not None and (event.number in self.plan.results or event.number in self.plan.errors):
             self._say(event.number, call, "frozen", "its answer is the change")
             return self._answered(lane, call, self._with_change(event))
+        if arrives(call):
+            return self._arriving(lane, call, found)
+        return self._known(lane, call, found)
+
+    def _known(self, lane: Lane, call: Call, found: Found) -> Crossing:
+        """Answer it from the recording, perform it, or refuse it."""
+        event = found.answer
         if call.observed:
             return self._own_code(lane, call, event, None)
         model = is_model(call)
@@ -198,6 +206,21 @@ class ForkSession(ReplaySession):
             self._say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
         return self._asked(lane, call, found, model)
+
+    def _arriving(self, lane: Lane, call: Call, found: Found) -> Crossing:
+        """The request of a server comes from the recording, or from the change; who asked waits for the answer."""
+        event = found.answer
+        if call.name != GONE and event is not None:
+            return self._answered(lane, call, self.as_asked(event))
+        like = event or found.place or Event(self.run.id, 0, lane.path, 0, None, call)
+        return self._answered(
+            lane, call, replace(like, number=-2 - self._top, outcome=None, delivery=None, answer=None)
+        )
+
+    def as_asked(self, event: Event) -> Event:
+        """The request that a server is asked: the recorded one, or one with another body."""
+        changes = event.call.name == REQUEST and (self.plan.input is not None or event.number in self.plan.results)
+        return self._with_change(event) if changes else event
 
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
         """Perform it, unless it has been made before, or may not be."""
