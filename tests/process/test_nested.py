@@ -47,7 +47,9 @@ def _inner_and_outer(desk: Desk) -> tuple[str, str]:
 def test_it_replays_with_the_run_around_it(desk: Desk) -> None:
     desk.record("agent.py")
     inner, outer = _inner_and_outer(desk)
-    report = json.loads(desk.run("replay", inner, "--json").stdout)
+    done = desk.run("replay", inner, "--json")
+    report = json.loads(done.stdout)
+    assert f"run {inner[-8:]} is part of run {outer[-8:]}" in done.stderr
     assert (report["verdict"], report["run"], report["matched"]) == ("exact", outer, 4)
 
 
