@@ -67,6 +67,9 @@ class PreambleGate(ReplayGate):
     def stalled(self, waited_us: int) -> None:
         """A server that waits for requests is at no end."""
 
+    def silent(self, waited_us: int) -> None:
+        """Nor is one that waits by means of its own."""
+
 
 class Preamble(ReplaySession):
     """Answers what the process did before and beside the request.
