@@ -179,6 +179,12 @@ def test_it_is_not_resumed(project: Project, runs: dict[str, dict[str, Any]]) ->
     assert "whoever asked has gone" in done.stderr
 
 
+def test_the_process_that_served_them_forks_too(project: Project) -> None:
+    process = next(run for run in project.runs() if run["entry"]["kind"] == "command")
+    forked = Forked(project, process, 0, "--live", "none")
+    project.exact(forked.report["run"])
+
+
 def test_wsgi(tmp_path: Path, upstream: Upstream) -> None:
     project = Project(tmp_path, upstream)
     project.write(PLAIN)

@@ -16,7 +16,6 @@ from reenact.recording.opening import Opened, hash_seed
 from reenact.replaying.ambient import clock_of
 from reenact.replaying.opening import redactor_of
 from reenact.replaying.options import Options
-from reenact.replaying.requests import preamble_of
 from reenact.replaying.revision import Tree
 from reenact.seams import machine, trust
 from reenact.timetravel.forks.plan import Plan
@@ -24,6 +23,8 @@ from reenact.timetravel.forks.session import ForkSession
 
 _CARRIED = ("streams", "time_zone", "hash_seed_set")
 """What the agent's code may ask of its surroundings: the parent's, so that the prefix is the same in the fork."""
+_SERVED = ("preamble", "served", "stopped_by")
+"""What is known of a server: where the request came in its process, or how the process ended that served some."""
 
 
 def open_session(recording: Recording, options: Options, plan: Plan, tree: Tree | None = None) -> ForkSession:
@@ -80,6 +81,6 @@ def child_of(parent: Run, plan: Plan, run_id: str) -> Run:
         relation="fork" if not plan.resume else "resume" if plan.apart else "attempt",
         fork_event=plan.at,
         retention=parent.retention,
-        capture={"preamble": parent.capture["preamble"]} if preamble_of(parent) else {},
+        capture={name: parent.capture[name] for name in _SERVED if name in parent.capture},
         environment={**environment, "root": root_of(parent), "clock": list(clock_of(parent)), "fork": plan.to_json()},
     )
