@@ -75,6 +75,24 @@ PROGRAMS = {
         print(patient("one"), helper("two"))
     """,
 }
+CALLED_OFF = """
+    import asyncio, reenact
+    @reenact.tool(effect="read")
+    async def look(query):
+        await asyncio.sleep(query)
+        return query
+    async def main():
+        try:
+            await asyncio.wait_for(look(60), 0.02)
+        except TimeoutError:
+            print("too slow", await look(0.001))
+        tasks = [asyncio.create_task(look(query)) for query in (0.005, 60, 61)]
+        done, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in left:
+            task.cancel()
+        print(len(await asyncio.gather(*tasks, return_exceptions=True)))
+    asyncio.run(main())
+"""
 PROGRAMS["nested agents and retries"] = PROGRAMS["nested agents and retries"].replace("sleep(30)", "sleep(0.03)")
 
 
@@ -140,3 +158,13 @@ def test_a_run_under_way_is_refused(forks: Forks) -> None:
         run.flush() if hasattr(run, "flush") else None
         with pytest.raises(reenact.ReenactError, match="is still being recorded"):
             reenact.fork(run.id, 0, store=store)
+
+
+def test_what_was_called_off_is_called_off_in_the_fork(forks: Forks) -> None:
+    forks.record(CALLED_OFF)
+    ended = [(event.name, event.outcome) for event in forks.events()]
+    assert any("cancelled" in str(outcome) for _, outcome in ended)
+    for number in (0, len(ended) - 1):
+        forks.fork(number, "--live", "none")
+        assert [(event.name, event.outcome) for event in forks.events()] == ended
+        forks.replays_exactly()

@@ -123,7 +123,13 @@ async def answered(
 ) -> T:
     """``crossed`` for coroutines."""
     if crossing.mode == "frozen":
-        return reveal(await crossing.outcome())
+        try:
+            outcome = await crossing.outcome()
+        except BaseException as error:
+            if isinstance(error, (GeneratorExit, *cancelled())):
+                crossing.dropped()
+            raise
+        return reveal(outcome)
     if crossing.mode == "live":
         await crossing.ready()
     body: Resting | None = None

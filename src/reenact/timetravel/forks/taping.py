@@ -89,7 +89,7 @@ class TapedCall(FrozenCall):
         outcome = self.recorded.outcome
         end = outcome.end if isinstance(outcome, Stream) else None
         if end is None or end.kind not in (EndKind.CLOSED, EndKind.CANCELLED):
-            end = End(EndKind.CLOSED)
+            end = End(EndKind.CLOSED if self.form == "stream" else EndKind.CANCELLED)
         self.taped.put(StreamEnded(self.event, self.taped.gate.now_us(), end))
 
 
