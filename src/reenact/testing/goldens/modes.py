@@ -37,14 +37,17 @@ class Recorded:
     Attributes:
         outcome: What the golden came to with them.
         kept: How many answers were recorded, and are kept from now on.
+        opinions: How many opinions of models that judge were asked for, and are kept from now on.
     """
 
     outcome: Outcome
     kept: int
+    opinions: int = 0
 
 
 def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
-    """Run a golden, and ask models for what has no answer yet. Tools are not asked: what they lack stays missing.
+    """Run a golden, and ask models for what has no answer yet. Tools are not asked: what they lack stays missing. A
+    model that judges is asked about an answer that it has given no opinion on.
 
     The answers are kept beside the incident's own recording, which stays as it is; nothing is written where the run
     was stopped before its end.
@@ -74,13 +77,16 @@ def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
         told = launch(asked, Options(divert_output=True), into=into, project=str(shelf.root))
         kept = int(told.used.get("live", 0))
         with open_store(into) as store:
-            outcome = outcome_of(shelf, opened, told, store.open(told.run))
-            if outcome.status in ("passed", "failed") and (kept or anew):
+            court = opened.court("anew" if anew else "missing")
+            outcome = outcome_of(shelf, opened, told, store.open(told.run), court)
+            opinions = court.asked()
+            if outcome.status in ("passed", "failed") and (kept or opinions or anew):
                 overlays = [each for each in opened.store.bundle.runs if each.run.id in earlier]
                 if kept:
                     overlays.append(overlay_of(store, store.run(told.run)))
-                changed = golden.noted(Change(stamp(CLOCK), "rerecorded", reason=f"{kept} answers"))
-                with_golden(opened.path, changed, overlays=overlays)
+                reason = f"{kept} answers" + (f", {len(opinions)} opinions" if opinions else "")
+                changed = golden.noted(Change(stamp(CLOCK), "rerecorded", reason=reason))
+                with_golden(opened.path, changed, overlays=overlays, opinions=opinions)
             elif outcome.status not in ("passed", "failed"):
-                kept = 0
-    return Recorded(replace(outcome, duration_us=CLOCK.mono_us() - started_us), kept)
+                kept, opinions = 0, []
+    return Recorded(replace(outcome, duration_us=CLOCK.mono_us() - started_us), kept, len(opinions))

@@ -128,6 +128,8 @@ def facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield "enforcement", ", ".join(outcome.enforcement)
     for source, count in sorted(outcome.used.items()):
         yield f"used.{source}", str(count)
+    for source, count in outcome.opinions.items():
+        yield f"opinions.{source}", str(count)
     for number, each in enumerate(outcome.judged):
         yield f"expectation.{number}", f"{'holds' if each.holds else 'fails'}: {each.text}"
 

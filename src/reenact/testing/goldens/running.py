@@ -20,6 +20,7 @@ from reenact.replaying.report import Report
 from reenact.seams.boot.parent import run_program
 from reenact.store import open_store
 from reenact.testing.expectations.verdict import Verdict
+from reenact.testing.goldens.court import Asks, GoldenCourt, judgement
 from reenact.testing.goldens.here import run_here
 from reenact.testing.goldens.launch import Asked, Told, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
@@ -36,6 +37,7 @@ WARM_SEED = "1"
 """The hash seed of processes that several goldens share: each of them was tried under it when it was added."""
 
 _MEMORY = "/dev/shm"
+_REFUSED: Final = 5
 _BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
 
 
@@ -79,6 +81,11 @@ class Manner:
     here: bool = False
     opens: Callable[[Path], OpenGolden] = open_golden
     start_it: Starter = run_program
+
+    @property
+    def asks(self) -> Asks:
+        """When a model that judges is asked: where models are asked anew, it is one of them."""
+        return "never" if self.live == "none" else "anew"
 
     def of(self, opened: OpenGolden) -> Manner:
         """How this golden is run: where its process comes from, and so which hash seed it has."""
@@ -133,7 +140,7 @@ def _judged(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) 
 
     Code that asks what only the incident has answers for has not been fixed: it is then judged on that."""
     found = _today(stack, shelf, opened, opened.answering, manner)
-    if opened.fixed is None or found.outcome.status != "stale":
+    if opened.fixed is None or found.outcome.status != "stale" or found.outcome.opinions.get("missing"):
         return found
     before = _today(stack, shelf, opened, opened.recorded, replace(manner, misses=None, live="none"))
     if before.outcome.status != "failed":
@@ -142,8 +149,16 @@ def _judged(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) 
     return replace(before, outcome=replace(before.outcome, message=message))
 
 
-def on_run(shelf: Shelf, opened: OpenGolden, run: Run, options: Options = QUIET, *, hash_seed: str = "") -> Outcome:
-    """Run today's code on one run of a golden, and judge it.
+def on_run(
+    shelf: Shelf,
+    opened: OpenGolden,
+    run: Run,
+    options: Options = QUIET,
+    *,
+    hash_seed: str = "",
+    court: GoldenCourt | None = None,
+) -> Outcome:
+    """Run today's code on one run of a golden, and judge it; ``court``: by the opinions of whom.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
@@ -152,17 +167,20 @@ def on_run(shelf: Shelf, opened: OpenGolden, run: Run, options: Options = QUIET,
     if not opened.golden.judged:
         return _same(shelf, opened, manner).outcome
     with ExitStack() as stack:
-        return _today(stack, shelf, opened, run, manner).outcome
+        return _today(stack, shelf, opened, run, manner, court).outcome
 
 
-def _today(stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner: Manner) -> Ran:
+def _today(
+    stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner: Manner, court: GoldenCourt | None = None
+) -> Ran:
     """Today's code on one run of a golden; what it left is there until the stack is closed."""
     golden = opened.golden
+    court = court or opened.court(manner.asks)
     misses = manner.misses or ("reads" if golden.on_miss == "live-read" else "stale")
     if manner.here and misses == "stale" and manner.live == "none" and not manner.rev:
         found = run_here(opened, run, str(shelf.root))
         if found is not None:
-            ran = Ran(outcome_of(shelf, opened, *found), run, found[1], found[0].report)
+            ran = Ran(outcome_of(shelf, opened, *found, court), run, found[1], found[0].report)
             if ran.outcome.status == "passed":  # anything else is for a process of its own to say
                 return ran
     plan = Plan(at=0, live=manner.live, rev=manner.rev)
@@ -171,7 +189,7 @@ def _today(stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner:
     into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
     told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=manner.start_it)
     today = stack.enter_context(open_store(into)).open(told.run)
-    return Ran(outcome_of(shelf, opened, told, today), run, today, told.report)
+    return Ran(outcome_of(shelf, opened, told, today, court), run, today, told.report)
 
 
 def fleeting() -> str | None:
@@ -179,15 +197,19 @@ def fleeting() -> str | None:
     return _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
 
 
-def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording) -> Outcome:
-    """What a golden came to, from what its process told and from today's run."""
-    verdicts = opened.judge(today)
-    status, message = concluded(told, verdicts)
+def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording, court: GoldenCourt) -> Outcome:
+    """What a golden came to, from what its process told and from today's run.
+
+    Nobody is asked about a run that was stopped before its end."""
+    if told.stale_at or told.report.exit_code == _REFUSED:
+        court.asks = "never"
+    found = judgement(opened.expectations, today, court)
+    status, message = concluded(told, found.verdicts, found.stale)
     return Outcome(
         opened.golden.name,
         shelf.shown(opened.path),
         status,
-        judged=tuple(map(judged_of, verdicts)),
+        judged=tuple(map(judged_of, found.verdicts)),
         message=message,
         boundaries=told.boundaries,
         used=told.used,
@@ -195,23 +217,30 @@ def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording) -
         stale_at=told.stale_at,
         answers=told.report.answers,
         recorded=opened.recorded.id,
+        opinions=found.opinions,
     )
 
 
-def concluded(told: Told, verdicts: tuple[Verdict, ...]) -> tuple[Status, str]:
+def concluded(told: Told, verdicts: tuple[Verdict, ...], unjudged: str = "") -> tuple[Status, str]:
     """The status of a judged golden, and why.
 
-    What stopped the agent outranks what it had done by then: a call without an answer says nothing of the code."""
+    What stopped the agent outranks what it had done by then: a call without an answer says nothing of the code.
+
+    Args:
+        told: What its process told.
+        verdicts: What every expectation has come to.
+        unjudged: Why the opinion of a model that judges is missing; empty where none is.
+    """
     report = told.report
     if told.stale_at:
         return "stale", report.message
-    if report.exit_code == 5:
+    if report.exit_code == _REFUSED:
         return "refused", report.message
     if not told.boundaries:
         return "failed", "the agent's own code has crossed no boundary: nothing of it was tested"
-    failed = [str(verdict) for verdict in verdicts if not verdict.holds]
-    if failed:
-        return "failed", "\n".join(failed)
+    failed = [str(each) for each in verdicts if not each.holds and not (unjudged and each.holds is None)]
+    if unjudged or failed:
+        return ("stale" if unjudged else "failed"), "\n".join(filter(None, (unjudged, *failed)))
     if report.exit_code:
         return ("stale" if report.exit_code == 3 else "failed"), report.message
     return "passed", ""

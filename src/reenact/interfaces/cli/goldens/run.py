@@ -100,14 +100,20 @@ def _record(shell: Shell, shelf: Shelf, names: list[str], mode: str) -> int:
         recorded: Recorded = record_missing(shelf, name, anew=mode == "rerecord")
         code = max(code, recorded.outcome.exit_code)
         if shell.json:
-            shell.line(recorded.outcome.to_json() | {"recorded_now": recorded.kept})
+            shell.line(recorded.outcome.to_json() | {"recorded_now": recorded.kept, "opinions_now": recorded.opinions})
             continue
-        kept = f"{recorded.kept} answers recorded, kept beside the incident" if recorded.kept else "nothing was missing"
+        kept = _kept(recorded)
         shell.data(f"{safe(recorded.outcome.line)}  {kept}")
         if recorded.outcome.message:
             shell.talk(safe(recorded.outcome.message))
     shell.next("reenact golden run")
     return code
+
+
+def _kept(recorded: Recorded) -> str:
+    parts = [f"{recorded.kept} answers"] if recorded.kept else []
+    parts += [f"{recorded.opinions} opinions"] if recorded.opinions else []
+    return f"{' and '.join(parts)} recorded, kept beside the incident" if parts else "nothing was missing"
 
 
 class _Progress:
