@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from reenact.abc.store import Recording, Store
@@ -125,13 +126,22 @@ class Judgement:
     opinions: Mapping[str, int] = field(default_factory=dict)
 
 
-def judgement(expectations: Sequence[Expectation], recording: Recording, court: GoldenCourt) -> Judgement:
-    """Judge a run by all of its expectations, also where an opinion is missing for one."""
+def judgement(
+    expectations: Sequence[Expectation], recording: Recording, court: GoldenCourt, project: Path | None = None
+) -> Judgement:
+    """Judge a run by all that is expected, also where an opinion is missing for one.
+
+    Args:
+        expectations: What is expected.
+        recording: The run.
+        court: Who gives the opinions of models.
+        project: Root of the project that defines graders; None for the one around the working directory.
+    """
     verdicts: list[Verdict] = []
     missing = ""
     for each in expectations:
         try:
-            verdicts.append(each.judge(recording, court=court))
+            verdicts.append(each.judge(recording, court=court, project=project))
         except UnreplayableRun as error:
             if not is_stale(error):
                 raise

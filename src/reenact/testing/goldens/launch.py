@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
@@ -26,7 +26,10 @@ from reenact.timetravel.forks.launch import keep_status
 from reenact.timetravel.forks.plan import Opening, Plan
 from reenact.timetravel.forks.report import ForkReport
 
-_TOLD = "golden"
+REFUSED: Final = 5
+"""What the process of a golden that has touched the world ends with."""
+
+_TOLD: Final = "golden"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,11 @@ class Told:
     enforcement: tuple[str, ...]
     run: str
     unfelt: tuple[str, ...] = ()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the agent was stopped: a call without an answer, or contact with the world."""
+        return bool(self.stale_at) or self.report.exit_code == REFUSED
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from reenact.store import open_store
 from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.court import Asks, GoldenCourt, judgement
 from reenact.testing.goldens.here import run_here
-from reenact.testing.goldens.launch import Asked, Told, launch
+from reenact.testing.goldens.launch import REFUSED, Asked, Told, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome, Status
 from reenact.testing.goldens.session import Misses
@@ -37,7 +37,6 @@ WARM_SEED = "1"
 """The hash seed of processes that several goldens share: each of them was tried under it when it was added."""
 
 _MEMORY = "/dev/shm"
-_REFUSED: Final = 5
 _BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
 
 
@@ -201,7 +200,7 @@ def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording, c
     """What a golden came to, from what its process told and from today's run.
 
     Nobody is asked about a run that was stopped before its end."""
-    if told.stale_at or told.report.exit_code == _REFUSED:
+    if told.stopped:
         court.asks = "never"
     found = judgement(opened.expectations, today, court)
     status, message = concluded(told, found.verdicts, found.stale)
@@ -234,7 +233,7 @@ def concluded(told: Told, verdicts: tuple[Verdict, ...], unjudged: str = "") -> 
     report = told.report
     if told.stale_at:
         return "stale", report.message
-    if report.exit_code == _REFUSED:
+    if report.exit_code == REFUSED:
         return "refused", report.message
     if not told.boundaries:
         return "failed", "the agent's own code has crossed no boundary: nothing of it was tested"
