@@ -41,6 +41,8 @@ class Rebinding:
         self._owned: list[tuple[Any, str, Any, Any]] = []
         self._by_identity: dict[int, tuple[Any, Any]] = {}
         self._seen: dict[str, int] = {}
+        self._unfinished: list[str] = []
+        self._known = (0, "")
         self._early: list[tuple[dict[str, Any], str, Any, Any]] = []
         self._lock = threading.Lock()
         self._listeners = 0
@@ -99,17 +101,39 @@ class Rebinding:
 
     def _search(self) -> None:
         """Look for early names in modules not searched before: about 10 µs a module."""
-        for module_name, module in list(sys.modules.items()):
-            if self._seen.get(module_name) == id(module):
+        names = self._new()
+        self._unfinished = []
+        for module_name in names:
+            module = sys.modules.get(module_name)
+            if module is None or self._seen.get(module_name) == id(module):
                 continue
             spec = getattr(module, "__spec__", None)
             if spec is not None and getattr(spec, "_initializing", False):
+                self._unfinished.append(module_name)
                 continue  # it is searched when complete; what it binds from now on is already the replacement
             self._seen[module_name] = id(module)
             namespace = getattr(module, "__dict__", None)
             if namespace is None or self._keeps(module_name):
                 continue
             self._search_one(namespace)
+
+    def _new(self) -> list[str]:
+        """Names of the modules that may not have been searched. ``sys.modules`` grows at its end: while nothing was
+        taken out of it, only what stands behind the last one known is looked at. A look at every module costs a forked
+        process a copy of the page that each lies on."""
+        count, last = self._known
+        modules, found = sys.modules, []
+        try:
+            for name in reversed(modules):
+                if name == last:
+                    break
+                found.append(name)
+        except RuntimeError:  # another thread imports: all of them
+            found = []
+        grown = len(modules) == count + len(found)
+        found = [*self._unfinished, *reversed(found)] if grown else list(modules)
+        self._known = (len(modules), next(reversed(modules), ""))
+        return found
 
     def _search_one(self, namespace: dict[str, Any]) -> None:
         wanted = self._by_identity
