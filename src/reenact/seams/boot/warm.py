@@ -81,7 +81,8 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
 
     Args:
         instructions: What this process was started with: ``channel``.
-        beginner: Name of the module that will begin the session in a child, imported ahead.
+        beginner: Name of the module that will begin the session in a child, imported ahead; its ``rehearse`` does what
+            each child would do alike.
 
     Returns:
         The private directory of the boot that the child is to go on with.
@@ -90,9 +91,11 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
     """
     channel = socket.socket(fileno=int(instructions[CHANNEL]))
     wiring.install()
-    for name in (beginner, *_MARKS):
+    beginning = import_module(beginner)
+    for name in _MARKS:
         import_module(name)
     wiring.rehearse()
+    beginning.rehearse()
     killed_with_parent = _bound_to_parent()
     fork = os.fork
     gc.collect()

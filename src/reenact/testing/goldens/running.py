@@ -18,9 +18,9 @@ from reenact.replaying.launch import Starter, Unreported, replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.seams.boot.parent import run_program
-from reenact.store import open_store
 from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.court import Asks, GoldenCourt, judgement
+from reenact.testing.goldens.handing import SCHEME, recording_of
 from reenact.testing.goldens.here import run_here
 from reenact.testing.goldens.launch import REFUSED, Asked, Told, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
@@ -185,9 +185,9 @@ def _today(
     plan = Plan(at=0, live=manner.live, rev=manner.rev)
     asked = Asked(str(opened.path), run, golden, opened.overlays, misses, hash_seed=manner.hash_seed, plan=plan)
     scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()))
-    into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
+    into = f"{SCHEME}{Path(scratch).absolute() / 'today.json'}"
     told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=manner.start_it)
-    today = stack.enter_context(open_store(into)).open(told.run)
+    today = recording_of(into, told.run, told.exit_status)
     return Ran(outcome_of(shelf, opened, told, today, court), run, today, told.report)
 
 
@@ -196,10 +196,14 @@ def fleeting() -> str | None:
     return _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
 
 
-def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording, court: GoldenCourt) -> Outcome:
+def outcome_of(
+    shelf: Shelf, opened: OpenGolden, told: Told, today: Recording, court: GoldenCourt | None = None
+) -> Outcome:
     """What a golden came to, from what its process told and from today's run.
 
-    Nobody is asked about a run that was stopped before its end."""
+    Nobody is asked about a run that was stopped before its end. ``court``: who gives the opinions of models; by
+    default those that it keeps are all there are."""
+    court = court or opened.court()
     if told.stopped:
         court.asks = "never"
     found = judgement(opened.expectations, today, court)
