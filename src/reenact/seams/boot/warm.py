@@ -132,12 +132,21 @@ def _become(asked: Mapping[str, Any], streams: list[int]) -> str:
     for descriptor, own in enumerate(streams):
         os.dup2(own, descriptor)
         os.close(own)
-    os.environ.clear()
-    os.environ.update(asked["environment"])
-    time.tzset()
+    _set(asked["environment"])
     sys.argv[1:] = asked["arguments"]
     sys.orig_argv += asked["arguments"]
     return str(asked["place"])
+
+
+def _set(environment: Mapping[str, str]) -> None:
+    """Make the variables of this process those; most are already."""
+    now = dict(os.environ)
+    for name in now.keys() - environment.keys():
+        del os.environ[name]
+    for name, value in environment.items():
+        if now.get(name) != value:
+            os.environ[name] = value
+    time.tzset()
 
 
 def _let_go() -> None:

@@ -86,7 +86,7 @@ class HandedStore(MemoryStore):
         runs = [[run, [line_of(record, keep) for record in records]] for run, records in self._written.items()]
         draft = f"{self._path}.part"
         with open(draft, "w", encoding="utf-8", errors="surrogatepass") as file:
-            json.dump({"runs": runs, "blobs": blobs}, file)
+            file.write(json.dumps({"runs": runs, "blobs": blobs}))  # all at once, which is several times as fast
         os.replace(draft, self._path)
 
 
