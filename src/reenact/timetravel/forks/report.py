@@ -117,7 +117,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         events=run.totals.events,
         frozen=course.frozen,
         live=course.live,
-        answers=tuple(asdict(answer) for answer in course.answers),
+        answers=tuple(answer.to_json() for answer in course.answers),
         refused=(*course.refused, *contacts),
         divergence=diverged.data if diverged is not None else None,
         message=message,
