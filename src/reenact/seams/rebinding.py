@@ -40,7 +40,7 @@ class Rebinding:
         self._exempt = exempt
         self._owned: list[tuple[Any, str, Any, Any]] = []
         self._by_identity: dict[int, tuple[Any, Any]] = {}
-        self._seen: dict[str, int] = {}
+        self._seen: dict[str, Callable[[], object]] = {}
         self._unfinished: list[str] = []
         self._known = (0, "")
         self._early: list[tuple[dict[str, Any], str, Any, Any]] = []
@@ -105,13 +105,13 @@ class Rebinding:
         self._unfinished = []
         for module_name in names:
             module = sys.modules.get(module_name)
-            if module is None or self._seen.get(module_name) == id(module):
+            if module is None or self._has_seen(module_name, module):
                 continue
             spec = getattr(module, "__spec__", None)
             if spec is not None and getattr(spec, "_initializing", False):
                 self._unfinished.append(module_name)
                 continue  # it is searched when complete; what it binds from now on is already the replacement
-            self._seen[module_name] = id(module)
+            self._seen[module_name] = _referring(module)
             namespace = getattr(module, "__dict__", None)
             if namespace is None or self._keeps(module_name):
                 continue
@@ -123,17 +123,23 @@ class Rebinding:
         process a copy of the page that each lies on."""
         count, last = self._known
         modules, found = sys.modules, []
+        self._known = (0, "")
+        grown = self._has_seen(last, modules.get(last))  # else it was taken out, and perhaps loaded anew
         try:
-            for name in reversed(modules):
+            size, newest = len(modules), next(reversed(modules))
+            for name in reversed(modules) if grown else ():
                 if name == last:
                     break
                 found.append(name)
-        except RuntimeError:  # another thread imports: all of them
-            found = []
-        grown = len(modules) == count + len(found)
-        found = [*self._unfinished, *reversed(found)] if grown else list(modules)
-        self._known = (len(modules), next(reversed(modules), ""))
-        return found
+        except RuntimeError:  # another thread imports: all of them, and all of them next time
+            return list(modules)
+        self._known = (size, newest)
+        grown = grown and size == count + len(found)
+        return [*self._unfinished, *reversed(found)] if grown else list(modules)
+
+    def _has_seen(self, name: str, module: object) -> bool:
+        seen = self._seen.get(name)
+        return seen is not None and seen() is module
 
     def _search_one(self, namespace: dict[str, Any]) -> None:
         wanted = self._by_identity
@@ -149,6 +155,14 @@ class Rebinding:
         if top in sys.stdlib_module_names:
             return module_name not in _STDLIB_FOLLOWS
         return self._exempt(module_name)
+
+
+def _referring(module: object) -> Callable[[], object]:
+    """Gives a module for as long as there is one: another may come to lie at its address."""
+    try:
+        return weakref.ref(module)
+    except TypeError:  # whatever somebody has put among the modules
+        return lambda: module
 
 
 def _held(owner: Any, name: str) -> Any:
