@@ -104,6 +104,11 @@ class Case(Project):
         """The agent with a line in place of the mark."""
         self.write(AGENT.replace("# FIX", line))
 
+    @property
+    def incident(self) -> str:
+        """Id of the run that went wrong."""
+        return read_bundle(self.path).main.run.id
+
     def cut_off(self) -> None:
         """From now on the judge is out of reach, and there is no key."""
         del self.environment["OPENAI_API_KEY"]
@@ -245,10 +250,26 @@ def test_an_answer_with_a_credential_in_it_stays_the_same_question(case: Case) -
 
 def test_a_golden_with_its_fix_is_judged_on_both_and_stale_where_nobody_has_judged(case: Case) -> None:
     before = case.requests
-    case.run("fork", "@:0", "--live", "none", "--result", f"1={json.dumps('I have no documents.')}")
-    case.run("golden", "add", "@~1", "--as", "refunds", "--force", "--expect", EXPECTED, "--fixed", "@", "--no-test")
+    case.run("fork", f"{case.incident}:0", "--live", "none", "--result", f"1={json.dumps('I have no documents.')}")
+    case.run(
+        "golden", "add", case.incident, "--as", "refunds", "--force", "--expect", EXPECTED, "--fixed", "@", "--no-test"
+    )
     assert case.requests == before + 2 and len(case.opinions()) == 2
     assert case.outcome("refunds")["opinions"]["kept"] == 1, "the fixed log has the fixed answer"
     case.mend("said = 'Nobody has said that.'")
     assert case.outcome("refunds", status=3)["opinions"]["missing"] == 1
     assert case.requests == before + 2
+
+
+def test_a_fix_that_was_taken_back_fails_on_the_incident_as_that_was_judged(case: Case) -> None:
+    """What was stopped on the fixed log has said nothing that anybody could judge."""
+    case.write(AGENT.replace("search(sys.argv[1])", "search('everything')").replace("# FIX", FIX))
+    case.run("record", "--", "python", "agent.py", "Refunds?")
+    case.write(AGENT)
+    case.run(
+        "golden", "add", case.incident, "--as", "refunds", "--force", "--expect", EXPECTED, "--fixed", "@", "--no-test"
+    )
+    before = case.requests
+    failed = case.outcome("refunds", status=1)
+    assert failed["message"].startswith("today's code re-enacts the incident\n")
+    assert failed["opinions"] == {"judged": 1, "kept": 1, "asked": 0} and case.requests == before

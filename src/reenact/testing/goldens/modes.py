@@ -88,7 +88,7 @@ def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
 def _recorded(
     shelf: Shelf, opened: OpenGolden, earlier: tuple[str, ...], misses: Misses, *, anew: bool
 ) -> tuple[Recorded, bool]:
-    """Run a golden in one way, and keep what was missing; and whether a call without an answer has stopped it."""
+    """Run a golden in one way, and keep what was missing; and whether it was stopped before its end."""
     golden = opened.golden
     with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
         into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
@@ -98,7 +98,7 @@ def _recorded(
             court = opened.court("anew" if anew else "missing")
             outcome = outcome_of(shelf, opened, told, store.open(told.run), court)
             if outcome.status not in ("passed", "failed"):
-                return Recorded(outcome, 0), bool(told.stale_at)
+                return Recorded(outcome, 0), told.stopped
             opinions, overlays = court.asked(), [each for each in opened.store.bundle.runs if each.run.id in earlier]
             kept = int(told.used.get("live", 0)) if misses == "models" else 0
             if kept:

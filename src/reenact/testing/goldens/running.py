@@ -220,7 +220,7 @@ def outcome_of(
         stale_at=told.stale_at,
         answers=told.report.answers,
         recorded=opened.recorded.id,
-        opinions=found.opinions,
+        opinions={} if told.stopped else found.opinions,
     )
 
 

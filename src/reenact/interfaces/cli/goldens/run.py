@@ -51,8 +51,9 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     """Run today's code on the goldens NAMES (which may be patterns), by default on all of them.
 
     Each is answered from its own recording, kept from the network, and judged by what is expected of it. Exit codes:
-    0 all pass, 1 one fails, 3 one is stale (a call has no recorded answer), 4 one cannot be read, 5 one touched the
-    world; the highest counts. --mode missing records the answers that are missing, each once: tools stay frozen.
+    0 all pass, 1 one fails, 3 one is stale (a call has no recorded answer, or an answer no opinion of the model that
+    judges it), 4 one cannot be read, 5 one touched the world; the highest counts. --mode missing records what is
+    missing, each once: tools stay frozen. --live model asks about each sample whoever judges it.
     """
     shell = current(ctx)
     if mode == REVIEW:
