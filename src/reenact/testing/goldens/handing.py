@@ -83,9 +83,9 @@ class HandedStore(MemoryStore):
             blobs[digest] = b64encode(data).decode()
             return digest
 
-        runs = [[run, [line_of(record, keep) for record in records]] for run, records in self._written.items()]
+        runs = [[run, [line_of(record, keep) for record in records]] for run, records in list(self._written.items())]
         draft = f"{self._path}.part"
-        with open(draft, "w", encoding="utf-8", errors="surrogatepass") as file:
+        with open(draft, "w", encoding="utf-8") as file:
             file.write(json.dumps({"runs": runs, "blobs": blobs}))  # all at once, which is several times as fast
         os.replace(draft, self._path)
 
@@ -102,7 +102,7 @@ def received(into: str, run: str) -> MemoryStore:
     """
     store = MemoryStore(into)
     try:
-        with open(path_of(into), encoding="utf-8", errors="surrogatepass") as file:
+        with open(path_of(into), encoding="utf-8") as file:
             told: Any = json.load(file)
         blobs = {digest: b64decode(text, validate=True) for digest, text in told["blobs"].items()}
         logs = []
