@@ -139,10 +139,11 @@ def _become(asked: Mapping[str, Any], streams: list[int]) -> str:
 
 
 def _set(environment: Mapping[str, str]) -> None:
-    """Make the variables of this process those; most are already."""
+    """Make the variables of this process those, in their order; most are already."""
     now = dict(os.environ)
-    for name in now.keys() - environment.keys():
-        del os.environ[name]
+    if list(now) != list(environment):
+        os.environ.clear()
+        now.clear()
     for name, value in environment.items():
         if now.get(name) != value:
             os.environ[name] = value
