@@ -176,8 +176,10 @@ def test_it_is_asked_once_for_each_answer_and_never_in_mode_frozen(case: Case) -
     assert case.requests == before + 1
 
     case.cut_off()
-    passed = case.outcome("refunds")
+    passed = case.outcome("refunds", "--report", "out")
     assert passed["opinions"] == {"judged": 1, "kept": 1, "asked": 0}
+    assert "1 opinions (1 kept))" in (case.folder / "out" / "summary.md").read_text()
+    assert 'name="reenact.opinions.kept" value="1"' in (case.folder / "out" / "junit.xml").read_text()
     case.write(AGENT)
     assert case.outcome("refunds", status=1)["opinions"]["kept"] == 1, "what the incident said is judged as it was"
     assert case.requests == before + 1

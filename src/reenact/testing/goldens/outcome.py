@@ -91,16 +91,19 @@ class Outcome:
         if self.samples:
             told += f"  {self.samples[0]} of {self.samples[1]} times"
         told += f"  {self.boundaries} boundaries crossed{self._used()}"
-        return f"{told}{self._opinions()}  {self.duration_us / 1e6:.2f} s"
+        judges = f"  {self.judges}" if self.judges else ""
+        return f"{told}{judges}  {self.duration_us / 1e6:.2f} s"
 
     def _used(self) -> str:
         return "".join(f"  {count} {source}" for source, count in sorted(self.used.items()) if count)
 
-    def _opinions(self) -> str:
+    @property
+    def judges(self) -> str:
+        """By how many opinions of models it was judged, in words; empty where no model judges."""
         if not self.opinions:
             return ""
         told = ", ".join(f"{n} {how}" for how, n in self.opinions.items() if n and how != "judged")
-        return f"  {self.opinions.get('judged', 0)} opinions ({told})"
+        return f"{self.opinions.get('judged', 0)} opinions ({told})"
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON-able data."""
