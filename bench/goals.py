@@ -151,6 +151,14 @@ def testing(*, full: bool) -> list[Row]:
         Row("a replayed test of one call, over an empty one", replayed, "ms", "most", 0.5),
         Row("  against a neighbour", replayed, "ms", "shown", 0, neighbour),
         Row(
+            "  the same in processor time",
+            Figure("golden_test[100]", "cpu_ms"),
+            "ms",
+            "shown",
+            0,
+            Figure("cassette_test[100]", "cpu_ms"),
+        ),
+        Row(
             "collect 1,000 goldens, over as many parameters", Figure("collect_goldens[1000]", "ms"), "ms", "most", 1000
         ),
         Row("the plugin unused: its import, over pytest", Figure("import_plugin", "ms"), "ms", "most", 5),

@@ -27,9 +27,10 @@ TOOK = {}
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    begun = time.perf_counter()
+    begun, spent = time.perf_counter(), time.process_time()
     result = yield
-    TOOK.setdefault(item.originalname, []).append((time.perf_counter() - begun) * 1e3)
+    now, used = time.perf_counter(), time.process_time()
+    TOOK.setdefault(item.originalname, []).append(((now - begun) * 1e3, (used - spent) * 1e3))
     return result
 
 def pytest_sessionfinish():
@@ -76,7 +77,8 @@ def test_it(number):
 
 
 def golden_test(size: int) -> Mapping[str, float]:
-    """Milliseconds of a test over an empty one: its golden has one HTTP call, and a client that all tests share."""
+    """Milliseconds of a test over an empty one, and of processor time: its golden has one HTTP call, and a client that
+    all tests share."""
     with tempfile.TemporaryDirectory() as place:
         env = _project(place, EMPTY.format(size=size) + GOLDEN)
         _add(place, env)
@@ -155,7 +157,10 @@ def _add(place: str, env: dict[str, str]) -> None:
 def _over_empty(place: str, env: dict[str, str], plugin: str) -> Mapping[str, float]:
     step([*_pytest(plugin), "tests/test_it.py"], env, place)
     took = json.loads(Path(env["BENCH_TOOK"]).read_text())
-    return {"ms": median(took["test_it"]) - median(took["test_empty"]), "empty_ms": median(took["test_empty"])}
+    (ms, cpu_ms), (empty_ms, empty_cpu_ms) = (
+        map(median, zip(*took[name], strict=True)) for name in ("test_it", "test_empty")
+    )
+    return {"ms": ms - empty_ms, "cpu_ms": cpu_ms - empty_cpu_ms, "empty_ms": empty_ms}
 
 
 def _pytest(plugin: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from reenact.abc.sources import ENTROPY
 from reenact.errors import UnreplayableRun
 from reenact.facts.run import Entry, Run
 from reenact.replaying.caller import find
@@ -20,6 +21,7 @@ from reenact.replaying.launch import environment_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import Renaming, relocated
 from reenact.replaying.revision import Tree
+from reenact.seams import trust
 from reenact.store import open_store
 from reenact.store.bundles import PackedRun, write_bundle
 from reenact.store.records import records_of
@@ -192,3 +194,20 @@ def test_a_hostile_bundle_is_shown_and_what_comes_of_it_too(shop: Place, tmp_pat
     done = place.reenact("replay", "@")
     assert (done.returncode, "shown, not executed: sh -c touch pwned" in done.stderr) == (3, True)
     assert not (place.folder / "pwned").exists()
+
+
+def test_a_key_that_was_exchanged_no_longer_vouches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key is not read again for every run of a process, and yet it is the one that lies there now."""
+    monkeypatch.setenv("XDG_STATE_HOME" if os.name != "nt" else "LOCALAPPDATA", str(tmp_path))
+    run = new_run(entry=Entry("command", ("python", "agent.py")))
+    ours = replace(run, capture={"seal": trust.seal(run.id, run.entry, ENTROPY)})
+    assert trust.is_ours(ours) and trust.is_ours(ours)
+    other = trust.key_path().with_name("other")
+    other.write_bytes(bytes(32))
+    kept = trust.key_path().rename(trust.key_path().with_name("kept"))
+    assert not trust.is_ours(ours)
+    other.rename(trust.key_path())
+    assert not trust.is_ours(ours)
+    trust.key_path().unlink()
+    kept.rename(trust.key_path())
+    assert trust.is_ours(ours)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from reenact.testing import ProviderProcess
+from reenact.store.bundles import members_of, read_bundle
+from reenact.testing import ProviderProcess, expect
+from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.writing import with_golden
 from tests.plugin.conftest import KEY
 from tests.plugin.desk import Desk
 
@@ -44,6 +49,34 @@ def test_a_missing_answer_is_recorded_once_and_then_frozen(desk: Desk, world: Pr
     assert frozen.counts == {"passed": 1}, frozen.out
     assert 'name="reenact.used.overlay" value="1"' in (desk.folder / "junit.xml").read_text()
     assert world.counts == after and bundle.read_bytes() == kept
+
+
+def test_a_model_that_judges_is_asked_once_and_then_kept(desk: Desk, world: ProviderProcess) -> None:
+    """In a clone of the project, where the agent is called in the process of the test."""
+    bundle = desk.folder / "tests/goldens/refund-loop.reenact"
+    judged = expect("judge('it says that there are no documents', 'gpt-judge')")
+    with_golden(bundle, replace(open_golden(bundle).golden, expect=(judged.to_json(),)))
+    desk.edit("shop.py", "SEARCHES = 5", "SEARCHES = 1")
+    desk.write("tests/test_it.py", ONE)
+    stale = desk.pytest("-q")
+    assert stale.counts == {"failed": 1}, stale.out
+    assert "golden refund-loop is stale (exit code 3)\n" in stale.out
+    assert "  next: reenact golden run refund-loop --mode missing\n" in stale.out
+
+    before = world.counts
+    asked = desk.pytest("--reenact=missing", "-q", more={**KEY, "OPENAI_BASE_URL": f"{world.url}/v1"})
+    assert asked.counts == {"passed": 1}, asked.out
+    assert {path: n - before.get(path, 0) for path, n in world.counts.items() if n != before.get(path, 0)} == {
+        "/v1/chat/completions": 1
+    }
+
+    after, kept = world.counts, bundle.read_bytes()
+    frozen = desk.pytest("-q", "--junitxml=junit.xml")
+    assert frozen.counts == {"passed": 1}, frozen.out
+    said = (desk.folder / "junit.xml").read_text()
+    assert 'name="reenact.opinions.kept" value="1"' in said and 'name="reenact.opinions.asked" value="0"' in said
+    assert world.counts == after and bundle.read_bytes() == kept
+    assert KEY["OPENAI_API_KEY"].encode() not in b"".join(members_of(read_bundle(bundle).runs, None).values())
 
 
 @pytest.mark.parametrize(

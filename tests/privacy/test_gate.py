@@ -438,6 +438,15 @@ def test_remembering_what_was_looked_at_changes_nothing(
         assert spotter.spot(text) == spot(text)
 
 
+@settings(max_examples=150)
+@given(st.lists(st.lists(bits, max_size=4), max_size=6))
+def test_what_was_found_harmless_before_hides_nothing(texts: list[list[str]]) -> None:
+    spotters = Spotter(), Spotter()
+    for text in [*texts, *texts]:
+        data = "".join(text).encode()
+        assert [spotter.spot(data) for spotter in spotters] == [spot(data)] * 2
+
+
 def test_a_long_list_of_credentials_is_cleaned_across_segments() -> None:
     body = json.dumps({"api_keys": [f"{A}.{n}" for n in range(60)]}, indent=4).encode()
     for size in (7, 64, 300, 1000):

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
+from reenact.abc.sources import ENTROPY
 from reenact.facts.spans import Span
 from reenact.facts.spotting import spot
 
+_SHORT = 512
+"""Texts up to here that hold nothing are remembered by the process, by a digest that nobody else can compute."""
+_HARMLESS: set[bytes] = set()
+_MOST_HARMLESS = 4096
+_KEY = ENTROPY.bytes(16)
 _LEAST = 4096
 _MOST = 2 << 20
 _KEPT = 8
@@ -34,6 +42,8 @@ class Spotter:
             Exhausted: see there.
         """
         size = len(data)
+        if size <= _SHORT:
+            return _short(data)
         if size < _LEAST or size > _MOST:
             return spot(data)
         head = data[:_HEAD]
@@ -46,6 +56,20 @@ class Spotter:
             found = _continued(data, *known)
         self._known[head] = (data, found)
         return found
+
+
+def _short(data: bytes) -> list[Span]:
+    """The spans of a short text. Each run of a process has the same surroundings (variables, packages, commands): that
+    there is nothing in one of these is found out once."""
+    digest = blake2b(data, digest_size=16, key=_KEY).digest()
+    if digest in _HARMLESS:
+        return []
+    found = spot(data)
+    if not found:
+        if len(_HARMLESS) >= _MOST_HARMLESS:
+            _HARMLESS.clear()
+        _HARMLESS.add(digest)
+    return found
 
 
 def _continued(data: bytes, before: bytes, spans: list[Span]) -> list[Span]:

@@ -106,9 +106,10 @@ class Opened:
         place: Private directory of the boot that began this process; empty without one.
         gate: What orders it, where that is not a gate of its own.
         sealed: Whether its entry is what this user has started, so that it may be started again.
+        gathers: Whether evidence of its surroundings is gathered: in vain for a run that nobody keeps.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it is made of, all by name
         self,
         run: Run,
         store: Store,
@@ -119,6 +120,7 @@ class Opened:
         place: str = "",
         gate: Numbering | None = None,
         sealed: bool = True,
+        gathers: bool = True,
     ) -> None:
         surroundings = chosen(os.environ, policy.env)
         secrets = surroundings["env_secret"]
@@ -158,7 +160,7 @@ class Opened:
         log = store.begin(_cleaned(run, redactor))
         try:
             self.session = RecordingSession(run, log, redactor, clock, policy, Readings(), gate)
-            self.session.evidence = Evidence(run, store.url, place)
+            self.session.evidence = Evidence(run, store.url, place) if gathers else None
         except BaseException:
             log.close()
             raise

@@ -40,7 +40,9 @@ class Rebinding:
         self._exempt = exempt
         self._owned: list[tuple[Any, str, Any, Any]] = []
         self._by_identity: dict[int, tuple[Any, Any]] = {}
-        self._seen: dict[str, int] = {}
+        self._seen: dict[str, Callable[[], object]] = {}
+        self._unfinished: list[str] = []
+        self._known = (0, "")
         self._early: list[tuple[dict[str, Any], str, Any, Any]] = []
         self._lock = threading.Lock()
         self._listeners = 0
@@ -99,17 +101,45 @@ class Rebinding:
 
     def _search(self) -> None:
         """Look for early names in modules not searched before: about 10 µs a module."""
-        for module_name, module in list(sys.modules.items()):
-            if self._seen.get(module_name) == id(module):
+        names = self._new()
+        self._unfinished = []
+        for module_name in names:
+            module = sys.modules.get(module_name)
+            if module is None or self._has_seen(module_name, module):
                 continue
             spec = getattr(module, "__spec__", None)
             if spec is not None and getattr(spec, "_initializing", False):
+                self._unfinished.append(module_name)
                 continue  # it is searched when complete; what it binds from now on is already the replacement
-            self._seen[module_name] = id(module)
+            self._seen[module_name] = _referring(module)
             namespace = getattr(module, "__dict__", None)
             if namespace is None or self._keeps(module_name):
                 continue
             self._search_one(namespace)
+
+    def _new(self) -> list[str]:
+        """Names of the modules that may not have been searched. ``sys.modules`` grows at its end: while nothing was
+        taken out of it, only what stands behind the last one known is looked at. A look at every module costs a forked
+        process a copy of the page that each lies on."""
+        count, last = self._known
+        modules, found = sys.modules, []
+        self._known = (0, "")
+        grown = self._has_seen(last, modules.get(last))  # else it was taken out, and perhaps loaded anew
+        try:
+            size, newest = len(modules), next(reversed(modules))
+            for name in reversed(modules) if grown else ():
+                if name == last:
+                    break
+                found.append(name)
+        except RuntimeError:  # another thread imports: all of them, and all of them next time
+            return list(modules)
+        self._known = (size, newest)
+        grown = grown and size == count + len(found)
+        return [*self._unfinished, *reversed(found)] if grown else list(modules)
+
+    def _has_seen(self, name: str, module: object) -> bool:
+        seen = self._seen.get(name)
+        return seen is not None and seen() is module
 
     def _search_one(self, namespace: dict[str, Any]) -> None:
         wanted = self._by_identity
@@ -125,6 +155,14 @@ class Rebinding:
         if top in sys.stdlib_module_names:
             return module_name not in _STDLIB_FOLLOWS
         return self._exempt(module_name)
+
+
+def _referring(module: object) -> Callable[[], object]:
+    """Gives a module for as long as there is one: another may come to lie at its address."""
+    try:
+        return weakref.ref(module)
+    except TypeError:  # whatever somebody has put among the modules
+        return lambda: module
 
 
 def _held(owner: Any, name: str) -> Any:

@@ -19,6 +19,7 @@ from reenact.abc.sources import Entropy
 from reenact.facts.run import Entry, Run
 
 _BYTES = 32
+_keys: dict[tuple[object, ...], bytes] = {}
 
 
 def key_path() -> Path:
@@ -35,8 +36,7 @@ def _key(entropy: Entropy | None) -> bytes | None:
     try:
         path = key_path()
         with contextlib.suppress(FileNotFoundError):
-            found = path.read_bytes()
-            return found if len(found) == _BYTES else None
+            return _read(path)
         if entropy is None:
             return None
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -50,6 +50,18 @@ def _key(entropy: Entropy | None) -> bytes | None:
         return path.read_bytes()
     except (OSError, RuntimeError):
         return None
+
+
+def _read(path: Path) -> bytes | None:
+    """What a file holds, if that is a key; not read again while it is the same file."""
+    found = path.stat()
+    state = (str(path), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    known = _keys.get(state)
+    if known is None:
+        known = path.read_bytes()
+        _keys.clear()
+        _keys[state] = known
+    return known if len(known) == _BYTES else None
 
 
 def _digest(key: bytes, run: str, entry: Entry) -> str:

@@ -81,7 +81,8 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
 
     Args:
         instructions: What this process was started with: ``channel``.
-        beginner: Name of the module that will begin the session in a child, imported ahead.
+        beginner: Name of the module that will begin the session in a child, imported ahead; its ``rehearse`` does what
+            each child would do alike.
 
     Returns:
         The private directory of the boot that the child is to go on with.
@@ -90,9 +91,11 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
     """
     channel = socket.socket(fileno=int(instructions[CHANNEL]))
     wiring.install()
-    for name in (beginner, *_MARKS):
+    beginning = import_module(beginner)
+    for name in _MARKS:
         import_module(name)
     wiring.rehearse()
+    beginning.rehearse()
     killed_with_parent = _bound_to_parent()
     fork = os.fork
     gc.collect()
@@ -129,12 +132,22 @@ def _become(asked: Mapping[str, Any], streams: list[int]) -> str:
     for descriptor, own in enumerate(streams):
         os.dup2(own, descriptor)
         os.close(own)
-    os.environ.clear()
-    os.environ.update(asked["environment"])
-    time.tzset()
+    _set(asked["environment"])
     sys.argv[1:] = asked["arguments"]
     sys.orig_argv += asked["arguments"]
     return str(asked["place"])
+
+
+def _set(environment: Mapping[str, str]) -> None:
+    """Make the variables of this process those, in their order; most are already."""
+    now = dict(os.environ)
+    if list(now) != list(environment):
+        os.environ.clear()
+        now.clear()
+    for name, value in environment.items():
+        if now.get(name) != value:
+            os.environ[name] = value
+    time.tzset()
 
 
 def _let_go() -> None:

@@ -4,12 +4,13 @@
 ``opening`` the store over one, ``text`` how it reads in a review. ``docs/reference/bundle.md`` documents the format.
 """
 
-from reenact.store.bundles.model import Bundle, PackedRun
+from reenact.store.bundles.model import BELONGING, Bundle, PackedRun
 from reenact.store.bundles.opening import BundleStore, bundle_store, names_bundle
 from reenact.store.bundles.reading import read_bundle
 from reenact.store.bundles.writing import content_digest, members_of, write_bundle
 
 __all__ = [
+    "BELONGING",
     "Bundle",
     "BundleStore",
     "PackedRun",

@@ -10,10 +10,14 @@ from reenact.facts.call import Json
 from reenact.facts.record import Record
 from reenact.facts.run import Run
 
-ROLES: Final = ("run", "recorded", "fixed", "overlay", "needed", "inner")
+ROLES: Final = ("run", "recorded", "fixed", "overlay", "opinion", "needed", "inner")
 """What a run is in a bundle. ``run``: the packed one. Of a golden: ``recorded`` the incident, ``fixed`` the fork that
-fixed it, ``overlay`` answers that were recorded later. ``needed``: another run replays with its help (the process that
-served a request). ``inner``: it was recorded inside another one, with a log of its own."""
+fixed it, ``overlay`` answers that were recorded later, ``opinion`` what a model that judges was asked and said.
+``needed``: another run replays with its help (the process that served a request). ``inner``: it was recorded inside
+another one, with a log of its own."""
+
+BELONGING: Final = ("needed", "inner")
+"""The roles of runs that are there for another one's sake: they come last."""
 
 MAIN: Final = ("run", "recorded")
 """The roles of which a bundle has exactly one."""

@@ -58,6 +58,8 @@ class _Reading:
         self._sums: dict[str, tuple[str, int]] = {}
         self._blobs: dict[str, bytes] = {}
         self._parts = 0
+        texts = (each.size for name, each in archive.members.items() if not name.startswith("blobs/"))
+        self._light = sum(texts) <= limits.PARTS
         self._ids: set[str] = set()
 
     def bundle(self) -> Bundle:
@@ -181,7 +183,10 @@ class _Reading:
         return found
 
     def _weigh(self, data: Any) -> None:
-        """Count the values of a document, so that no small file becomes a large thing in memory."""
+        """Count the values of a document, so that no small file becomes a large thing in memory. A value takes a byte
+        at the least: where there are few bytes, none is counted."""
+        if self._light:
+            return
         waiting = [data]
         while waiting:
             value = waiting.pop()

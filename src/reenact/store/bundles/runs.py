@@ -28,10 +28,9 @@ def unsealed(run: Run) -> Run:
 def run_out(run: Run) -> dict[str, Json]:
     """A run as JSON-able data; fields at their default are left out."""
     data = run_data(unsealed(run))
-    defaults = run_data(_NO_RUN)
-    data["entry"] = _differing(data["entry"], defaults["entry"]) | {"kind": run.entry.kind}
-    data["totals"] = _differing(data["totals"], defaults["totals"])
-    return _differing(data, {**defaults, "id": None, "status": None, "started_us": None, "entry": None})
+    data["entry"] = _differing(data["entry"], _DEFAULTS["entry"]) | {"kind": run.entry.kind}
+    data["totals"] = _differing(data["totals"], _DEFAULTS["totals"])
+    return _differing(data, {**_DEFAULTS, "id": None, "status": None, "started_us": None, "entry": None})
 
 
 def run_in(data: Any) -> Run:
@@ -42,14 +41,15 @@ def run_in(data: Any) -> Run:
     """
     if type(data) is not dict or type(data.get("entry")) is not dict or type(data.get("totals", {})) is not dict:
         raise TypeError("a run is an object, and so are its entry and its totals")
-    run = unsealed(run_of_data({**run_data(_NO_RUN), **data}))
+    run = unsealed(run_of_data({**_DEFAULTS, **data}))
     if not is_run_id(run.id):
         raise ValueError("a run has an id of eighteen letters")
-    for name, value in run_data(run).items():
+    found = run_data(run)
+    for name, value in found.items():
         _check(name, value, _DEFAULTS[name])
-    for name, value in run_data(run)["entry"].items():
+    for name, value in found["entry"].items():
         _check(f"entry.{name}", value, getattr(_NO_ENTRY, name))
-    for name, value in run_data(run)["totals"].items():
+    for name, value in found["totals"].items():
         _check(f"totals.{name}", value, 0)
     texts = (*run.entry.argv, *run.degraded, *run.tags, *run.tags.values(), *run.files, *run.files.values())
     if not all(type(text) is str for text in texts):

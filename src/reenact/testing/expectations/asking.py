@@ -16,7 +16,7 @@ from typing import Any, Final
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 
-__all__ = ["address_of", "ask", "protocol_of"]
+__all__ = ["address_of", "ask", "protocol_of", "request_body"]
 
 _TIMEOUT_S: Final = 60.0
 _LONGEST: Final = 1024
@@ -54,6 +54,18 @@ def address_of(model: str) -> str:
     return address
 
 
+def request_body(claim: str, answer: str, asked: str, model: str) -> bytes:
+    """What is sent to a model that judges, in its protocol; see ``ask``."""
+    protocol, name = protocol_of(model)
+    told = json.dumps({"claim": claim, "asked": asked, "answer": answer}, ensure_ascii=False, sort_keys=True)
+    said: list[Json] = [{"role": "user", "content": told}]
+    if protocol == "anthropic":
+        body: dict[str, Json] = {"model": name, "max_tokens": _LONGEST, "system": _SYSTEM, "messages": said}
+    else:
+        body = {"model": name, "messages": [{"role": "system", "content": _SYSTEM}, *said]}
+    return json.dumps(body).encode()
+
+
 def ask(claim: str, answer: str, asked: str, model: str, address: str) -> dict[str, Json]:
     """Ask a model whether a claim is true of an answer. One HTTP request.
 
@@ -70,22 +82,14 @@ def ask(claim: str, answer: str, asked: str, model: str, address: str) -> dict[s
     Raises:
         UsageError: It could not be asked.
     """
-    protocol, name = protocol_of(model)
-    told = json.dumps({"claim": claim, "asked": asked, "answer": answer}, ensure_ascii=False, sort_keys=True)
+    protocol = protocol_of(model)[0]
     key = os.environ.get(_PROTOCOLS[protocol][3], "")
     if protocol == "anthropic":
         headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
-        said = [{"role": "user", "content": told}]
-        body: dict[str, Json] = {"model": name, "max_tokens": _LONGEST, "system": _SYSTEM, "messages": said}
     else:
         headers = {"Authorization": f"Bearer {key}"}
-        body = {
-            "model": name,
-            "messages": [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": told}],
-        }
-    request = urllib.request.Request(
-        address, json.dumps(body).encode(), {"Content-Type": "application/json", **headers}, method="POST"
-    )
+    body = request_body(claim, answer, asked, model)
+    request = urllib.request.Request(address, body, {"Content-Type": "application/json", **headers}, method="POST")
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:
             return {"text": _text(protocol, json.loads(response.read()))}

@@ -11,12 +11,17 @@ import json
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from reenact.errors import UnreplayableRun
+from reenact.errors import ReenactError, UnreplayableRun
 
-__all__ = ["FORM", "Court", "Opinion", "Question", "stale"]
+__all__ = ["FORM", "MISSING", "Court", "Opinion", "Question", "is_stale", "stale"]
 
 FORM: Final = "judge/1"
 """Version of what is said to a model (``asking``): another form is another question."""
+
+MISSING: Final = ("judge",)
+"""What an error that says so lacks."""
+
+_SHOWN: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +79,26 @@ class Court(Protocol):
         ...
 
 
-def stale(question: Question, why: str) -> UnreplayableRun:
-    """The error for an opinion that is not there."""
+def stale(question: Question, why: str, next_command: str = "") -> UnreplayableRun:
+    """The error for an opinion that is not there.
+
+    Args:
+        question: What nobody has judged.
+        why: The likely cause.
+        next_command: What mends it.
+    """
     return UnreplayableRun(
-        f"the judge {question.model} has given no opinion on {question.claim!r}",
+        f"the judge {question.model} has given no opinion on {question.claim!r}: answer: {_short(question.answer)}",
         cause=why,
-        next_command="python -m pydoc reenact.testing.expectations.opinions",
-        missing=("judge",),
+        next_command=next_command or "python -m pydoc reenact.testing.expectations.opinions",
+        missing=MISSING,
     )
+
+
+def is_stale(error: ReenactError) -> bool:
+    """Whether an error says that an opinion is not there."""
+    return isinstance(error, UnreplayableRun) and error.facts.get("missing") == MISSING
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")

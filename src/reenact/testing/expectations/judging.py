@@ -69,6 +69,11 @@ def words_of(expression: Expression) -> frozenset[str]:
     return frozenset(node.id for node in ast.walk(expression.root) if isinstance(node, ast.Name))
 
 
+def asks_a_judge(expression: Expression) -> bool:
+    """Whether the opinion of a model may be asked for."""
+    return "judge" in words_of(expression)
+
+
 def misspelt(expression: Expression, recording: Recording) -> Iterator[str]:
     """Names in an expression that no event bears while a similar one does: words for each."""
     names = dict.fromkeys(_names_in(expression))

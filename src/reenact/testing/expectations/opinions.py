@@ -1,26 +1,29 @@
 """Opinions: each exchange with a model that judges kept as an ordinary run, in a store of its owner's choosing.
 
-A golden trace keeps it beside the incident's own recording. An opinion that was kept is had again offline, by a replay,
-which proves that the question is still the same.
+A golden trace keeps it beside the incident's own recording. An opinion that was kept is had again offline: what would
+be asked today must be, byte for byte and cleaned as it was, what was asked then.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
+from dataclasses import replace
 from typing import Final
 
 from reenact.abc.store import Store
-from reenact.errors import Divergence, StoreError
-from reenact.facts.call import Json
+from reenact.errors import StoreError, UnreplayableRun
+from reenact.facts.call import Json, Kind
 from reenact.facts.run import Run
+from reenact.privacy import make_redactor
 from reenact.recording.api import record
-from reenact.testing.expectations.asking import address_of, ask
+from reenact.replaying.opening import known_values
+from reenact.testing.expectations.asking import address_of, ask, request_body
 from reenact.testing.expectations.courts import Opinion, Question, stale
-from reenact.timetravel.replays import replay
 from reenact.timetravel.vocabulary import RunScope
 
-__all__ = ["TAG", "KeptOpinions"]
+__all__ = ["TAG", "KeptOpinions", "asked_opinion", "kept_opinion"]
 
 TAG: Final = "judged"
 """Label of the runs that hold opinions: the digest of the question."""
@@ -45,41 +48,62 @@ class KeptOpinions:
         self.asked = 0
 
     def opinion(self, question: Question) -> Opinion:
-        """See ``Court``. Costs a replay in this process (some milliseconds), or one model call."""
-        found = self._found(question)
-        if found is not None:
-            return self._kept(found, question)
-        if not self._may_ask:
-            raise stale(question, "it has not been asked about this answer, or was asked in another form")
-        return self._fresh(question)
-
-    def _found(self, question: Question) -> Run | None:
+        """See ``Court``. Costs a look into the store (a millisecond), or one model call."""
         try:
-            return next(iter(self._store.runs(tag={TAG: question.digest}, status="ok", limit=1)), None)
-        except StoreError as error:
-            if getattr(error, "reason", "") != "absent":
+            found = kept_opinion(self._store, question)
+        except UnreplayableRun:
+            if not self._may_ask:
                 raise
-            return None  # a file that the first opinion will make
+            self.asked += 1
+            found = asked_opinion(self._store, question)
+        if found.run:
+            self.used.append(found.run)
+        return found
 
-    def _kept(self, run: Run, question: Question) -> Opinion:
-        given = RunScope(run, lambda: self._store.open(run)).value("args")
-        if not isinstance(given, list) or tuple(given[:-1]) != question.parts:
-            raise stale(question, "the recording under its name holds another question")
-        try:
-            output = replay(run, entry=ask, store=self._store).output
-        except Divergence as error:
-            raise stale(question, f"its recording does not fit any more: {error.message}") from error
-        self.used.append(run.id)
-        return _read(output, run.id)
 
-    def _fresh(self, question: Question) -> Opinion:
-        self.asked += 1
-        entry = record(agent="judge", tags={TAG: question.digest}, store=self._store)(ask)
-        output = entry(*question.parts, address_of(question.model))
-        kept = self._found(question)
-        if kept is not None:
-            self.used.append(kept.id)
-        return _read(output, "" if kept is None else kept.id)
+def kept_opinion(store: Store, question: Question) -> Opinion:
+    """The opinion on a question that a store keeps.
+
+    Raises:
+        UnreplayableRun: It keeps none, or one on what was asked in another form.
+        StoreError: It is damaged.
+    """
+    run = _newest(store, question)
+    if run is None:
+        raise stale(question, "it has not been asked about this answer")
+    recording = store.open(run)
+    event = next(iter(recording.events(kinds=(Kind.HTTP,), limit=1)), None)
+    # A clean text may be cleaned again where it stands in a request: both sides are then what the run's own gate makes.
+    redactor = make_redactor(run.id, known=known_values(run, os.environ))
+    call = None if event is None else redactor.call(replace(event.call, body=request_body(*question.parts)))
+    if event is None or call is None or recording.body(event.request) != call.body:
+        raise stale(
+            question,
+            "its recording does not fit any more: what was kept under its name holds another question, or this one in"
+            " another form",
+        )
+    return _read(RunScope(run, lambda: recording).value("result"), run.id)
+
+
+def asked_opinion(store: Store, question: Question) -> Opinion:
+    """Ask a model, once, and keep the exchange in a store. Its ``run`` is empty where it could not be kept.
+
+    Raises:
+        UsageError: It could not be asked.
+    """
+    entry = record(agent="judge", tags={TAG: question.digest}, store=store)(ask)
+    output = entry(*question.parts, address_of(question.model))
+    kept = _newest(store, question)
+    return _read(output, "" if kept is None else kept.id)
+
+
+def _newest(store: Store, question: Question) -> Run | None:
+    try:
+        return next(iter(store.runs(tag={TAG: question.digest}, status="ok", limit=1)), None)
+    except StoreError as error:
+        if getattr(error, "reason", "") != "absent":
+            raise
+        return None  # a file that the first opinion will make
 
 
 def _read(output: Json, run: str) -> Opinion:

@@ -10,6 +10,7 @@ from pathlib import Path
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import Json
+from reenact.facts.credentials import STANDIN, bare
 from reenact.facts.evaluation import argument, fault
 from reenact.facts.expressions import Expression, Form, Word
 from reenact.facts.run import Run
@@ -100,6 +101,9 @@ class ExpectationScope(RunScope):
 
 
 def _text(value: Json) -> str:
+    """Data as a judge reads it. The stand-in of a credential bears a digest that differs from run to run: the same
+    answer must be the same question."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True, default=repr)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True, default=repr)
+    return STANDIN.sub(bare, text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")

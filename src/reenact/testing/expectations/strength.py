@@ -14,10 +14,12 @@ from typing import TypeGuard
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import Json
+from reenact.facts.evaluation import argument
 from reenact.facts.explaining import values
 from reenact.testing.expectations.courts import Court
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.judging import ASKED, misspelt, words_of
+from reenact.testing.expectations.scope import ExpectationScope
 from reenact.testing.expectations.spelling import called
 from reenact.testing.expectations.verdict import Verdict
 from reenact.timetravel.conduct import acts
@@ -147,8 +149,9 @@ def strength(
 def _judged(expectation: Expectation, bad: Recording, fixed: Recording | None, asked: _Asked) -> Judged:
     over_bad = asked.judge(expectation, bad)
     if over_bad.holds:
-        told = values(expectation.compiled(), expectation.scope(bad, asked.court, asked.project))
-        seen = "; ".join((told, *misspelt(expectation.compiled(), bad)))
+        scope = expectation.scope(bad, asked.court, asked.project)
+        told = values(expectation.compiled(), scope)
+        seen = "; ".join((told, *_said(expectation, scope), *misspelt(expectation.compiled(), bad)))
         over_bad = Verdict(True, over_bad.text, seen.strip("; "), run=over_bad.run)
     judged = Judged(expectation, over_bad, None if fixed is None else asked.judge(expectation, fixed))
     if judged.strong:
@@ -214,6 +217,15 @@ def _value(node: ast.expr, expectation: Expectation, recording: Recording) -> Js
     if words_of(expectation.compiled()) & ASKED:
         return None
     return expectation.compiled().evaluation(expectation.scope(recording)).run(node)
+
+
+def _said(expectation: Expectation, scope: ExpectationScope) -> Iterator[str]:
+    """What those who were asked have said, in their words."""
+    for node in ast.walk(expectation.compiled().root):
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=args) if name in ASKED:
+                if said := scope.remark(name, *map(argument, args)):
+                    yield said
 
 
 def _told(seen: str) -> str:

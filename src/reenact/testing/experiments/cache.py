@@ -77,7 +77,7 @@ class Cells:
         self._underway.mkdir(parents=True, exist_ok=True)
         (self._folder / ".gitignore").write_text("*\n", encoding="utf-8")
         lock = self._underway / f"{key}.lock"
-        descriptor = _locked(lock, waits)
+        descriptor = locked(lock, waits)
         try:
             yield Attempt(self._underway / key)
         finally:
@@ -125,15 +125,21 @@ class Attempt:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _locked(path: Path, waits: Callable[[], object]) -> int:
-    """A descriptor that holds the lock of a file, and is inherited by the processes that are started."""
+def locked(path: Path, waits: Callable[[], object] = lambda: None, *, inherited: bool = True) -> int:
+    """A descriptor that holds the lock of a file; removing the file, then closing the descriptor, ends it.
+
+    Args:
+        path: The file.
+        waits: Told when somebody else holds the lock, and we wait.
+        inherited: Whether the processes that are started hold it too.
+    """
     told = False
     while True:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         if sys.platform == "win32":
             return descriptor
         if _take(descriptor) and _is_at(path, descriptor):
-            os.set_inheritable(descriptor, True)
+            os.set_inheritable(descriptor, inherited)
             return descriptor
         os.close(descriptor)
         if not told:

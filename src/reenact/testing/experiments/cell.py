@@ -36,6 +36,8 @@ class Cell:
         duration_us: How long the agent took.
         live: Calls that were performed; ``used`` counts answers by their source, where it is not the recording.
         note: What else a reader must know.
+        opinions: By how many opinions of models it was ``judged``, how many of these were ``kept`` and ``asked`` for;
+            empty where no model judges.
     """
 
     row: str
@@ -53,6 +55,7 @@ class Cell:
     live: int = 0
     used: Mapping[str, int] = field(default_factory=dict)
     note: str = ""
+    opinions: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""

@@ -31,6 +31,10 @@ class CellProcess(GoldenProcess):
         session.first = (("scripted", Answers((), self._scripted())), ("resumed", Answers(self._earlier(), ())))
         return session
 
+    @property
+    def _gathers(self) -> bool:
+        return True
+
     def _earlier(self) -> list[Overlay]:
         told = self.instructions["earlier"]
         if not told:

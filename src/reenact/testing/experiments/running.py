@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +13,14 @@ from reenact.facts.call import Failure, Kind, Stream
 from reenact.replaying.options import Options
 from reenact.store import open_store
 from reenact.testing.expectations.expectation import Expectation
-from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.experiments.cache import Attempt, Cells
 from reenact.testing.experiments.candidates import Candidate
 from reenact.testing.experiments.cell import Cell, Status, identity
 from reenact.testing.experiments.code import files_digest
 from reenact.testing.experiments.dataset import Row
 from reenact.testing.experiments.differences import asks_a_model, changed_calls, first_difference
+from reenact.testing.experiments.opinions import CellCourt
+from reenact.testing.goldens.court import Asks, Judgement, judgement
 from reenact.testing.goldens.launch import Asked, Told, launch
 from reenact.testing.goldens.running import concluded, judged_of
 from reenact.timetravel.comparing import Comparison
@@ -75,13 +76,13 @@ def run_cell(
             cells.forget(key)
         found = cells.find(key)
         if found is None:
-            found = _done(place, row, candidate, repeat, attempt)
+            found = _done(place, row, candidate, repeat, attempt, fresh=fresh)
             cells.keep(key, found)
         attempt.done()
     return found
 
 
-def _done(place: Place, row: Row, candidate: Candidate, repeat: int, attempt: Attempt) -> Cell:
+def _done(place: Place, row: Row, candidate: Candidate, repeat: int, attempt: Attempt, *, fresh: bool) -> Cell:
     """Run it, now."""
     since = CLOCK.mono_us()
     try:
@@ -101,24 +102,24 @@ def _done(place: Place, row: Row, candidate: Candidate, repeat: int, attempt: At
             told = launch(asked, _QUIET, into=into, project=place.project)
             with open_store(into) as scratch:
                 then, now = store.open(run), scratch.open(scratch.run(told.run))
-                verdicts = tuple(each.judge(now, project=Path(place.project)) for each in _expected(row))
-                return _judged(row, candidate, repeat, told, verdicts, Comparison(then, now))
+                asks: Asks = "never" if told.stopped else "anew" if fresh else "missing"
+                court = CellCourt(row.name, (store,), Path(place.folder), asks)
+                found = judgement(_expected(row), now, court, Path(place.project))
+                return _judged(row, candidate, repeat, told, found, Comparison(then, now))
     except ReenactError as error:
         spent = CLOCK.mono_us() - since
         return Cell(row.name, candidate.name, repeat, "broken", message=str(error), duration_us=spent)
 
 
-def _expected(row: Row) -> Iterator[Expectation]:
-    return (Expectation.from_json(each) for each in row.golden.expect)
+def _expected(row: Row) -> list[Expectation]:
+    return [Expectation.from_json(each) for each in row.golden.expect]
 
 
-def _judged(
-    row: Row, candidate: Candidate, repeat: int, told: Told, verdicts: tuple[Verdict, ...], comparison: Comparison
-) -> Cell:
+def _judged(row: Row, candidate: Candidate, repeat: int, told: Told, found: Judgement, comparison: Comparison) -> Cell:
     """What a run has come to."""
     _, now = comparison.recordings
     first = first_difference(comparison)
-    said, message = concluded(told, verdicts)
+    said, message = concluded(told, found.verdicts, found.stale)
     status: Status = said
     if said == "passed" and row.same and not comparison.same:
         status, message = "failed", first or "it ends otherwise"
@@ -136,7 +137,7 @@ def _judged(
         repeat,
         status,
         message=message,
-        judged=tuple(map(judged_of, verdicts)),
+        judged=tuple(map(judged_of, found.verdicts)),
         output=scope.value("answer"),
         changed=tuple(changed_calls(comparison)),
         first=first,
@@ -146,6 +147,7 @@ def _judged(
         live=told.report.live,
         used=dict(told.used),
         note=f"flag {', '.join(told.unfelt)} is not evaluated here" if told.unfelt else "",
+        opinions=found.opinions,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
@@ -87,6 +88,12 @@ def total_lines(every: Sequence[Tally]) -> Iterator[str]:
     widths = [max(len(line[at]) for line in table) for at in range(len(head))]
     for line in table:
         yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+    counts: Counter[str] = Counter()
+    for tally in every:
+        counts.update(tally.opinions)
+    if counts["judged"]:
+        judged, asked, kept = (counts[how] for how in ("judged", "asked", "kept"))
+        yield f"judged by {judged} opinions of models: {asked} asked for, {kept} kept before"
 
 
 def _total(tally: Tally) -> tuple[str, ...]:

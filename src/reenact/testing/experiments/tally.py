@@ -68,6 +68,14 @@ class Tally:
         return sum(cell.duration_us for cell in self.cells) // max(len(self.cells), 1)
 
     @property
+    def opinions(self) -> dict[str, int]:
+        """How many opinions of models its cells were judged by, when they were done; empty where no model judges."""
+        counts: Counter[str] = Counter()
+        for cell in self.cells:
+            counts.update(cell.opinions)
+        return dict(counts)
+
+    @property
     def outputs(self) -> list[tuple[str, int]]:
         """What the agent said in the end, as text, and how often; the most frequent first."""
         return Counter(
@@ -102,6 +110,7 @@ class Tally:
             "tokens": self.tokens,
             "cost": self.cost,
             "duration_us": self.duration_us,
+            "opinions": self.opinions,
         }
 
 

@@ -14,6 +14,7 @@ from reenact.facts.run import Run
 from reenact.store.nesting import holder_of
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.strength import strength
+from reenact.testing.goldens.court import GoldenCourt
 from reenact.testing.goldens.golden import Change, Golden
 from reenact.testing.goldens.opened import open_golden
 from reenact.testing.goldens.outcome import Outcome
@@ -38,6 +39,7 @@ class Added:
         packed: What was removed on the way, and what looks like personal data.
         now: What came of running it on today's code.
         size: Of the file, in bytes.
+        opinions: How many opinions of models that judge it keeps: each was asked for now.
     """
 
     path: Path
@@ -45,6 +47,7 @@ class Added:
     packed: Packed
     now: Outcome
     size: int
+    opinions: int = 0
 
 
 def add_golden(
@@ -72,7 +75,8 @@ def add_golden(
 
     Raises:
         UsageError: An expectation is too weak to be a test; there is a golden of that name.
-        UnreplayableRun: Today's code cannot be run on it, or does not come as far as the incident.
+        UnreplayableRun: Today's code cannot be run on it, or does not come as far as the incident; a model that judges
+            could not be asked.
     """
     path = shelf.path(golden.name)
     if path.exists() and not replace_it:
@@ -83,7 +87,8 @@ def add_golden(
         )
     run = holder_of(store, run)
     fixed = holder_of(store, fixed) if fixed is not None else None
-    _require_strength(store, run, fixed, expectations)
+    court = GoldenCourt(golden.name, asks="missing")
+    _require_strength(store, run, fixed, expectations, court)
     golden = replace(golden, expect=tuple(each.to_json() for each in expectations))
     golden = golden.noted(Change(stamp(CLOCK), "added", reason=golden.about))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,22 +98,29 @@ def add_golden(
         runs = [("recorded", run)] + ([("fixed", fixed)] if fixed is not None else [])
         packed = pack(store, runs, drawn, golden.to_json())
         say("replaying it in a clean process, on today's code")
-        now = _now(shelf, draft, golden)
-        golden = replace(golden, any_seed=_any_seed(shelf, draft, now, say))
-        with_golden(drawn, golden)
+        now = _now(shelf, draft, golden, court)
+        court.asks = "never"
+        golden = replace(golden, any_seed=_any_seed(shelf, draft, now, say, court))
+        opinions = court.asked()
+        with_golden(drawn, golden, opinions=opinions)
         drawn.replace(path)
     finally:
         drawn.unlink(missing_ok=True)
     size = path.stat().st_size
     now = replace(now, name=golden.name, file=shelf.shown(path))
-    return Added(path, golden, replace(packed, path=path), now, size)
+    return Added(path, golden, replace(packed, path=path), now, size, len(opinions))
 
 
-def _require_strength(store: Store, run: Run, fixed: Run | None, expectations: Sequence[Expectation]) -> None:
-    """Every expectation tells the bad run from a good one."""
+def _require_strength(
+    store: Store, run: Run, fixed: Run | None, expectations: Sequence[Expectation], court: GoldenCourt
+) -> None:
+    """Every expectation tells the bad run from a good one. A model that judges is asked about both answers."""
     if not expectations:
         return
-    found = strength(expectations, store.open(run), store.open(fixed) if fixed is not None else None)
+    try:
+        found = strength(expectations, store.open(run), store.open(fixed) if fixed is not None else None, court=court)
+    except UnreplayableRun as error:
+        raise error.__cause__ if isinstance(error.__cause__, UsageError) else error from None
     if found.reasons:
         raise UsageError(
             "too weak to be a test: " + "; ".join(found.reasons),
@@ -118,10 +130,10 @@ def _require_strength(store: Store, run: Run, fixed: Run | None, expectations: S
         )
 
 
-def _now(shelf: Shelf, name: str, golden: Golden) -> Outcome:
+def _now(shelf: Shelf, name: str, golden: Golden, court: GoldenCourt) -> Outcome:
     """What today's code does on the incident; with a golden that it cannot even start, there is no test."""
     opened = open_golden(shelf.path(name))
-    now = on_run(shelf, opened, opened.recorded)
+    now = on_run(shelf, opened, opened.recorded, court=court)
     if now.status in ("passed", "failed"):
         return now
     raise UnreplayableRun(
@@ -131,11 +143,12 @@ def _now(shelf: Shelf, name: str, golden: Golden) -> Outcome:
     )
 
 
-def _any_seed(shelf: Shelf, name: str, now: Outcome, say: Say) -> bool:
-    """Whether it comes to the same under other hash seeds."""
+def _any_seed(shelf: Shelf, name: str, now: Outcome, say: Say, court: GoldenCourt) -> bool:
+    """Whether it comes to the same under other hash seeds; an answer that nobody has judged is another one."""
     say(f"trying it under {len(OTHER_SEEDS)} other hash seeds")
     opened = open_golden(shelf.path(name))
-    return all(_alike(now, on_run(shelf, opened, opened.recorded, hash_seed=seed)) for seed in OTHER_SEEDS)
+    tried = (on_run(shelf, opened, opened.recorded, hash_seed=seed, court=court) for seed in OTHER_SEEDS)
+    return all(_alike(now, each) for each in tried)
 
 
 def _alike(left: Outcome, right: Outcome) -> bool:

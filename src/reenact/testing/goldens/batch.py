@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from reenact.seams.boot.warmth import Warmth
 from reenact.testing.goldens.outcome import Outcome
@@ -73,12 +75,14 @@ def sampled(every: Sequence[Outcome], at_least: int) -> Outcome:
     A golden that is stale, refused or broken is so however often it is run."""
     passed = [each for each in every if each.status == "passed"]
     said = f"passed {len(passed)} of {len(every)} times, {at_least} wanted"
+    opinions: Counter[str] = Counter()
+    for each in every:
+        opinions.update(each.opinions)
+    spent = sum(each.duration_us for each in every)
+    told: dict[str, Any] = {"duration_us": spent, "samples": (len(passed), len(every)), "opinions": dict(opinions)}
     hard = next((each for each in every if each.status not in ("passed", "failed")), None)
     if hard is None and len(passed) >= at_least:
-        return replace(
-            passed[0], duration_us=sum(each.duration_us for each in every), samples=(len(passed), len(every))
-        )
+        return replace(passed[0], **told)
     worst = hard or next(each for each in every if each.status == "failed")
     message = f"{said}\n{worst.message}"
-    spent = sum(each.duration_us for each in every)
-    return replace(worst, message=message, duration_us=spent, samples=(len(passed), len(every)))
+    return replace(worst, **told, message=message)

@@ -163,7 +163,7 @@ def _called(
 ) -> tuple[Told, Recording] | None:
     """Call the entry point with the recorded arguments, under guard."""
     store = MemoryStore()
-    kept = open_child(session, store)
+    kept = open_child(session, store, gathers=False)
     session.records(kept.session, Ledger(store, session.run, kept.run.id), lambda recorded, event: None)
     wiring.install()
     armed = guard.arm(session.refuse)

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
@@ -20,13 +20,17 @@ from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.seams.boot.parent import Boot, find_program, run_program
 from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.handing import is_handed, path_of
 from reenact.testing.goldens.session import Misses
 from reenact.timetravel.forks.code import code_of
 from reenact.timetravel.forks.launch import keep_status
 from reenact.timetravel.forks.plan import Opening, Plan
 from reenact.timetravel.forks.report import ForkReport
 
-_TOLD = "golden"
+REFUSED: Final = 5
+"""What the process of a golden that has touched the world ends with."""
+
+_TOLD: Final = "golden"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class Told:
         enforcement: What kept it from the world.
         run: Id of today's run, in the store that it was to go to.
         unfelt: Flags that were to be set, and that the agent has not evaluated.
+        exit_status: Of the process; negative for the signal that ended it.
     """
 
     report: ForkReport
@@ -50,6 +55,12 @@ class Told:
     enforcement: tuple[str, ...]
     run: str
     unfelt: tuple[str, ...] = ()
+    exit_status: int = 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the agent was stopped: a call without an answer, or contact with the world."""
+        return bool(self.stale_at) or self.report.exit_code == REFUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +107,7 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
     Args:
         asked: What of it.
         options: How the agent is started, and where its output goes.
-        into: URL of the store for today's run.
+        into: URL of the store for today's run; ``handed:PATH`` for one that is judged and thrown away.
         project: Root of the project.
         start_it: Starts its process.
 
@@ -121,7 +132,7 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
             "within": start.within,
             "tree": None if tree is None else asdict(tree),
             "root": project,
-            "keep": [os.path.dirname(into.removeprefix("sqlite:///"))],
+            "keep": [os.path.dirname(path_of(into))],
             "into": into,
             "overlays": list(asked.overlays),
             "scripted": [each.to_json() for each in golden.answers],
@@ -153,7 +164,8 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         )
     data = json.loads(text)
     told = data.pop(_TOLD)
-    keep_status(into, child, status)
+    if not is_handed(into):
+        keep_status(into, child, status)
     return Told(
         report=ForkReport.from_json(data),
         used=told["used"],
@@ -162,4 +174,5 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         enforcement=tuple(told["enforcement"]),
         run=child,
         unfelt=tuple(told.get("unfelt") or ()),
+        exit_status=status,
     )

@@ -11,11 +11,13 @@ from reenact.abc.sources import CLOCK
 from reenact.errors import UsageError
 from reenact.replaying.options import Options
 from reenact.store import open_store
+from reenact.testing.expectations.judging import asks_a_judge
 from reenact.testing.goldens.golden import Change
 from reenact.testing.goldens.launch import Asked, launch
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import outcome_of
+from reenact.testing.goldens.session import Misses
 from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.writing import overlay_of, stamp, with_golden
 
@@ -37,14 +39,17 @@ class Recorded:
     Attributes:
         outcome: What the golden came to with them.
         kept: How many answers were recorded, and are kept from now on.
+        opinions: How many opinions of models that judge were asked for, and are kept from now on.
     """
 
     outcome: Outcome
     kept: int
+    opinions: int = 0
 
 
 def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
-    """Run a golden, and ask models for what has no answer yet. Tools are not asked: what they lack stays missing.
+    """Run a golden, and ask models for what has no answer yet. Tools are not asked: what they lack stays missing. A
+    model that judges is asked about an answer that it has given no opinion on.
 
     The answers are kept beside the incident's own recording, which stays as it is; nothing is written where the run
     was stopped before its end.
@@ -68,19 +73,38 @@ def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
             next_command=f"reenact golden run {name}",
         )
     earlier = () if anew else opened.overlays
+    # A judge alone may be what is missing: it is asked about what the frozen run says, where that comes to its end.
+    frozen: Misses = "reads" if golden.on_miss == "live-read" else "stale"
+    judges = any(asks_a_judge(each.compiled()) for each in opened.expectations)
+    ways: tuple[Misses, ...] = (frozen, "models") if judges else ("models",)
+    for way in ways:
+        recorded, stopped = _recorded(shelf, opened, earlier, way, anew=anew)
+        if not stopped:
+            break
+    outcome = replace(recorded.outcome, duration_us=CLOCK.mono_us() - started_us)
+    return replace(recorded, outcome=outcome)
+
+
+def _recorded(
+    shelf: Shelf, opened: OpenGolden, earlier: tuple[str, ...], misses: Misses, *, anew: bool
+) -> tuple[Recorded, bool]:
+    """Run a golden in one way, and keep what was missing; and whether it was stopped before its end."""
+    golden = opened.golden
     with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
         into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
-        asked = Asked(str(opened.path), opened.answering, golden, earlier, misses="models")
+        asked = Asked(str(opened.path), opened.answering, golden, earlier, misses=misses)
         told = launch(asked, Options(divert_output=True), into=into, project=str(shelf.root))
-        kept = int(told.used.get("live", 0))
         with open_store(into) as store:
-            outcome = outcome_of(shelf, opened, told, store.open(told.run))
-            if outcome.status in ("passed", "failed") and (kept or anew):
-                overlays = [each for each in opened.store.bundle.runs if each.run.id in earlier]
-                if kept:
-                    overlays.append(overlay_of(store, store.run(told.run)))
-                changed = golden.noted(Change(stamp(CLOCK), "rerecorded", reason=f"{kept} answers"))
-                with_golden(opened.path, changed, overlays=overlays)
-            elif outcome.status not in ("passed", "failed"):
-                kept = 0
-    return Recorded(replace(outcome, duration_us=CLOCK.mono_us() - started_us), kept)
+            court = opened.court("anew" if anew else "missing")
+            outcome = outcome_of(shelf, opened, told, store.open(told.run), court)
+            if outcome.status not in ("passed", "failed"):
+                return Recorded(outcome, 0), told.stopped
+            opinions, overlays = court.asked(), [each for each in opened.store.bundle.runs if each.run.id in earlier]
+            kept = int(told.used.get("live", 0)) if misses == "models" else 0
+            if kept:
+                overlays.append(overlay_of(store, store.run(told.run)))
+    if kept or opinions or anew:
+        reason = f"{kept} answers" + (f", {len(opinions)} opinions" if opinions else "")
+        changed = golden.noted(Change(stamp(CLOCK), "rerecorded", reason=reason))
+        with_golden(opened.path, changed, overlays=overlays, opinions=opinions)
+    return Recorded(outcome, kept, len(opinions)), False

@@ -1,16 +1,15 @@
-"""A golden's bundle, opened: what it says of itself, its runs by what they are, and how its expectations judge one."""
+"""A golden's bundle, opened: what it says of itself, its runs by what they are, what is expected, and who judges."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.run import Run
 from reenact.store.bundles import BundleStore, bundle_store
 from reenact.testing.expectations.expectation import Expectation
-from reenact.testing.expectations.verdict import Verdict
+from reenact.testing.goldens.court import Asks, GoldenCourt
 from reenact.testing.goldens.golden import Golden
 
 
@@ -50,9 +49,9 @@ class OpenGolden:
         """Ids of the runs that were recorded later, oldest first."""
         return tuple(each.run.id for each in self.store.bundle.runs if each.role == "overlay")
 
-    def judge(self, recording: Recording) -> tuple[Verdict, ...]:
-        """What every expectation comes to over a run."""
-        return tuple(each.judge(recording) for each in self.expectations)
+    def court(self, asks: Asks = "never") -> GoldenCourt:
+        """Who gives the opinions that its expectations ask for: first those that it keeps."""
+        return GoldenCourt(self.golden.name, (self.store,), asks)
 
 
 def open_golden(path: Path) -> OpenGolden:

@@ -38,7 +38,8 @@ class Outcome:
         name: The golden's.
         file: Its bundle, relative to the project.
         status: ``passed``; ``failed`` (an expectation does not hold, or a *same* golden differs); ``stale`` (a call has
-            no recorded answer); ``refused`` (contact with the world); ``broken`` (the bundle cannot be read).
+            no recorded answer, or an answer no opinion of the model that judges it); ``refused`` (contact with the
+            world); ``broken`` (the bundle cannot be read).
         judged: Its expectations.
         message: Why it did not pass, in words; empty where it did.
         boundaries: How many times the agent's own code has crossed a boundary.
@@ -50,6 +51,8 @@ class Outcome:
         answers: How each call was answered, and why.
         recorded: Id of the run that it keeps.
         samples: How often it has passed, and how often it was run, where it was run more than once.
+        opinions: By how many opinions of models it was ``judged``, how many of these were ``kept`` and ``asked`` for,
+            and how many are ``missing``; empty where no model judges.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Outcome:
     answers: tuple[Mapping[str, Json], ...] = ()
     recorded: str = ""
     samples: tuple[int, ...] = ()
+    opinions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -86,10 +90,20 @@ class Outcome:
             told += f"  {held}"
         if self.samples:
             told += f"  {self.samples[0]} of {self.samples[1]} times"
-        return f"{told}  {self.boundaries} boundaries crossed{self._used()}  {self.duration_us / 1e6:.2f} s"
+        told += f"  {self.boundaries} boundaries crossed{self._used()}"
+        judges = f"  {self.judges}" if self.judges else ""
+        return f"{told}{judges}  {self.duration_us / 1e6:.2f} s"
 
     def _used(self) -> str:
         return "".join(f"  {count} {source}" for source, count in sorted(self.used.items()) if count)
+
+    @property
+    def judges(self) -> str:
+        """By how many opinions of models it was judged, in words; empty where no model judges."""
+        if not self.opinions:
+            return ""
+        told = ", ".join(f"{n} {how}" for how, n in self.opinions.items() if n and how != "judged")
+        return f"{self.opinions.get('judged', 0)} opinions ({told})"
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON-able data."""

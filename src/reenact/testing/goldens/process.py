@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
+from reenact.facts.ids import make_run_id
 from reenact.facts.keys import Rules
+from reenact.facts.policy import Policy
+from reenact.facts.run import Entry, Run, Status
+from reenact.recording.opening import Opened
 from reenact.replaying import process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.opening import redactor_of
 from reenact.store import open_store
+from reenact.store.bundles.lines import line_of
+from reenact.store.memory import MemoryStore
+from reenact.store.records import records_of
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
+from reenact.testing.goldens.handing import HandedStore, is_handed
 from reenact.testing.goldens.session import GoldenSession, boundaries
 from reenact.timetravel.forks.process import ForkingProcess
 from reenact.timetravel.forks.report import ForkReport
@@ -21,13 +31,14 @@ class GoldenProcess(ForkingProcess):
     """This process, running one golden from its boot to its exit.
 
     Args:
-        instructions: What a ``ForkingProcess`` takes, and ``into`` (URL of the store that the run of today goes to),
-            ``overlays`` (ids of runs in the bundle), ``scripted``, ``misses`` and ``name``.
+        instructions: What a ``ForkingProcess`` takes, and ``into`` (URL of the store that the run of today goes to, or
+            ``handed:PATH``), ``overlays`` (ids of runs in the bundle), ``scripted``, ``misses`` and ``name``.
     """
 
     session: GoldenSession
     makes: type[GoldenSession] = GoldenSession
     """The session that it runs."""
+    _handed: HandedStore | None = None
 
     def _isolate(self) -> Isolation:
         """Nothing goes out, unless answers that are missing may be recorded."""
@@ -50,8 +61,24 @@ class GoldenProcess(ForkingProcess):
         self._placed_by_tree(session)
         return session
 
+    @property
+    def _gathers(self) -> bool:
+        """Of a run that is only judged nobody asks for evidence; one that has asked may be kept."""
+        return self.instructions["misses"] != "stale" or self.plan.live != "none"
+
     def _kept_in(self) -> Store:
-        return open_store(self.instructions["into"])
+        into = self.instructions["into"]
+        self._handed = HandedStore(into) if is_handed(into) else None
+        return self._handed or open_store(into)
+
+    def _release(self, store: Store) -> Callable[[], object] | None:
+        return None if self._handed is not None else super()._release(store)
+
+    def _leave_result(self, report: dict[str, Any]) -> None:
+        """Today's run stands behind every report."""
+        if self._handed is not None:
+            self._handed.hand_over()
+        super()._leave_result(report)
 
     def _told(self, report: ForkReport) -> dict[str, Any]:
         session = self.session
@@ -64,6 +91,17 @@ class GoldenProcess(ForkingProcess):
                 "enforcement": [*replaying.ENFORCEMENT, *self._isolation.words()],
             },
         }
+
+
+def rehearse() -> None:
+    """Do once, in an interpreter that others are forked from, what the run of today does alike in each of them: its
+    surroundings are cleaned, and codecs and tables made ready."""
+    store = MemoryStore()
+    run = Run(make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8)), entry=Entry("command"), origin_us=CLOCK.mono_us())
+    opened = Opened(run, store, Policy(), CLOCK, sealed=False, gathers=False)
+    opened.close(Status.OK, CLOCK.wall_us())
+    for record in records_of(store.open(run.id), ()):
+        line_of(record, lambda data: "")
 
 
 def begin(instructions: dict[str, Any]) -> None:

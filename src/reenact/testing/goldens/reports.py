@@ -74,8 +74,9 @@ def summary(outcomes: Sequence[Outcome], pages: dict[str, str] | None = None, li
 
 
 def _section(outcome: Outcome, page: str) -> str:
+    judges = f", {outcome.judges}" if outcome.judges else ""
     if outcome.status == "passed":
-        return f"- passed: `{_code(outcome.name)}` ({outcome.boundaries} boundaries crossed)\n"
+        return f"- passed: `{_code(outcome.name)}` ({outcome.boundaries} boundaries crossed{judges})\n"
     told = _clean(outcome.message or "\n".join(outcome.differences))
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", told)), default=0))
     link = f" ([page]({page}))" if page else ""
@@ -128,6 +129,8 @@ def facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield "enforcement", ", ".join(outcome.enforcement)
     for source, count in sorted(outcome.used.items()):
         yield f"used.{source}", str(count)
+    for source, count in outcome.opinions.items():
+        yield f"opinions.{source}", str(count)
     for number, each in enumerate(outcome.judged):
         yield f"expectation.{number}", f"{'holds' if each.holds else 'fails'}: {each.text}"
 

@@ -18,10 +18,11 @@ from reenact.replaying.launch import Starter, Unreported, replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.seams.boot.parent import run_program
-from reenact.store import open_store
 from reenact.testing.expectations.verdict import Verdict
+from reenact.testing.goldens.court import Asks, GoldenCourt, judgement
+from reenact.testing.goldens.handing import SCHEME, recording_of
 from reenact.testing.goldens.here import run_here
-from reenact.testing.goldens.launch import Asked, Told, launch
+from reenact.testing.goldens.launch import REFUSED, Asked, Told, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome, Status
 from reenact.testing.goldens.session import Misses
@@ -80,6 +81,11 @@ class Manner:
     opens: Callable[[Path], OpenGolden] = open_golden
     start_it: Starter = run_program
 
+    @property
+    def asks(self) -> Asks:
+        """When a model that judges is asked: where models are asked anew, it is one of them."""
+        return "never" if self.live == "none" else "anew"
+
     def of(self, opened: OpenGolden) -> Manner:
         """How this golden is run: where its process comes from, and so which hash seed it has."""
         if self.start_it is run_program or self.hash_seed or self.rev or not opened.golden.any_seed:
@@ -133,7 +139,7 @@ def _judged(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) 
 
     Code that asks what only the incident has answers for has not been fixed: it is then judged on that."""
     found = _today(stack, shelf, opened, opened.answering, manner)
-    if opened.fixed is None or found.outcome.status != "stale":
+    if opened.fixed is None or found.outcome.status != "stale" or found.outcome.opinions.get("missing"):
         return found
     before = _today(stack, shelf, opened, opened.recorded, replace(manner, misses=None, live="none"))
     if before.outcome.status != "failed":
@@ -142,8 +148,16 @@ def _judged(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) 
     return replace(before, outcome=replace(before.outcome, message=message))
 
 
-def on_run(shelf: Shelf, opened: OpenGolden, run: Run, options: Options = QUIET, *, hash_seed: str = "") -> Outcome:
-    """Run today's code on one run of a golden, and judge it.
+def on_run(
+    shelf: Shelf,
+    opened: OpenGolden,
+    run: Run,
+    options: Options = QUIET,
+    *,
+    hash_seed: str = "",
+    court: GoldenCourt | None = None,
+) -> Outcome:
+    """Run today's code on one run of a golden, and judge it; ``court``: by the opinions of whom.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
@@ -152,26 +166,29 @@ def on_run(shelf: Shelf, opened: OpenGolden, run: Run, options: Options = QUIET,
     if not opened.golden.judged:
         return _same(shelf, opened, manner).outcome
     with ExitStack() as stack:
-        return _today(stack, shelf, opened, run, manner).outcome
+        return _today(stack, shelf, opened, run, manner, court).outcome
 
 
-def _today(stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner: Manner) -> Ran:
+def _today(
+    stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner: Manner, court: GoldenCourt | None = None
+) -> Ran:
     """Today's code on one run of a golden; what it left is there until the stack is closed."""
     golden = opened.golden
+    court = court or opened.court(manner.asks)
     misses = manner.misses or ("reads" if golden.on_miss == "live-read" else "stale")
     if manner.here and misses == "stale" and manner.live == "none" and not manner.rev:
         found = run_here(opened, run, str(shelf.root))
         if found is not None:
-            ran = Ran(outcome_of(shelf, opened, *found), run, found[1], found[0].report)
+            ran = Ran(outcome_of(shelf, opened, *found, court), run, found[1], found[0].report)
             if ran.outcome.status == "passed":  # anything else is for a process of its own to say
                 return ran
     plan = Plan(at=0, live=manner.live, rev=manner.rev)
     asked = Asked(str(opened.path), run, golden, opened.overlays, misses, hash_seed=manner.hash_seed, plan=plan)
     scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()))
-    into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
+    into = f"{SCHEME}{Path(scratch).absolute() / 'today.json'}"
     told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=manner.start_it)
-    today = stack.enter_context(open_store(into)).open(told.run)
-    return Ran(outcome_of(shelf, opened, told, today), run, today, told.report)
+    today = recording_of(into, told.run, told.exit_status)
+    return Ran(outcome_of(shelf, opened, told, today, court), run, today, told.report)
 
 
 def fleeting() -> str | None:
@@ -179,15 +196,23 @@ def fleeting() -> str | None:
     return _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
 
 
-def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording) -> Outcome:
-    """What a golden came to, from what its process told and from today's run."""
-    verdicts = opened.judge(today)
-    status, message = concluded(told, verdicts)
+def outcome_of(
+    shelf: Shelf, opened: OpenGolden, told: Told, today: Recording, court: GoldenCourt | None = None
+) -> Outcome:
+    """What a golden came to, from what its process told and from today's run.
+
+    Nobody is asked about a run that was stopped before its end. ``court``: who gives the opinions of models; by
+    default those that it keeps are all there are."""
+    court = court or opened.court()
+    if told.stopped:
+        court.asks = "never"
+    found = judgement(opened.expectations, today, court)
+    status, message = concluded(told, found.verdicts, found.stale)
     return Outcome(
         opened.golden.name,
         shelf.shown(opened.path),
         status,
-        judged=tuple(map(judged_of, verdicts)),
+        judged=tuple(map(judged_of, found.verdicts)),
         message=message,
         boundaries=told.boundaries,
         used=told.used,
@@ -195,23 +220,30 @@ def outcome_of(shelf: Shelf, opened: OpenGolden, told: Told, today: Recording) -
         stale_at=told.stale_at,
         answers=told.report.answers,
         recorded=opened.recorded.id,
+        opinions={} if told.stopped else found.opinions,
     )
 
 
-def concluded(told: Told, verdicts: tuple[Verdict, ...]) -> tuple[Status, str]:
+def concluded(told: Told, verdicts: tuple[Verdict, ...], unjudged: str = "") -> tuple[Status, str]:
     """The status of a judged golden, and why.
 
-    What stopped the agent outranks what it had done by then: a call without an answer says nothing of the code."""
+    What stopped the agent outranks what it had done by then: a call without an answer says nothing of the code.
+
+    Args:
+        told: What its process told.
+        verdicts: What every expectation has come to.
+        unjudged: Why the opinion of a model that judges is missing; empty where none is.
+    """
     report = told.report
     if told.stale_at:
         return "stale", report.message
-    if report.exit_code == 5:
+    if report.exit_code == REFUSED:
         return "refused", report.message
     if not told.boundaries:
         return "failed", "the agent's own code has crossed no boundary: nothing of it was tested"
-    failed = [str(verdict) for verdict in verdicts if not verdict.holds]
-    if failed:
-        return "failed", "\n".join(failed)
+    failed = [str(each) for each in verdicts if not each.holds and not (unjudged and each.holds is None)]
+    if unjudged or failed:
+        return ("stale" if unjudged else "failed"), "\n".join(filter(None, (unjudged, *failed)))
     if report.exit_code:
         return ("stale" if report.exit_code == 3 else "failed"), report.message
     return "passed", ""

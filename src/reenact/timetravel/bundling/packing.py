@@ -22,7 +22,7 @@ from reenact.facts.run import Run
 from reenact.facts.variables import is_secret
 from reenact.replaying.launch import project_of
 from reenact.seams import trust
-from reenact.store.bundles import PackedRun, members_of, write_bundle
+from reenact.store.bundles import BELONGING, PackedRun, members_of, write_bundle
 from reenact.timetravel.bundling.cleaning import clean, known_here
 from reenact.timetravel.bundling.gathering import gather, records
 
@@ -85,7 +85,7 @@ def pack(store: Store, runs: Sequence[tuple[str, Run]], path: Path, golden: Mapp
 
 def _in_order(runs: Iterable[PackedRun]) -> list[PackedRun]:
     """The runs as they were given; what only belongs to them comes last."""
-    return sorted(runs, key=lambda each: each.role in ("needed", "inner"))
+    return sorted(runs, key=lambda each: each.role in BELONGING)
 
 
 def require_no_secret(members: Mapping[str, bytes], secrets: Iterable[tuple[str, Known]]) -> None:

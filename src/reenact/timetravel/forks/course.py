@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from reenact.facts.call import Json
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -13,6 +15,10 @@ class Answer:
     name: str
     how: str
     why: str
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON-able data."""
+        return {"event": self.event, "name": self.name, "how": self.how, "why": self.why}
 
 
 @dataclass(slots=True)

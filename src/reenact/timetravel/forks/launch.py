@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 
 from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.abc.store import Store
 from reenact.errors import ForkError, ReplayError
 from reenact.facts.ids import make_run_id, tail
 from reenact.facts.imported import is_imported
@@ -138,9 +139,14 @@ def keep_status(url: str, child: str, status: int) -> None:
         status: Exit status; negative for the signal that ended the process.
     """
     with open_store(url) as store:
-        run = store.run(child)
-        if run.status in (Status.INTERRUPTED, Status.RECORDING):
-            return
-        failed = status != 0 and run.status is Status.OK
-        error = (f"exit status {status}" if status > 0 else f"ended by signal {-status}") if failed else run.error
-        store.conclude(replace(run, exit_status=status, status=Status.FAILED if failed else run.status, error=error))
+        keep_status_in(store, child, status)
+
+
+def keep_status_in(store: Store, child: str, status: int) -> None:
+    """The same, in a store that is open."""
+    run = store.run(child)
+    if run.status in (Status.INTERRUPTED, Status.RECORDING):
+        return
+    failed = status != 0 and run.status is Status.OK
+    error = (f"exit status {status}" if status > 0 else f"ended by signal {-status}") if failed else run.error
+    store.conclude(replace(run, exit_status=status, status=Status.FAILED if failed else run.status, error=error))

@@ -40,14 +40,18 @@ def open_child(
     run_id: str = "",
     *,
     place: str = "",
-    release: Callable[[], object] = lambda: None,
+    release: Callable[[], object] | None = None,
+    gathers: bool = True,
 ) -> Opened:
-    """Begin the fork's own run: everything that happens in the session is noted there, from its first event on."""
+    """Begin the fork's own run: everything that happens in the session is noted there, from its first event on.
+    ``gathers``: see ``Opened``."""
     parent = session.run
     run = child_of(parent, session.plan, run_id)
     # The fork bears its parent's entry: whoever may not start the one may not start the other.
     sealed = trust.is_ours(parent)
-    return Opened(run, store, policy_of(parent), CLOCK, release, place=place, gate=session.gate, sealed=sealed)
+    return Opened(
+        run, store, policy_of(parent), CLOCK, release, place=place, gate=session.gate, sealed=sealed, gathers=gathers
+    )
 
 
 def policy_of(parent: Run) -> Policy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -62,11 +62,22 @@ class ForkingProcess(replaying.ReplayingProcess):
 
     def _speech(self) -> ForkSpeech:
         store, told = self._kept_in(), self.instructions
-        self._opened = open_child(self.session, store, told["child"], place=told["place"], release=store.close)
+        self._opened = open_child(
+            self.session, store, told["child"], place=told["place"], release=self._release(store), gathers=self._gathers
+        )
         speech = ForkSpeech(self.recording, Spoken(self._opened.session, self.session))
         ledger = Ledger(store, self.recording.run, told["child"])
         self.session.records(self._opened.session, ledger, speech.answered)
         return speech
+
+    def _release(self, store: Store) -> Callable[[], object] | None:
+        """What lets go of that when the new run has ended; None where it is still needed then."""
+        return store.close
+
+    @property
+    def _gathers(self) -> bool:
+        """Whether the new run gathers evidence of its surroundings."""
+        return True
 
     def _kept_in(self) -> Store:
         """Where the new run goes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from reenact.facts.call import Json
@@ -58,7 +58,7 @@ class ForkReport:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON-able data."""
-        return asdict(self)
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ForkReport:
@@ -117,7 +117,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         events=run.totals.events,
         frozen=course.frozen,
         live=course.live,
-        answers=tuple(asdict(answer) for answer in course.answers),
+        answers=tuple(answer.to_json() for answer in course.answers),
         refused=(*course.refused, *contacts),
         divergence=diverged.data if diverged is not None else None,
         message=message,

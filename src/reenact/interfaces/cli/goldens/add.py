@@ -61,7 +61,8 @@ def command(
 
     Each --expect is an expression over a run, as for `ls --where`, and must fail on REF: one that holds already is no
     test, and is refused. Without any, the golden must re-enact without a difference. The bundle is replayed in a
-    clean process before it takes its name, and tried under two other hash seeds.
+    clean process before it takes its name, and tried under two other hash seeds. A model that judges (`judge(…)`) is
+    asked once about each answer, and what it says is kept in the bundle.
 
     A scripted --answer is JSON. What a model says is {"say": TEXT, "uses": [{"name": TOOL, "arguments": {…}}]}, in
     whatever protocol it is asked.
@@ -144,6 +145,8 @@ def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
     wrote = shelf.shown(added.path) + (f" and {test}" if test else "")
     shell.data(f"{wrote}: run {tail(added.packed.runs[0])}, {-(-added.size // 1024)} KiB")
     tell_findings(shell, added.packed)
+    if now.opinions.get("judged"):
+        shell.talk(f"reenact: opinions of models that judge, kept beside it: {added.opinions}")
     if now.status == "failed":
         first = (now.message or "it differs").splitlines()[0]
         shell.talk(f"reenact: it fails now: {safe(first)}  ({now.boundaries} boundaries crossed)")

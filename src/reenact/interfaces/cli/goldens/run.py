@@ -51,8 +51,9 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     """Run today's code on the goldens NAMES (which may be patterns), by default on all of them.
 
     Each is answered from its own recording, kept from the network, and judged by what is expected of it. Exit codes:
-    0 all pass, 1 one fails, 3 one is stale (a call has no recorded answer), 4 one cannot be read, 5 one touched the
-    world; the highest counts. --mode missing records the answers that are missing, each once: tools stay frozen.
+    0 all pass, 1 one fails, 3 one is stale (a call has no recorded answer, or an answer no opinion of the model that
+    judges it), 4 one cannot be read, 5 one touched the world; the highest counts. --mode missing records what is
+    missing, each once: tools stay frozen. --live model asks about each sample whoever judges it.
     """
     shell = current(ctx)
     if mode == REVIEW:
@@ -100,14 +101,20 @@ def _record(shell: Shell, shelf: Shelf, names: list[str], mode: str) -> int:
         recorded: Recorded = record_missing(shelf, name, anew=mode == "rerecord")
         code = max(code, recorded.outcome.exit_code)
         if shell.json:
-            shell.line(recorded.outcome.to_json() | {"recorded_now": recorded.kept})
+            shell.line(recorded.outcome.to_json() | {"recorded_now": recorded.kept, "opinions_now": recorded.opinions})
             continue
-        kept = f"{recorded.kept} answers recorded, kept beside the incident" if recorded.kept else "nothing was missing"
+        kept = _kept(recorded)
         shell.data(f"{safe(recorded.outcome.line)}  {kept}")
         if recorded.outcome.message:
             shell.talk(safe(recorded.outcome.message))
     shell.next("reenact golden run")
     return code
+
+
+def _kept(recorded: Recorded) -> str:
+    parts = [f"{recorded.kept} answers"] if recorded.kept else []
+    parts += [f"{recorded.opinions} opinions"] if recorded.opinions else []
+    return f"{' and '.join(parts)} recorded, kept beside the incident" if parts else "nothing was missing"
 
 
 class _Progress:

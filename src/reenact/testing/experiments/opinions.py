@@ -1,0 +1,85 @@
+"""Opinions on what the rows of an experiment have said: each question is asked once, and kept by its content.
+
+``.reenact/experiments/opinions/`` holds a bundle for each, written whole or not at all. So an experiment that was
+broken off asks no model that judges a second time, and candidates that say the same are judged as one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from reenact.abc.store import Store
+from reenact.errors import StoreError, UnreplayableRun, UsageError
+from reenact.store.bundles import bundle_store, members_of, write_bundle
+from reenact.store.memory import MemoryStore
+from reenact.testing.expectations.courts import Opinion, Question, stale
+from reenact.testing.expectations.opinions import asked_opinion, kept_opinion
+from reenact.testing.experiments.cache import locked
+from reenact.testing.goldens.court import Asks, GoldenCourt, opinion_of
+from reenact.timetravel.bundling.cleaning import known_here
+from reenact.timetravel.bundling.packing import require_no_secret
+
+FOLDER: Final = "opinions"
+
+
+class CellCourt(GoldenCourt):
+    """Gives the opinions that one cell asks for.
+
+    Args:
+        row: Name of its row.
+        kept: Stores with opinions that were given before: what the row brings along.
+        folder: Where experiments keep theirs; made when one is.
+        asks: ``missing``, or ``anew`` where a cell is done anew; ``never`` where it was stopped before its end.
+    """
+
+    def __init__(self, row: str, kept: Sequence[Store], folder: Path, asks: Asks = "missing") -> None:
+        super().__init__(row, kept, asks)
+        self._folder = folder / FOLDER
+
+    def _had(self, question: Question) -> tuple[str, Opinion]:
+        if self.asks == "never":
+            raise stale(question, "its run was stopped before its end", "reenact experiment --help")
+        found = None if self.asks == "anew" else self._found(question)
+        if found is not None:
+            return "kept", found
+        self._folder.mkdir(parents=True, exist_ok=True)
+        lock = self._folder / f"{question.digest}.lock"
+        descriptor = locked(lock, inherited=False)
+        try:
+            found = None if self.asks == "anew" else self._found(question)  # somebody else has asked meanwhile
+            return ("kept", found) if found is not None else ("asked", self._ask(question))
+        finally:
+            lock.unlink(missing_ok=True)
+            os.close(descriptor)
+
+    def _found(self, question: Question) -> Opinion | None:
+        for store in self._kept:
+            try:
+                return kept_opinion(store, question)
+            except UnreplayableRun:
+                continue
+        try:
+            return kept_opinion(bundle_store(self._path(question)), question)
+        except (UnreplayableRun, UsageError, StoreError):  # it is not there, or cannot be read: it is asked for again
+            return None
+
+    def _ask(self, question: Question) -> Opinion:
+        """Ask, and keep what was said.
+
+        Raises:
+            UsageError: The model could not be asked.
+        """
+        scratch = MemoryStore()
+        found = asked_opinion(scratch, question)
+        if found.run:
+            packed = replace(opinion_of(scratch, scratch.run(found.run)), role="run")
+            require_no_secret(members_of([packed], None), [(packed.run.id, known_here(packed.run, os.environ))])
+            write_bundle(self._path(question), [packed])
+        return found
+
+    def _path(self, question: Question) -> Path:
+        return self._folder / f"{question.digest}.reenact"

@@ -1,0 +1,150 @@
+"""The court of a golden: the opinions of models that its bundle keeps, and those that may be asked for."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from reenact.abc.store import Recording, Store
+from reenact.errors import UnreplayableRun, UsageError
+from reenact.facts.run import Run
+from reenact.store.bundles import PackedRun
+from reenact.store.memory import MemoryStore
+from reenact.testing.expectations.courts import Opinion, Question, is_stale, stale
+from reenact.testing.expectations.expectation import Expectation
+from reenact.testing.expectations.opinions import TAG, asked_opinion, kept_opinion
+from reenact.testing.expectations.verdict import Verdict
+from reenact.timetravel.bundling.cleaning import clean, known_here
+from reenact.timetravel.bundling.gathering import gather_alone, records
+
+Asks = Literal["never", "missing", "anew"]
+"""When a model that judges is asked: never; where no opinion is kept; whether one is kept or not."""
+
+OPINION = "opinion"
+"""Role in a bundle of the run that holds one."""
+
+
+class GoldenCourt:
+    """Gives the opinions that the expectations of one golden ask for.
+
+    Args:
+        name: The golden's.
+        kept: Stores with opinions that were given before, asked in this order.
+        asks: When a model is asked.
+
+    Attributes:
+        asks: When a model is asked.
+    """
+
+    def __init__(self, name: str, kept: Sequence[Store] = (), asks: Asks = "never") -> None:
+        self._name = name
+        self._kept = tuple(kept)
+        self._fresh: MemoryStore | None = None
+        self.asks: Asks = asks
+        self._given: dict[str, tuple[str, Opinion]] = {}
+        self._missing: set[str] = set()
+
+    def opinion(self, question: Question) -> Opinion:
+        """See ``Court``. One question is asked once, however often it comes up.
+
+        Raises:
+            UnreplayableRun: No opinion is kept, and nobody may be asked, or could be.
+        """
+        digest = question.digest
+        if digest not in self._given:
+            try:
+                self._given[digest] = self._had(question)
+            except UnreplayableRun:
+                self._missing.add(digest)
+                raise
+        return self._given[digest][1]
+
+    def _had(self, question: Question) -> tuple[str, Opinion]:
+        """Where an opinion comes from, and it."""
+        why = "it has not been asked about this answer"
+        for store in self._kept if self.asks != "anew" else ():
+            try:
+                return "kept", kept_opinion(store, question)
+            except UnreplayableRun as error:
+                why = error.cause
+        command = f"reenact golden run {self._name} --mode missing"
+        if self.asks == "never":
+            raise stale(question, why, command)
+        if self._fresh is None:
+            self._fresh = MemoryStore()
+        try:
+            return "asked", asked_opinion(self._fresh, question)
+        except UsageError as error:
+            raise stale(question, f"{error.message}; {error.cause}", command) from error
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many opinions were ``judged`` by, how many of them were ``kept`` and ``asked`` for, and how many are
+        ``missing``; empty where no model judges."""
+        if not self._given and not self._missing:
+            return {}
+        sources = Counter(source for source, _ in self._given.values())
+        counts = {"judged": len(self._given), "kept": sources["kept"], "asked": sources["asked"]}
+        return counts | ({"missing": len(self._missing)} if self._missing else {})
+
+    def asked(self) -> list[PackedRun]:
+        """The exchanges with models that were asked, without credentials: what a bundle keeps of them."""
+        fresh = self._fresh
+        if fresh is None:
+            return []
+        return [opinion_of(fresh, run) for run in reversed(list(fresh.runs(status="ok"))) if TAG in run.tags]
+
+
+def opinion_of(store: Store, run: Run) -> PackedRun:
+    """A run that holds an opinion as a bundle keeps it, without credentials."""
+    gathered = gather_alone(store, run)
+    cleaned = clean(run, records(gathered, store), known_here(run, os.environ))
+    return PackedRun(OPINION, run, cleaned.records)
+
+
+def question_of(packed: PackedRun) -> str:
+    """Digest of the question that a kept opinion answers; empty for any other run."""
+    return packed.run.tags.get(TAG, "") if packed.role == OPINION else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What every expectation comes to over a run.
+
+    Attributes:
+        verdicts: One for each.
+        stale: Why an opinion is not there; empty where none is missing.
+        opinions: How many models have judged, see ``GoldenCourt.counts``.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    stale: str = ""
+    opinions: Mapping[str, int] = field(default_factory=dict)
+
+
+def judgement(
+    expectations: Sequence[Expectation], recording: Recording, court: GoldenCourt, project: Path | None = None
+) -> Judgement:
+    """Judge a run by all that is expected, also where an opinion is missing for one.
+
+    Args:
+        expectations: What is expected.
+        recording: The run.
+        court: Who gives the opinions of models.
+        project: Root of the project that defines graders; None for the one around the working directory.
+    """
+    verdicts: list[Verdict] = []
+    missing = ""
+    for each in expectations:
+        try:
+            verdicts.append(each.judge(recording, court=court, project=project))
+        except UnreplayableRun as error:
+            if not is_stale(error):
+                raise
+            missing = missing or str(error)
+            verdicts.append(Verdict(None, each.text, error.message, run=recording.run.id))
+    return Judgement(tuple(verdicts), missing, court.counts)

@@ -1,0 +1,127 @@
+"""Handing over: today's run from the process of a golden to whoever judges it, in one file and without a database.
+
+It is judged and thrown away, so nothing of it needs to be found by anybody else: the process keeps it in memory and
+leaves it when it ends, as the lines that a bundle holds. What comes back was written by a process in which the agent's
+own code has run, so each value is looked at before it becomes a fact.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from typing import Any, Final
+
+from reenact.abc.store import Log, Recording
+from reenact.errors import StoreError
+from reenact.facts.record import Record
+from reenact.facts.run import Run
+from reenact.store.bundles.lines import line_of, record_of
+from reenact.store.memory import MemoryStore
+from reenact.timetravel.forks.launch import keep_status_in
+
+SCHEME: Final = "handed:"
+_FAULTS: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError, RecursionError)
+
+
+def is_handed(into: str) -> bool:
+    """Whether today's run is handed over, and not kept in a store."""
+    return into.startswith(SCHEME)
+
+
+def path_of(into: str) -> str:
+    """The file of ``handed:PATH`` or ``sqlite:///PATH``."""
+    return into.removeprefix(SCHEME).removeprefix("sqlite:///")
+
+
+class _Log:
+    """The write side of one run: what is written is readable at once, and kept in its order.
+
+    Args:
+        log: The store's own.
+        kept: What was written so far.
+    """
+
+    def __init__(self, log: Log, kept: list[Record]) -> None:
+        self._log = log
+        self._kept = kept
+
+    def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
+        """See ``abc.store.Log``."""
+        self._log.write(records, durable=durable)
+        self._kept += records
+
+    def close(self) -> None:
+        """See ``abc.store.Log``."""
+        self._log.close()
+
+
+class HandedStore(MemoryStore):
+    """Today's run while it is being made: in memory.
+
+    Args:
+        into: ``handed:PATH``: the file that it is left in.
+    """
+
+    def __init__(self, into: str) -> None:
+        super().__init__(into)
+        self._path = path_of(into)
+        self._written: dict[str, list[Record]] = {}
+
+    def begin(self, run: Run) -> Log:
+        """See ``abc.store.Store``."""
+        return _Log(super().begin(run), self._written.setdefault(run.id, []))
+
+    def hand_over(self) -> None:
+        """Leave every run in the file; it is whole before it has its name."""
+        blobs: dict[str, str] = {}
+
+        def keep(data: bytes) -> str:
+            digest = hashlib.sha256(data).hexdigest()
+            blobs[digest] = b64encode(data).decode()
+            return digest
+
+        runs = [[run, [line_of(record, keep) for record in records]] for run, records in list(self._written.items())]
+        draft = f"{self._path}.part"
+        with open(draft, "w", encoding="utf-8") as file:
+            file.write(json.dumps({"runs": runs, "blobs": blobs}))  # all at once, which is several times as fast
+        os.replace(draft, self._path)
+
+
+def received(into: str, run: str) -> MemoryStore:
+    """The store of what was handed over.
+
+    Args:
+        into: Where it was to be left.
+        run: Id of today's run, which must be there.
+
+    Raises:
+        StoreError: It is not there, or no log of a run.
+    """
+    store = MemoryStore(into)
+    try:
+        with open(path_of(into), encoding="utf-8") as file:
+            told: Any = json.load(file)
+        blobs = {digest: b64decode(text, validate=True) for digest, text in told["blobs"].items()}
+        logs = []
+        for found, lines in told["runs"]:
+            records = [record_of(line, lambda digest, size: blobs[digest]) for line in lines]
+            logs.append((Run(str(found)), records))
+        store.adopt(logs)
+        store.run(run)
+    except (*_FAULTS, StoreError) as error:
+        raise StoreError(
+            f"the run of today cannot be read: {type(error).__name__}: {error}",
+            cause="the process of the golden has not left it whole",
+            next_command="reenact golden run",
+        ) from None
+    return store
+
+
+def recording_of(into: str, run: str, status: int) -> Recording:
+    """Today's run as it was handed over, with the exit status of its process."""
+    store = received(into, run)
+    keep_status_in(store, run, status)
+    return store.open(run)

@@ -1,0 +1,86 @@
+"""Early names are found in every module that is loaded later, also where modules were taken out in between."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from reenact.seams.rebinding import Rebinding
+
+
+def real() -> str:
+    return "real"
+
+
+def ours() -> str:
+    return "ours"
+
+
+OWNER = types.ModuleType("rebinding_owner")
+OWNER.real = real  # type: ignore[attr-defined]
+NAMES = tuple(f"rebound_{number}" for number in range(5))
+
+
+def module(name: str) -> types.ModuleType:
+    """A module that has bound the function early."""
+    made = types.ModuleType(name)
+    made.early = real  # type: ignore[attr-defined]
+    return made
+
+
+@pytest.fixture
+def clean() -> Iterator[None]:
+    """Whatever a test loads is taken out again."""
+    yield
+    for name in NAMES:
+        sys.modules.pop(name, None)
+
+
+def bound() -> Rebinding:
+    """A rebinding of the function, which searches every module."""
+    made = Rebinding(lambda name: False)
+    made.add(OWNER, "real", real, ours)
+    return made
+
+
+@pytest.mark.usefixtures("clean")
+@settings(max_examples=60, deadline=None)
+@example([(NAMES[0], "load"), ("", "join"), (NAMES[0], "drop"), (NAMES[0], "load"), ("", "join")])
+@given(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(["load", "drop", "join"])), max_size=14))
+def test_a_session_finds_the_early_names_of_every_module_that_was_loaded(steps: list[tuple[str, str]]) -> None:
+    """A module is loaded, or taken out and perhaps loaded again; between that a session begins and ends."""
+    for name in NAMES:
+        sys.modules.pop(name, None)
+    rebinding = bound()
+    for name, what in steps:
+        if what == "load" and name not in sys.modules:
+            sys.modules[name] = module(name)
+        elif what == "drop":
+            sys.modules.pop(name, None)
+        elif what == "join":
+            rebinding.join()
+            assert [sys.modules[each].early() for each in NAMES if each in sys.modules] == ["ours"] * sum(
+                each in sys.modules for each in NAMES
+            )
+            rebinding.leave()
+            assert all(sys.modules[each].early() == "real" for each in NAMES if each in sys.modules)
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_module_that_is_still_being_imported_is_looked_at_again() -> None:
+    rebinding = bound()
+    half = module(NAMES[0])
+    half.__spec__ = types.SimpleNamespace(_initializing=True)  # type: ignore[assignment]
+    sys.modules[NAMES[0]] = half
+    rebinding.join()
+    assert half.early() == "real"
+    half.__spec__ = None
+    rebinding.apply()
+    assert half.early() == "ours", "it is complete by now, and nothing else was loaded since"
+    rebinding.leave()
+    assert half.early() == "real"
