@@ -13,16 +13,15 @@ from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.strength import strength
-from reenact.testing.goldens.golden import Change, Golden
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.history import Change
 from reenact.testing.goldens.opened import open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import on_run
+from reenact.testing.goldens.seeds import OTHER_SEEDS, any_seed
 from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.writing import stamp, with_golden
 from reenact.timetravel.bundling.packing import Packed, pack
-
-OTHER_SEEDS = ("1", "2")
-"""Hash seeds under which a golden is tried besides its own."""
 
 Say = Callable[[str], object]
 
@@ -91,7 +90,9 @@ def add_golden(
         packed = pack(store, runs, drawn, golden.to_json())
         say("replaying it in a clean process, on today's code")
         now = _now(shelf, draft, golden)
-        golden = replace(golden, any_seed=_any_seed(shelf, draft, now, say))
+        say(f"trying it under {len(OTHER_SEEDS)} other hash seeds")
+        drafted = open_golden(drawn)
+        golden = replace(golden, any_seed=any_seed(shelf, drafted, drafted.recorded, now))
         with_golden(drawn, golden)
         drawn.replace(path)
     finally:
@@ -126,21 +127,6 @@ def _now(shelf: Shelf, name: str, golden: Golden) -> Outcome:
         cause="the code, or what it asks, has changed since the run was recorded, or the run lacks something",
         next_command=f"reenact replay {tail(opened.recorded.id)}",
     )
-
-
-def _any_seed(shelf: Shelf, name: str, now: Outcome, say: Say) -> bool:
-    """Whether it comes to the same under other hash seeds."""
-    say(f"trying it under {len(OTHER_SEEDS)} other hash seeds")
-    opened = open_golden(shelf.path(name))
-    return all(_alike(now, on_run(shelf, opened, opened.recorded, hash_seed=seed)) for seed in OTHER_SEEDS)
-
-
-def _alike(left: Outcome, right: Outcome) -> bool:
-    def told(outcome: Outcome) -> tuple[object, ...]:
-        answers = [(each.get("name"), each.get("how"), each.get("why")) for each in outcome.answers]
-        return outcome.status, outcome.judged, outcome.boundaries, answers
-
-    return told(left) == told(right)
 
 
 def rm_golden(shelf: Shelf, name: str) -> Path:

@@ -50,6 +50,12 @@ class OpenGolden:
         """Ids of the runs that were recorded later, oldest first."""
         return tuple(each.run.id for each in self.store.bundle.runs if each.role == "overlay")
 
+    def beside(self, run: Run) -> tuple[str, ...]:
+        """Ids of the runs that answer what ``run`` does not, oldest first: those that were recorded later; where the
+        golden must stay the same and has been reviewed, what it was before too."""
+        before = () if self.golden.judged or run.id == self.recorded.id else (self.recorded.id,)
+        return (*before, *self.overlays)
+
     def judge(self, recording: Recording) -> tuple[Verdict, ...]:
         """What every expectation comes to over a run."""
         return tuple(each.judge(recording) for each in self.expectations)

@@ -122,20 +122,24 @@ def running(shelf: Shelf, name: str, manner: Manner = Manner()) -> Iterator[Ran]
         try:
             opened = manner.opens(path)
             manner = manner.of(opened)
-            ran = _judged(stack, shelf, opened, manner) if opened.golden.judged else _same(shelf, opened, manner)
+            ran = judged_on(stack, shelf, opened, manner) if opened.golden.judged else re_enacted(shelf, opened, manner)
         except ReenactError as error:
-            ran = Ran(Outcome(name, shelf.shown(path), _status_of(error), message=str(error)))
+            ran = Ran(Outcome(name, shelf.shown(path), status_of(error), message=str(error)))
         yield replace(ran, outcome=replace(ran.outcome, name=name, duration_us=CLOCK.mono_us() - started_us))
 
 
-def _judged(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
-    """Its expectations over what today's code does: on the log of the fork that fixed it, where there is one.
+def judged_on(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
+    """A golden's expectations over what today's code does: on the log of the fork that fixed it, where there is one.
 
-    Code that asks what only the incident has answers for has not been fixed: it is then judged on that."""
-    found = _today(stack, shelf, opened, opened.answering, manner)
+    Code that asks what only the incident has answers for has not been fixed: it is then judged on that.
+
+    Raises:
+        ReplayError: It cannot be started here, or has ended without a report.
+    """
+    found = today_on(stack, shelf, opened, opened.answering, manner)
     if opened.fixed is None or found.outcome.status != "stale":
         return found
-    before = _today(stack, shelf, opened, opened.recorded, replace(manner, misses=None, live="none"))
+    before = today_on(stack, shelf, opened, opened.recorded, replace(manner, misses=None, live="none"))
     if before.outcome.status != "failed":
         return found
     message = f"today's code re-enacts the incident\n{before.outcome.message}"
@@ -150,13 +154,18 @@ def on_run(shelf: Shelf, opened: OpenGolden, run: Run, options: Options = QUIET,
     """
     manner = Manner(options, hash_seed=hash_seed)
     if not opened.golden.judged:
-        return _same(shelf, opened, manner).outcome
+        return re_enacted(shelf, opened, manner).outcome
     with ExitStack() as stack:
-        return _today(stack, shelf, opened, run, manner).outcome
+        return today_on(stack, shelf, opened, run, manner).outcome
 
 
-def _today(stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner: Manner) -> Ran:
-    """Today's code on one run of a golden; what it left is there until the stack is closed."""
+def today_on(stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner: Manner) -> Ran:
+    """Today's code on one run of a golden, judged by its expectations, if it has any; what it left is there until the
+    stack is closed.
+
+    Raises:
+        ReplayError: It cannot be started here, or has ended without a report.
+    """
     golden = opened.golden
     misses = manner.misses or ("reads" if golden.on_miss == "live-read" else "stale")
     if manner.here and misses == "stale" and manner.live == "none" and not manner.rev:
@@ -166,7 +175,8 @@ def _today(stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner:
             if ran.outcome.status == "passed":  # anything else is for a process of its own to say
                 return ran
     plan = Plan(at=0, live=manner.live, rev=manner.rev)
-    asked = Asked(str(opened.path), run, golden, opened.overlays, misses, hash_seed=manner.hash_seed, plan=plan)
+    overlays = opened.beside(run)
+    asked = Asked(str(opened.path), run, golden, overlays, misses, hash_seed=manner.hash_seed, plan=plan)
     scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()))
     into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
     told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=manner.start_it)
@@ -222,9 +232,13 @@ def judged_of(verdict: Verdict) -> Judged:
     return Judged(verdict.text, bool(verdict.holds), "" if verdict.holds else verdict.seen, verdict.event)
 
 
-def _same(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
-    """Whether it re-enacts without a difference."""
-    run = opened.recorded
+def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
+    """Whether the run that a golden answers from re-enacts without a difference.
+
+    Raises:
+        ReplayError: It cannot be started here, or has ended without a report.
+    """
+    run = opened.answering
     report = replay_run(str(opened.path), run.id, manner.options, start_it=manner.start_it, hash_seed=manner.hash_seed)
     status = _BY_CODE.get(report.exit_code, "failed") if report.exit_code else "passed"
     crossed = report.matched + report.reordered + report.moved
@@ -239,12 +253,13 @@ def _same(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
         boundaries=crossed,
         differences=tuple(each.text for each in report.differences),
         enforcement=report.enforcement,
-        recorded=run.id,
+        recorded=opened.recorded.id,
     )
     return Ran(outcome, run, opened.store.open(run) if status == "passed" else None, report)
 
 
-def _status_of(error: ReenactError) -> Status:
+def status_of(error: ReenactError) -> Status:
+    """What a golden is that could not be run for an error."""
     if isinstance(error, (StoreError, Unreported)):
         return "broken"
     return _BY_CODE.get(error.exit_code, "failed")

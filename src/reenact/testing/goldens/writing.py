@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reenact.abc.sources import Clock
 from reenact.abc.store import Store
+from reenact.errors import UsageError
 from reenact.facts.run import Run
 from reenact.store.bundles import PackedRun, members_of, read_bundle, write_bundle
 from reenact.testing.goldens.golden import Golden
@@ -32,15 +33,55 @@ def with_golden(path: Path, golden: Golden, *, overlays: Sequence[PackedRun] | N
     runs = list(read_bundle(path).runs)
     if overlays is not None:
         runs = [each for each in runs if each.role != "overlay"] + list(overlays)
+    with_runs(path, runs, golden)
+
+
+def with_runs(path: Path, runs: Sequence[PackedRun], golden: Golden) -> None:
+    """Write the bundle of a golden, in one step.
+
+    Args:
+        path: The file; one that is there is replaced.
+        runs: What it holds, the incident first.
+        golden: What it says of itself.
+
+    Raises:
+        RedactionLeak: A credential would be left in it; nothing was written.
+        UsageError, StoreError: It cannot be written.
+    """
     known = [(each.run.id, known_here(each.run, os.environ)) for each in runs]
     require_no_secret(members_of(runs, golden.to_json()), known)
     write_bundle(path, runs, golden.to_json())
 
 
-def overlay_of(store: Store, run: Run) -> PackedRun:
-    """A run of today as what was recorded later, without credentials."""
+def require_unchanged(path: Path, digest: str) -> None:
+    """A bundle is still what was read.
+
+    Args:
+        path: It.
+        digest: Its ``Bundle.digest`` then.
+
+    Raises:
+        UsageError: It is another one now.
+        StoreError: It is damaged now.
+    """
+    if read_bundle(path).digest != digest:
+        raise UsageError(
+            f"{path.name} has changed meanwhile, and was left as it is",
+            cause="somebody else, or another test of the same session, has written it",
+            next_command="reenact golden ls --history",
+        )
+
+
+def packed_today(store: Store, run: Run, role: str) -> PackedRun:
+    """A run of today as a golden keeps it, without credentials.
+
+    Args:
+        store: Where it is.
+        run: It.
+        role: ``overlay`` for what was recorded later, ``fixed`` for the run that today's code is answered from.
+    """
     gathered = gather_alone(store, run)
-    return PackedRun("overlay", run, clean(run, records(gathered, store), known_here(run, os.environ)).records)
+    return PackedRun(role, run, clean(run, records(gathered, store), known_here(run, os.environ)).records)
 
 
 def stamp(clock: Clock) -> str:

@@ -10,8 +10,10 @@ from typing import Any
 import click
 
 from reenact.errors import UsageError
+from reenact.interfaces.cli.goldens.review import review_all
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.testing.goldens.batch import How, run_goldens
+from reenact.testing.goldens.deciding import Reasons
 from reenact.testing.goldens.modes import FROZEN, MODES, REVIEW, Recorded, record_missing
 from reenact.testing.goldens.outcome import Outcome, exit_code
 from reenact.testing.goldens.reports import write_reports
@@ -28,16 +30,24 @@ from reenact.timetravel.preview import safe
     reenact golden run 'checkout/*' --report out
     reenact golden run --rev deployed
     reenact golden run refund-loop --mode missing
+    reenact golden run refund-loop --mode review --accept-all "one search is enough"
     reenact golden run refund-loop --live model --repeat 10 --at-least 9
     """,
 )
 @click.argument("names", nargs=-1)
 @click.option(
     "--mode",
-    type=click.Choice((*MODES, REVIEW)),
+    type=click.Choice(MODES),
     default=FROZEN,
-    help="What may be recorded. Default: frozen, nothing. review is not available yet.",
+    help="What may be recorded. Default: frozen, nothing. review shows each difference, and asks.",
 )
+@click.option(
+    "--accept",
+    metavar="EVENT=REASON",
+    multiple=True,
+    help="With --mode review: accept this difference. Of several goldens NAME:EVENT=REASON.",
+)
+@click.option("--accept-all", metavar="REASON", help="With --mode review: accept every other difference too.")
 @click.option("--live", type=click.Choice(("model",)), help="Ask the models anew; tools stay frozen.")
 @click.option("--rev", metavar="GITREV", default="", help="Run the code of another revision, in a git worktree.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Run each so often.")
@@ -53,16 +63,18 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     Each is answered from its own recording, kept from the network, and judged by what is expected of it. Exit codes:
     0 all pass, 1 one fails, 3 one is stale (a call has no recorded answer), 4 one cannot be read, 5 one touched the
     world; the highest counts. --mode missing records the answers that are missing, each once: tools stay frozen.
+
+    --mode review shows what today's code does otherwise, old and new side by side: create (a call that the golden has
+    not), trim (one that is no longer made), update (one that asks something else), fix (one that had gone wrong). At a
+    terminal it asks about each; EVENT is the number it shows. When all are accepted, the golden answers from today's
+    run from then on, and its history keeps why; until then it stays as it is, and what was accepted is not asked again.
     """
     shell = current(ctx)
-    if mode == REVIEW:
-        raise UsageError(
-            "--mode review is not available yet",
-            cause="what has changed on purpose is accepted by adding the golden anew from a run of today's code",
-            next_command="reenact golden add --help",
-        )
     shelf = open_shelf()
     found = shelf.matching(names)
+    reasons = _reasons(mode, how.pop("accept"), how.pop("accept_all"), found)
+    if mode == REVIEW:
+        ctx.exit(review_all(shell, shelf, found, reasons))
     if mode != FROZEN:
         ctx.exit(_record(shell, shelf, found, mode))
     asked = _how(**how)
@@ -75,6 +87,28 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     code = exit_code(outcomes)
     _tell(shell, outcomes)
     ctx.exit(code)
+
+
+def _reasons(mode: str, accept: tuple[str, ...], everything: str | None, names: list[str]) -> Reasons:
+    """What is accepted without being asked about.
+
+    Raises:
+        UsageError: Nothing can be accepted in this mode; or it is not said of which golden.
+    """
+    reasons = Reasons.parse(accept, everything, "--accept")
+    if reasons and mode != REVIEW:
+        raise UsageError(
+            f"nothing is accepted in mode {mode}",
+            cause="--accept and --accept-all say what is accepted of what a review shows",
+            next_command="reenact golden run --mode review",
+        )
+    if reasons.unnamed and len(names) != 1:
+        raise UsageError(
+            f"--accept {reasons.unnamed[0]} does not say of which golden",
+            cause=f"{len(names)} goldens are reviewed: name one, or write NAME:{reasons.unnamed[0]}=REASON",
+            next_command="reenact golden ls",
+        )
+    return reasons
 
 
 def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers: int | None) -> How:
@@ -104,8 +138,8 @@ def _record(shell: Shell, shelf: Shelf, names: list[str], mode: str) -> int:
             continue
         kept = f"{recorded.kept} answers recorded, kept beside the incident" if recorded.kept else "nothing was missing"
         shell.data(f"{safe(recorded.outcome.line)}  {kept}")
-        if recorded.outcome.message:
-            shell.talk(safe(recorded.outcome.message))
+        for line in recorded.outcome.message.splitlines():
+            shell.talk(safe(line))
     shell.next("reenact golden run")
     return code
 
