@@ -5,21 +5,28 @@ Through ``python -m reenact golden run --mode review``, in a project whose agent
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from reenact.errors import GoldenMismatch, StoreError, UsageError
 from reenact.store.bundles import read_bundle, write_bundle
 from reenact.store.bundles.text import text_of
+from reenact.testing.goldens import reviewing
 from reenact.testing.goldens.deciding import Reasons, concluded, decided
 from reenact.testing.goldens.differing import Category
 from reenact.testing.goldens.golden import Golden, Scripted
 from reenact.testing.goldens.modes import record_missing
 from reenact.testing.goldens.opened import open_golden
 from reenact.testing.goldens.reviewing import Looked, accept, look, settle
+from reenact.testing.goldens.shelf import open_shelf
 from reenact.testing.goldens.writing import with_golden
 
 from .project import AGENT, ASKS_ON, FIX
@@ -181,6 +188,15 @@ def test_a_call_that_had_failed_and_does_not_any_more_is_a_fix(project: Reviewed
     assert [(each.place, each.category) for each in found] == [("1", Category.FIX), ("end", Category.FIX)]
 
 
+def test_in_a_clone_of_the_project_its_own_paths_are_no_difference(project: Reviewed, tmp_path: Path) -> None:
+    project.write(AGENT.replace("main(sys.argv[1])", "main(str(HERE / sys.argv[1]))"))
+    project.record()
+    project.keep("paths", *EXPECTED)
+    shutil.copytree(project.folder, tmp_path / "clone", ignore=shutil.ignore_patterns(".reenact"))
+    found = look(open_shelf(tmp_path / "clone"), "paths")
+    assert (found.outcome.status, found.outcome.boundaries, found.differences) == ("failed", 10, ())
+
+
 def test_what_cannot_be_meant_is_refused(project: Reviewed, seen: Looked) -> None:
     with pytest.raises(UsageError, match="nothing differs at 0 in golden refunds") as raised:
         settle(project.shelf, seen, Reasons({"0": "x"}))
@@ -248,6 +264,40 @@ def test_a_golden_that_somebody_else_has_written_meanwhile_is_left_alone(project
     with pytest.raises(UsageError, match="has changed meanwhile"):
         accept(project.shelf, seen, {"7": "it stops"})
     assert path.read_bytes() == before
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_in_whichever_order_and_parts_the_same_bundle_comes_of_it(
+    project: Reviewed, seen: Looked, data: st.DataObject
+) -> None:
+    """Whether today's code passes on the new bundle is not asked here: that is the same for every order."""
+    reasons = {each.place: f"because of {each.place}" for each in seen.differences}
+    order = data.draw(st.permutations(list(reasons)))
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(order) - 1))))
+    parts = [order[start:end] for start, end in zip([0, *cuts], [*cuts, len(order)], strict=True)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reviewing, "on_run", lambda *_: replace(seen.outcome, status="passed"))
+        patch.setattr(reviewing, "any_seed", lambda *_: True)
+        at_once = _come_of(project, seen, [reasons])
+        in_parts = _come_of(project, seen, [{place: reasons[place] for place in part} for part in parts])
+    assert in_parts == at_once
+    assert [each["reason"] for each in in_parts[0]["history"]] == [*reasons.values(), "9 accepted"]
+
+
+def _come_of(project: Reviewed, seen: Looked, rounds: list[dict[str, str]]) -> tuple[Any, list[Any]]:
+    """What a golden is after some reviews, each of which goes on where the last one ended; without its times."""
+    path = project.shelf.path("refunds")
+    before = path.read_bytes()
+    for number, reasons in enumerate(rounds, 1):
+        looked = replace(seen, opened=open_golden(path))
+        settled = accept(project.shelf, looked, reasons)
+        assert settled.replaced == (number == len(rounds)) and settled.accepted == len(reasons)
+    told, runs = project.said("refunds"), [(each.role, each.run.id, each.records) for each in read_bundle(path).runs]
+    path.write_bytes(before)
+    for entry in told["history"]:
+        del entry["at"], entry["chain"]
+    return told, runs
 
 
 # --- a person at a terminal ------------------------------------------------------------------------------------------

@@ -234,7 +234,8 @@ def ended_by(told: tuple[str, ...]) -> Differing:
 
 def _end(recording: Recording) -> dict[str, Json]:
     run = recording.run
-    return {"status": run.status.value, "error": run.error or None, "exit_status": run.exit_status}
+    told: dict[str, Json] = {"status": run.status.value, "error": run.error or None}
+    return told | {"exit_status": run.exit_status} if run.entry.kind == "command" else told
 
 
 def _text(recording: Recording, stream: int) -> str:
