@@ -40,6 +40,7 @@ class Told:
         stale_at: The call that nobody has an answer for; empty where there is none.
         enforcement: What kept it from the world.
         run: Id of today's run, in the store that it was to go to.
+        stale_call: It as data, see ``GoldenSession``; empty where there is none.
         unfelt: Flags that were to be set, and that the agent has not evaluated.
     """
 
@@ -50,6 +51,7 @@ class Told:
     enforcement: tuple[str, ...]
     run: str
     unfelt: tuple[str, ...] = ()
+    stale_call: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,4 +164,5 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         enforcement=tuple(told["enforcement"]),
         run=child,
         unfelt=tuple(told.get("unfelt") or ()),
+        stale_call=told.get("stale_call") or {},
     )

@@ -61,6 +61,7 @@ class GoldenProcess(ForkingProcess):
                 "used": dict(session.used),
                 "boundaries": boundaries(session),
                 "stale_at": session.stale_at,
+                "stale_call": session.stale_call,
                 "enforcement": [*replaying.ENFORCEMENT, *self._isolation.words()],
             },
         }

@@ -6,9 +6,9 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
@@ -48,12 +48,14 @@ class Ran:
         run: The run that today's code was answered from; None where it did not come to that.
         today: Today's run; of one that stayed the same, the recorded one; None where there is none.
         report: Of the process that ran it.
+        stale_call: The call that nobody has an answer for, as data; empty where there is none.
     """
 
     outcome: Outcome
     run: Run | None = None
     today: Recording | None = None
     report: ForkReport | Report | None = None
+    stale_call: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ def today_on(stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manne
     into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
     told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=manner.start_it)
     today = stack.enter_context(open_store(into)).open(told.run)
-    return Ran(outcome_of(shelf, opened, told, today), run, today, told.report)
+    return Ran(outcome_of(shelf, opened, told, today), run, today, told.report, told.stale_call)
 
 
 def fleeting() -> str | None:

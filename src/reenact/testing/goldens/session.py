@@ -6,6 +6,7 @@ what it asks and nobody has recorded or written makes the golden stale, and neve
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections import Counter
 from typing import Literal
 
@@ -13,7 +14,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.store import Recording
 from reenact.errors import Halt, UnreplayableRun
-from reenact.facts.call import Call, Effect, Kind
+from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.keys import Rules
 from reenact.replaying.options import Options
 from reenact.seams.lanes import Lane
@@ -42,6 +43,9 @@ class GoldenSession(ForkSession):
 
     Attributes:
         used: How many calls were answered from where: ``overlay``, ``scripted``, ``live``.
+        stale_at: Name of the call that nobody has an answer for; empty while there is none.
+        stale_call: That call as data, without credentials: ``kind``, ``name``, ``source``, ``head``, ``body`` (base64),
+            and ``place``, the number of the recorded event in whose place it stands.
     """
 
     mode = "golden"
@@ -63,6 +67,7 @@ class GoldenSession(ForkSession):
         self._name = name
         self.used: Counter[str] = Counter()
         self.stale_at: str = ""
+        self.stale_call: dict[str, Json] = {}
 
     def decide(self, lane: Lane, call: Call) -> Crossing | None:  # type: ignore[override]
         """As a fork behind its cut, from the first call on, whichever that is: today's code need not begin as it did
@@ -93,6 +98,15 @@ class GoldenSession(ForkSession):
     def _is_stale_at(self, call: Call, found: Found) -> Halt:
         """The golden is stale at this call."""
         self.stale_at = call.name
+        cleaned = self._redactor.call(call)
+        self.stale_call = {
+            "kind": call.kind.value,
+            "name": call.name,
+            "source": call.source or "",
+            "head": dict(cleaned.head),
+            "body": b64encode(cleaned.body).decode(),
+            "place": None if found.place is None else found.place.number,
+        }
         return self._stopped(call, self._stale(call, found), f"{call.name} {found.why}")
 
     def _stale(self, call: Call, found: Found) -> UnreplayableRun:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import click
 
 from reenact.errors import UsageError
+from reenact.interfaces.cli.goldens.progress import Progress
 from reenact.interfaces.cli.goldens.review import review_all
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.testing.goldens.batch import How, run_goldens
@@ -78,8 +77,8 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     if mode != FROZEN:
         ctx.exit(_record(shell, shelf, found, mode))
     asked = _how(**how)
-    progress = _Progress(shell, len(found))
-    outcomes = run_goldens(shelf, found, asked, done=progress.one)
+    progress = Progress(len(found), "not passed")
+    outcomes = run_goldens(shelf, found, asked, done=lambda outcome: progress.one(bad=outcome.exit_code != 0))
     progress.end()
     if report is not None:
         for path in write_reports(Path(report), outcomes):
@@ -142,34 +141,6 @@ def _record(shell: Shell, shelf: Shelf, names: list[str], mode: str) -> int:
             shell.talk(safe(line))
     shell.next("reenact golden run")
     return code
-
-
-class _Progress:
-    """What has been done so far, on one line of a terminal."""
-
-    def __init__(self, shell: Shell, total: int) -> None:
-        self._shell = shell
-        self._total = total
-        self._done = 0
-        self._bad = 0
-        self._shown = sys.stderr is not None and sys.stderr.isatty() and total > 1
-        self._since = time.monotonic()
-
-    def one(self, outcome: Outcome) -> None:
-        """One more is known."""
-        self._done += 1
-        self._bad += outcome.exit_code != 0
-        if self._shown:
-            filled = 30 * self._done // self._total
-            bar = "#" * filled + "." * (30 - filled)
-            spent = time.monotonic() - self._since
-            sys.stderr.write(f"\r[{bar}] {self._done}/{self._total}  {self._bad} not passed  {spent:.0f} s ")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        """Leave the line."""
-        if self._shown:
-            sys.stderr.write("\n")
 
 
 def _tell(shell: Shell, outcomes: list[Outcome]) -> None:
