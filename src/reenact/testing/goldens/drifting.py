@@ -45,6 +45,7 @@ class Drift:
         since: What it runs on now, and did not then: code, packages, Python. It explains, and is no drift by itself.
         call: The call that has no recorded answer, with its place in the code; empty where there is none.
         message: What the golden itself says; empty where it passes.
+        mends: The command that records or scripts the answer that is missing; empty where none is.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Drift:
     since: tuple[Cause, ...] = ()
     call: str = ""
     message: str = ""
+    mends: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -67,8 +69,8 @@ class Drift:
         match self.standing:
             case "fresh":
                 return ""
-            case "stale":
-                return f"reenact golden run {name} --mode missing"
+            case "stale" if self.mends:
+                return self.mends
             case "drifted" | "failed":
                 return f"reenact golden run {name} --mode review"
             case _:
@@ -122,7 +124,9 @@ def _drift(stack: ExitStack, shelf: Shelf, name: str, opened: OpenGolden, start_
     standing = _standing(outcome.status)
     if (why and standing == "fresh") or (same is not None and standing == "failed"):
         standing = "drifted"
-    return Drift(name, shelf.shown(opened.path), standing, tuple(why), tuple(runs_on(then, now)), call, _words(outcome))
+    mends = outcome.next_command if standing == "stale" else ""
+    since = tuple(runs_on(then, now))
+    return Drift(name, shelf.shown(opened.path), standing, tuple(why), since, call, _words(outcome), mends)
 
 
 def _on_answering(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:

@@ -21,6 +21,7 @@ from reenact.seams.lanes import Lane
 from reenact.testing.goldens.answers import Answers
 from reenact.timetravel.forks.ladder import Found
 from reenact.timetravel.forks.plan import Plan, opens
+from reenact.timetravel.forks.rewriting import is_model
 from reenact.timetravel.forks.session import ForkSession
 from reenact.timetravel.forks.stopping import recorded_calls
 
@@ -111,15 +112,17 @@ class GoldenSession(ForkSession):
 
     def _stale(self, call: Call, found: Found) -> UnreplayableRun:
         """Says what was asked, and how to record the answer that is missing."""
-        writes = call.effect is Effect.WRITE
+        asks = is_model(call) and call.effect is not Effect.WRITE
+        kept = (
+            "what may change the world is never made again" if call.effect is Effect.WRITE else "only models are asked"
+        )
         return UnreplayableRun(
             f"golden {self._name} is stale: {call.name} at {call.source or 'an unknown place'} {found.why}"
             + recorded_calls(self.recording, call),
-            cause="the agent asks something else than when it was recorded"
-            + (", and what may change the world is never made again" if writes else ""),
-            next_command=f"reenact golden add --help  # --answer {call.name}=@FILE"
-            if writes
-            else f"reenact golden run {self._name} --mode missing",
+            cause="the agent asks something else than when it was recorded" + ("" if asks else f", and {kept}"),
+            next_command=f"reenact golden run {self._name} --mode missing"
+            if asks
+            else f"reenact golden add --help  # --answer {call.name}=@FILE",
             missing=(call.name,),
         )
 

@@ -183,8 +183,8 @@ def _next(settled: Settled) -> str:
     name = shlex.quote(outcome.name)
     if outcome.status == "passed":
         return ""
-    if outcome.status == "stale":
-        return f"reenact golden run {name} --mode missing"
+    if outcome.status == "stale" and outcome.next_command:
+        return outcome.next_command
     if settled.left and outcome.message.endswith("are not accepted"):
         return f"reenact golden run {name} --mode review --accept {settled.left[0].place}=REASON"
     return f"reenact show {outcome.file}"
