@@ -98,9 +98,9 @@ def test_differences_are_shown_accepted_one_by_one_and_then_todays_run_answers(p
     assert (last["what"], last["old"], last["new"]) == ("reviewed", before.main.run.id, after.runs[1].run.id)
     assert project.said("refunds")["pending"] == []
 
-    again = project.run(*words)
-    assert "refunds  nothing to review" in again.stdout
-    assert look(project.shelf, "refunds").outcome.boundaries == 2
+    again = look(project.shelf, "refunds")
+    assert (again.differences, again.outcome.status, again.outcome.boundaries) == ((), "passed", 2)
+    assert settle(project.shelf, again, Reasons()).line == "refunds  nothing to review"
 
 
 def test_what_was_accepted_is_asked_again_where_it_comes_to_something_else(project: Reviewed, seen: Looked) -> None:
@@ -129,9 +129,13 @@ def test_expectations_that_hold_on_the_incident_by_now_are_refused(project: Revi
     assert [each.role for each in read_bundle(project.shelf.path("weak")).runs] == ["recorded"]
 
 
-def test_a_golden_that_must_stay_the_same_is_reviewed_the_same_way(project: Reviewed) -> None:
-    found, ended = project.review("same", "--accept-all", "it stops early", status=0)
-    assert [each["place"] for each in found] == [*TRIMMED, "end"] and ended["replaced"]
+def test_a_golden_that_must_stay_the_same_is_reviewed_the_same_way(
+    project: Reviewed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reviewing, "any_seed", lambda *_: True)
+    found = look(project.shelf, "same")
+    assert [each.place for each in found.left] == [*TRIMMED, "end"]
+    assert settle(project.shelf, found, Reasons(everything="it stops early")).replaced
     assert look(project.shelf, "same").outcome.status == "passed"
     project.write(AGENT)
     back = look(project.shelf, "same")
@@ -308,6 +312,9 @@ def test_a_person_is_asked_about_each_and_nothing_is_accepted_without_a_reason(p
     code, screen = project.typed("n\nwhat?\ny\n\nit stops\nq\n", "refunds", "same")
     assert code == 1 and screen.count("accept? [y]es, [n]o, [a]ll that are left, [q]uit") == 4, screen
     assert screen.count("reason: ") == 2
+    asked = screen.split("accept?")
+    assert "trim    2" in asked[0] and '{"prompt": "Refunds?"}' in asked[0] and "tool search" not in asked[0]
+    assert "trim    3" in asked[1] and "trim" not in asked[2], "asked again after an answer that was none"
     assert "8 of 9 differences are not accepted" in screen
     assert "same:" not in screen, "who quits is not asked about the next golden"
     assert [(each["event"], each["reason"]) for each in project.said("refunds")["pending"]] == [(3, "it stops")]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import Final
 
 from reenact.facts.call import Json
 from reenact.facts.difference import Difference, differences
-from reenact.testing.goldens.differing import Differing
+from reenact.testing.goldens.differing import Category, Differing
 from reenact.timetravel.preview import brief, clip, safe
 
 _COLUMN: Final = 56
@@ -16,6 +16,8 @@ _ROWS: Final = 8
 _LINES: Final = 4
 _BEFORE: Final = 24
 _WIDTH: Final = 2 * _COLUMN + 5
+_ROW: Final = 8
+_TOLD: Final = 4
 _SELDOM: Final = ("kind", "name")
 
 
@@ -31,10 +33,21 @@ def beside(each: Differing) -> list[str]:
     return lines
 
 
+def drawn(found: Iterable[Differing]) -> Iterator[tuple[Differing, list[str]]]:
+    """Several, each with its lines. Of many that were created, or trimmed, in a row, the first ones are drawn in full
+    and the others named."""
+    for category, group in groupby(found, key=lambda each: each.category):
+        several = list(group)
+        folded = len(several) > _ROW and category in (Category.CREATE, Category.TRIM)
+        for number, each in enumerate(several):
+            lines = beside(each)
+            yield each, lines[:1] if folded and number >= _TOLD else lines
+
+
 def beside_all(found: Iterable[Differing]) -> Iterator[str]:
-    """Several, one below the other."""
-    for each in found:
-        yield from beside(each)
+    """Several, one below the other; see ``drawn``."""
+    for _, lines in drawn(found):
+        yield from lines
 
 
 def _numbers(each: Differing) -> str:

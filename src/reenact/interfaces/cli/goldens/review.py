@@ -10,7 +10,7 @@ import click
 
 from reenact.errors import ReenactError, UsageError
 from reenact.interfaces.cli.shell import Shell, paint
-from reenact.testing.goldens.beside import beside
+from reenact.testing.goldens.beside import beside, drawn
 from reenact.testing.goldens.deciding import Reasons
 from reenact.testing.goldens.differing import Category, Differing
 from reenact.testing.goldens.outcome import Outcome
@@ -62,14 +62,16 @@ def review_all(shell: Shell, shelf: Shelf, names: Sequence[str], reasons: Reason
 
 def _settled(shell: Shell, shelf: Shelf, looked: Looked, reasons: Reasons, *, asks: bool) -> tuple[Settled, bool]:
     """What becomes of one golden, and whether to go on with the next."""
-    _show(shell, looked)
-    if not asks or looked.outcome.status != "passed" or not looked.left:
+    asks = asks and looked.outcome.status == "passed" and bool(looked.left)
+    _show(shell, looked, asks=asks)
+    if not asks:
         return settle(shelf, looked, reasons), True
     chosen, go_on = _asked(shell, looked)
     return accept(shelf, looked, chosen), go_on
 
 
-def _show(shell: Shell, looked: Looked) -> None:
+def _show(shell: Shell, looked: Looked, *, asks: bool) -> None:
+    """What a review has found; who is asked about each is shown it then."""
     left = {each.place for each in looked.left}
     name = looked.opened.golden.name
     if shell.json:
@@ -81,13 +83,12 @@ def _show(shell: Shell, looked: Looked) -> None:
     before = len(looked.differences) - len(left)
     more = f"; {before} accepted before" if before else ""
     shell.data(paint(f"{safe(name)}: {summary(looked.differences)}{more}", bold=True))
-    for each in looked.differences:
-        if each.place in left:
-            _draw(shell, each)
+    for each, lines in () if asks else drawn(looked.left):
+        _draw(shell, each, lines)
 
 
-def _draw(shell: Shell, each: Differing) -> None:
-    head, *rows = beside(each)
+def _draw(shell: Shell, each: Differing, lines: Sequence[str]) -> None:
+    head, *rows = lines
     shell.data(paint(head, fg=_COLOURS[each.category]))
     for row in rows:
         shell.data(row)
@@ -107,7 +108,7 @@ def _asked(shell: Shell, looked: Looked) -> tuple[dict[str, str], bool]:
     try:
         while left:
             each = left.pop(0)
-            shell.talk(f"\n{each.category.value} {each.place}  {safe(each.call)}")
+            _draw(shell, each, beside(each))
             answer = _answer()
             if answer == "a":
                 reason = _reason()
