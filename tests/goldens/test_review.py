@@ -103,6 +103,15 @@ def test_differences_are_shown_accepted_one_by_one_and_then_todays_run_answers(p
     assert settle(project.shelf, again, Reasons()).line == "refunds  nothing to review"
 
 
+def test_what_looks_like_personal_data_in_the_accepted_run_is_told(project: Reviewed, seen: Looked) -> None:
+    assert seen.findings is not None and seen.findings.personal == ()
+    project.mend(FIX.replace("I have no documents.", "I have no documents. Ask ada@shop.io"))
+    findings = look(project.shelf, "refunds").findings
+    assert findings is not None
+    ((_, sort, places),) = findings.personal
+    assert sort == "e-mail address" and "its output" in places
+
+
 def test_what_was_accepted_is_asked_again_where_it_comes_to_something_else(project: Reviewed, seen: Looked) -> None:
     accept(project.shelf, seen, {"9": "it stops", "end": "it says so"})
     project.mend(FIX.replace("I have no documents.", "There are no documents."))
@@ -212,6 +221,8 @@ def test_what_cannot_be_meant_is_refused(project: Reviewed, seen: Looked) -> Non
     assert "nothing is accepted in mode frozen" in refused.stderr
     refused = project.run("golden", "run", "--mode", "review", "--accept", "7=x", status=2)
     assert "does not say of which golden" in refused.stderr
+    refused = project.run("golden", "run", "--mode", "review", "--rev", "HEAD", status=2)
+    assert "--rev does not go with --mode review" in refused.stderr
 
 
 def test_a_reason_may_name_its_golden(seen: Looked) -> None:
@@ -238,6 +249,10 @@ def test_the_history_is_shown_and_an_altered_one_is_refused(project: Reviewed, s
     told["history"][5]["reason"] = "everything is fine"
     write_bundle(path, read_bundle(path).runs, told)
     with pytest.raises(StoreError, match="entry 6 is not chained"):
+        open_golden(path)
+    told["history"][5]["event"] = [[]]
+    write_bundle(path, read_bundle(path).runs, told)
+    with pytest.raises(UsageError, match="event of an entry of the history is not what it should be"):
         open_golden(path)
     del told["history"][5]
     write_bundle(path, read_bundle(path).runs, told)

@@ -101,6 +101,7 @@ def unchained(entries: Sequence[Any], *, required: bool) -> tuple[Change, ...]:
     for number, entry in enumerate(entries, 1):
         data = dict(entry)
         said = data.pop("chain", None)
+        found.append(Change.from_json(data))  # first: what is digested is flat by now
         link = _next(link, data)
         if (said is not None or required) and said != link:
             raise StoreError(
@@ -108,7 +109,6 @@ def unchained(entries: Sequence[Any], *, required: bool) -> tuple[Change, ...]:
                 cause="the bundle was made by another program than reenact, or by hand",
                 next_command="git log -- tests/goldens",
             )
-        found.append(Change.from_json(data))
     return tuple(found)
 
 

@@ -29,7 +29,8 @@ from reenact.testing.goldens.running import Manner, judged_on, on_run, re_enacte
 from reenact.testing.goldens.seeds import any_seed
 from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.today import comparable
-from reenact.testing.goldens.writing import packed_today, require_unchanged, stamp, with_golden, with_runs
+from reenact.testing.goldens.writing import cleaned_today, require_unchanged, stamp, with_golden, with_runs
+from reenact.timetravel.bundling.packing import Packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Looked:
         outcome: What it came to with today's code: anything but ``passed`` says why nothing can be accepted.
         differences: What today's code does otherwise, in the order of the golden.
         today: Today's run; None where it did not come to its end, or the golden did not answer it.
+        findings: What was removed from today's run, and what in it looks like personal data; None without one.
         revision: Of today's code; empty where git knows none.
     """
 
@@ -48,6 +50,7 @@ class Looked:
     outcome: Outcome
     differences: tuple[Differing, ...] = ()
     today: PackedRun | None = None
+    findings: Packed | None = None
     revision: str = ""
 
     @property
@@ -112,12 +115,17 @@ def _looked(stack: ExitStack, shelf: Shelf, opened: OpenGolden) -> Looked:
     if ran.outcome.status not in ("passed", "failed") or ran.today is None or not answered:
         return Looked(opened, ran.outcome)
     there = opened.store.open(opened.answering)
-    packed = packed_today(ran.today.run.home, ran.today.run, "fixed")
+    run = ran.today.run
+    cleaned = cleaned_today(run.home, run)
+    packed = PackedRun("fixed", run, cleaned.records)
     today = comparable(packed, there.run, str(shelf.root))
     found = differing(there, today, _blame(opened, there, ran.outcome), known_values(there.run, os.environ))
     if same is not None and not found:
         found = [ended_by(same.differences or (same.message,))]
-    return Looked(opened, ran.outcome, tuple(found), packed, revision_of(shelf.root))
+    removed = tuple((run.id, place) for place in cleaned.removed)
+    personal = tuple((run.id, sort, places) for sort, places in cleaned.personal.items())
+    findings = Packed(opened.path, "", (run.id,), removed, personal)
+    return Looked(opened, ran.outcome, tuple(found), packed, findings, revision_of(shelf.root))
 
 
 def _blame(opened: OpenGolden, there: Recording, now: Outcome) -> Blame:

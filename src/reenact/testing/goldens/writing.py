@@ -13,7 +13,7 @@ from reenact.errors import UsageError
 from reenact.facts.run import Run
 from reenact.store.bundles import PackedRun, members_of, read_bundle, write_bundle
 from reenact.testing.goldens.golden import Golden
-from reenact.timetravel.bundling.cleaning import clean, known_here
+from reenact.timetravel.bundling.cleaning import Cleaned, clean, known_here
 from reenact.timetravel.bundling.gathering import gather_alone, records
 from reenact.timetravel.bundling.packing import require_no_secret
 
@@ -72,6 +72,17 @@ def require_unchanged(path: Path, digest: str) -> None:
         )
 
 
+def cleaned_today(store: Store, run: Run) -> Cleaned:
+    """A run of today as it may be kept in a golden: without credentials.
+
+    Args:
+        store: Where it is.
+        run: It.
+    """
+    gathered = gather_alone(store, run)
+    return clean(run, records(gathered, store), known_here(run, os.environ))
+
+
 def packed_today(store: Store, run: Run, role: str) -> PackedRun:
     """A run of today as a golden keeps it, without credentials.
 
@@ -80,8 +91,7 @@ def packed_today(store: Store, run: Run, role: str) -> PackedRun:
         run: It.
         role: ``overlay`` for what was recorded later, ``fixed`` for the run that today's code is answered from.
     """
-    gathered = gather_alone(store, run)
-    return PackedRun(role, run, clean(run, records(gathered, store), known_here(run, os.environ)).records)
+    return PackedRun(role, run, cleaned_today(store, run).records)
 
 
 def stamp(clock: Clock) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from reenact.errors import ReenactError, UsageError
+from reenact.interfaces.cli.commands.pack import tell_findings
 from reenact.interfaces.cli.shell import Shell, paint
 from reenact.testing.goldens.beside import beside, drawn
 from reenact.testing.goldens.deciding import Reasons
@@ -63,11 +64,16 @@ def review_all(shell: Shell, shelf: Shelf, names: Sequence[str], reasons: Reason
 def _settled(shell: Shell, shelf: Shelf, looked: Looked, reasons: Reasons, *, asks: bool) -> tuple[Settled, bool]:
     """What becomes of one golden, and whether to go on with the next."""
     asks = asks and looked.outcome.status == "passed" and bool(looked.left)
+    go_on = True
     _show(shell, looked, asks=asks)
-    if not asks:
-        return settle(shelf, looked, reasons), True
-    chosen, go_on = _asked(shell, looked)
-    return accept(shelf, looked, chosen), go_on
+    if asks:
+        chosen, go_on = _asked(shell, looked)
+        settled = accept(shelf, looked, chosen)
+    else:
+        settled = settle(shelf, looked, reasons)
+    if settled.replaced and looked.findings is not None:
+        tell_findings(shell, looked.findings)
+    return settled, go_on
 
 
 def _show(shell: Shell, looked: Looked, *, asks: bool) -> None:
@@ -76,7 +82,7 @@ def _show(shell: Shell, looked: Looked, *, asks: bool) -> None:
     name = looked.opened.golden.name
     if shell.json:
         for each in looked.differences:
-            shell.line({"golden": name, "open": each.place in left, **each.to_json()})
+            shell.line({"type": "difference", "golden": name, "open": each.place in left, **each.to_json()})
         return
     if not looked.differences:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     shell = current(ctx)
     shelf = open_shelf()
     found = shelf.matching(names)
+    _require_frozen(mode, report, how)
     reasons = _reasons(mode, how.pop("accept"), how.pop("accept_all"), found)
     if mode == REVIEW:
         ctx.exit(review_all(shell, shelf, found, reasons))
@@ -86,6 +88,22 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     code = exit_code(outcomes)
     _tell(shell, outcomes)
     ctx.exit(code)
+
+
+def _require_frozen(mode: str, report: str | None, how: Mapping[str, Any]) -> None:
+    """What goes with mode frozen only is not passed over in another one.
+
+    Raises:
+        UsageError: It was asked for.
+    """
+    given = {"--report": report, "--live": how["live"], "--rev": how["rev"], "--repeat": how["repeat"] > 1}
+    asked = next((name for name, value in given.items() if value), "")
+    if asked and mode != FROZEN:
+        raise UsageError(
+            f"{asked} does not go with --mode {mode}",
+            cause=f"mode {mode} changes goldens by the code as it is here, one after the other",
+            next_command="reenact golden run --help",
+        )
 
 
 def _reasons(mode: str, accept: tuple[str, ...], everything: str | None, names: list[str]) -> Reasons:
