@@ -6,6 +6,7 @@ Through ``python -m reenact golden run --mode review``, in a project whose agent
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,7 +26,7 @@ from reenact.testing.goldens.differing import Category
 from reenact.testing.goldens.golden import Golden, Scripted
 from reenact.testing.goldens.modes import record_missing
 from reenact.testing.goldens.opened import open_golden
-from reenact.testing.goldens.reviewing import Looked, accept, look, settle
+from reenact.testing.goldens.reviewing import Looked, accept, look, revision_of, settle
 from reenact.testing.goldens.shelf import open_shelf
 from reenact.testing.goldens.writing import with_golden
 
@@ -317,6 +318,18 @@ def _come_of(project: Reviewed, seen: Looked, rounds: list[dict[str, str]]) -> t
     for entry in told["history"]:
         del entry["at"], entry["chain"]
     return told, runs
+
+
+def test_the_revision_of_the_code_is_told_with_its_changes(tmp_path: Path) -> None:
+    assert revision_of(tmp_path) == ""
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=you", "-c", "user.email=you@localhost"]
+    (tmp_path / "agent.py").write_text("1\n", encoding="utf-8")
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "the agent"]):
+        subprocess.run([*git, *words], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    assert revision_of(tmp_path) == head
+    (tmp_path / "agent.py").write_text("2\n", encoding="utf-8")
+    assert revision_of(tmp_path) == f"{head}+changes"
 
 
 # --- a person at a terminal ------------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ def _looked(stack: ExitStack, shelf: Shelf, opened: OpenGolden) -> Looked:
     removed = tuple((run.id, place) for place in cleaned.removed)
     personal = tuple((run.id, sort, places) for sort, places in cleaned.personal.items())
     findings = Packed(opened.path, "", (run.id,), removed, personal)
-    return Looked(opened, ran.outcome, tuple(found), packed, findings, revision_of(shelf.root))
+    return Looked(opened, ran.outcome, tuple(found), packed, findings, revision_of(shelf.root) if found else "")
 
 
 def _blame(opened: OpenGolden, there: Recording, now: Outcome) -> Blame:
