@@ -3,6 +3,9 @@
 
 PYTHON ?= $(shell sh scripts/find-python.sh)
 PYTEST_ARGS ?=
+# A process for each core, four at most; the tests of one file stay together, for what they share is made once.
+# `make test SPREAD=` runs them one after the other.
+SPREAD ?= -n auto --maxprocesses 4 --dist loadfile
 RUN := .venv/bin/python
 
 .PHONY: help demo test across sweep bench canary lint docs-check docs locks clean
@@ -23,16 +26,16 @@ demo:
 
 test:
 	@"$(PYTHON)" scripts/environment.py .venv test
-	$(RUN) -m pytest $(PYTEST_ARGS)
-	@$(RUN) scripts/across.py -- $(PYTEST_ARGS)
+	$(RUN) -m pytest $(SPREAD) $(PYTEST_ARGS)
+	@$(RUN) scripts/across.py -- $(SPREAD) $(PYTEST_ARGS)
 
 across:
 	@"$(PYTHON)" scripts/environment.py .venv test
-	@$(RUN) scripts/across.py -- $(PYTEST_ARGS)
+	@$(RUN) scripts/across.py -- $(SPREAD) $(PYTEST_ARGS)
 
 sweep:
 	@"$(PYTHON)" scripts/environment.py .venv test
-	REENACT_SWEEP=1 $(RUN) -m pytest $(PYTEST_ARGS)
+	REENACT_SWEEP=1 $(RUN) -m pytest $(SPREAD) $(PYTEST_ARGS)
 
 bench:
 	@"$(PYTHON)" scripts/environment.py .venv test bench

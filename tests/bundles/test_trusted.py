@@ -60,7 +60,11 @@ def started(run: Run, project: Path) -> tuple[str, ...]:
         ("python", "-i"), ("python", "../other.py"), ("python", "/etc/x.py"), ("python", "venv/bin/pip", "install"),
         ("venv/bin/pip", "install", "x"), ("python", "--check-hash-based-pycs", "x.py"), ("python-evil", "agent.py"),
         ("python", "absent.py"), ("python", "-m", "../agent"), ("./absent.sh",), ("python", "-X", "-c", "import os"),
-        ("python", "-W", "agent.py", "-c", "import os"),
+        ("python", "-W", "agent.py", "-c", "import os"), ("uvicorn", "os:system"), ("uvicorn", "absent:app"),
+        ("uvicorn", "agent:main", "--app-dir", "/tmp"), ("uvicorn", "agent:main", "--env-file", "x"), ("uvicorn",),
+        ("uvicorn", "agent:main", "--log-config=evil.ini"), ("uvicorn", "agent:main", "--loop", "evil:loop"),
+        ("python", "-m", "uvicorn", "agent:main", "pkg:main"), ("uvicorn", "agent:main", "--port"),
+        ("uvicorn", "agent:main", "--port", "1; x"), ("uvicorn", "--reload", "agent:main"), ("gunicorn", "agent:main"),
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -77,6 +81,11 @@ def test_a_command_that_is_no_code_of_this_project_is_shown(project: Path, argv:
         (("/opt/other/bin/python3.9", "-u", "-X", "utf8", "agent.py"), ("-u", "-X", "utf8", "agent.py")),
         (("python", "-W", "error", "/elsewhere/proj/agent.py"), ("-W", "error", "{project}/agent.py")),
         (("python", "-m", "pkg.tool"), ("-m", "pkg.tool")),
+        (("/opt/venv/bin/uvicorn", "agent:main", "--port=80"), ("-m", "uvicorn", "agent:main", "--port=80")),
+        (
+            ("python", "-m", "uvicorn", "--no-access-log", "--workers", "4", "pkg.tool:main", "--factory"),
+            ("-m", "uvicorn", "--no-access-log", "--workers", "4", "pkg.tool:main", "--factory"),
+        ),
     ],
     ids=lambda words: " ".join(words),
 )

@@ -29,10 +29,10 @@ class Forks:
         self.typed = ""
         """What stands in the program's standard input while it is recorded."""
 
-    def record(self, program: str, *, status: int = 0) -> str:
-        """Record a program; gives what it printed."""
+    def record(self, program: str, *, status: int = 0, options: str = "") -> str:
+        """Record a program, with ``options`` of ``record``; gives what it printed."""
         (self.desk.folder / "agent.py").write_text(textwrap.dedent(program))
-        printed: str = self.desk.record("agent.py", status=status, typed=self.typed).stdout
+        printed: str = self.desk.record("agent.py", options=options, status=status, typed=self.typed).stdout
         self.parent = self.runs()[0]["run"]
         return printed
 

@@ -17,6 +17,8 @@ import anyio
 import pytest
 
 import reenact
+from reenact.facts.order import Tag
+from reenact.replaying.order import ReplayGate
 
 from .driver import World, record, replay
 
@@ -311,3 +313,18 @@ def test_an_agent_that_will_not_stop_is_stopped(agent: str, tmp_path: Path) -> N
     write("before")
     replayed = run("replay", "@")
     assert replayed.returncode == 0, (replayed.stdout, replayed.stderr)
+
+
+def test_a_strand_that_blocks_unseen_does_not_keep_a_replay_from_its_end() -> None:
+    ended: list[bool] = []
+    gate = ReplayGate(iter(()), lambda: iter(()), bool, ended.append, lambda: ended.append(True))  # type: ignore[arg-type]
+    gate.running = 2  # one that waits for what never comes, one in a wait of its own
+    gate.offer(Tag("w", "~never", 0, 0), lambda: None)
+    gate.blocked()
+    for moment_us in (0, 10, gate.give_up_us):
+        gate.look(moment_us, still=True)
+    assert ended == []
+    gate.look(gate.give_up_us + 11, still=False)
+    assert ended == []
+    gate.look(gate.give_up_us + 12, still=True)
+    assert ended == [True]

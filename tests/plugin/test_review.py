@@ -31,12 +31,8 @@ def test_differences_fail_the_test_until_each_is_accepted_in_a_clone_of_the_proj
     part = desk.pytest("--reenact=review", "--reenact-accept=refund-loop:8=two are enough", "-q")
     assert part.counts == {"failed": 1} and "7 of 8 differences are not accepted\n" in part.out, part.out
 
-    wrong = desk.pytest("--reenact=review", "--reenact-accept=refund-loop:0=why", "-q")
-    assert wrong.counts == {"failed": 1} and "nothing differs at 0 in golden refund-loop" in wrong.out, wrong.out
-
     whole = desk.pytest("--reenact=review", "--reenact-accept-all=one is enough", "-q")
     assert whole.counts == {"passed": 1}, whole.out
     listed = desk.run("reenact", "golden", "ls", "refund-loop", "--history").out
     assert listed.count("  one is enough") == 7 and listed.count("  two are enough") == 1, listed
-    assert desk.pytest("-q").counts == {"passed": 1}
     assert desk.pytest("--reenact=review", "-q").counts == {"passed": 1}

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 
 from reenact.facts.credentials import MARK, SHORTEST, Sort, constant, looks_random, named_in_environment, trivial
-from reenact.facts.spotting import Exhausted, Span, replaced, spot_named
+from reenact.facts.spans import Exhausted, Span, replaced
+from reenact.facts.spotting import spot_named
 
 RULE = "credential-values/1"
 """The rule of this module, by name and version. A recording made without it is compared without it."""

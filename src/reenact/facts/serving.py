@@ -38,10 +38,22 @@ ARRIVING: Final = frozenset({REQUEST, GONE, LIFESPAN})
 KEPT: Final = 8 << 20
 """Bytes of a response body that are kept; of a longer one the rest goes into a digest."""
 
+_FIRST_FAILURE: Final = 500
+
 _REST: Final = ("http_version", "scheme", "root_path")
 
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,15} ")
+
+
+def arrives(call: Call) -> bool:
+    """Whether a call is what a server makes of whoever asks it: nobody can be asked for it anew."""
+    return call.kind is Kind.INPUT and call.name in ARRIVING
+
+
+def failure_of(status: int | None) -> str:
+    """Why a request that was answered with ``status`` is a failed run; empty where it is none."""
+    return f"answered with status {status}" if status is not None and status >= _FIRST_FAILURE else ""
 
 
 def is_exchange(rule: str) -> bool:

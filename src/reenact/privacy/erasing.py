@@ -28,7 +28,8 @@ from reenact.facts.credentials import (
     trivial,
 )
 from reenact.facts.known import NONE, Known
-from reenact.facts.spotting import Span, replaced, spot
+from reenact.facts.spans import Span, replaced
+from reenact.facts.spotting import spot
 from reenact.privacy.memory import Spotter
 
 _SCHEME = re.compile(

@@ -35,7 +35,7 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run
 from reenact.facts.serving import is_exchange
-from reenact.facts.spotting import Exhausted
+from reenact.facts.spans import Exhausted
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.streams import NOTE, Stream, Withheld, stream_for, withheld_segment
 from reenact.privacy.tails import Part, Tail, cleaned_in_pieces

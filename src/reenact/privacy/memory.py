@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reenact.facts.spotting import Span, spot
+from reenact.facts.spans import Span
+from reenact.facts.spotting import spot
 
 _LEAST = 4096
 _MOST = 2 << 20

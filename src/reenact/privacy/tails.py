@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Generic, NamedTuple, TypeVar
 
-from reenact.facts.spotting import Exhausted
+from reenact.facts.spans import Exhausted
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.memory import context_before
 

@@ -12,6 +12,7 @@ from typing import Any
 from reenact.abc.redaction import Redactor
 from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
+from reenact.errors import Halt
 from reenact.facts.conventions import conventional
 from reenact.facts.ids import make_run_id
 from reenact.facts.known import Known, same_values
@@ -201,6 +202,8 @@ def status_of(error: BaseException | None) -> tuple[Status, str]:
         return Status.OK, ""
     if isinstance(error, SystemExit) and error.code in (None, 0):
         return Status.OK, ""
+    if isinstance(error, Halt):  # a fork, or a golden, that could not go on
+        return Status.FAILED, f"stopped: {str(error).partition(chr(10))[0]}"
     line = traceback.format_exception_only(type(error), error)[-1].strip()
     if isinstance(error, TimeoutError):
         return Status.TIMEOUT, line

@@ -13,14 +13,12 @@ from reenact.facts.call import Json
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
-from reenact.facts.serving import RELATION, REQUEST, credentials_of, traceparent_of
+from reenact.facts.serving import RELATION, REQUEST, credentials_of, failure_of, traceparent_of
 from reenact.recording.blocks import RootBlock
 from reenact.recording.opening import Opened, Who, new_run
 from reenact.recording.session import RecordingSession
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
-
-_FIRST_FAILURE = 500
 
 
 class RecordedRequest:
@@ -58,8 +56,7 @@ class RecordedRequest:
         self._block.leave(error, None)
 
     def _judge(self, error: BaseException | None, status: int | None) -> None:
-        if error is None and status is not None and status >= _FIRST_FAILURE:
-            self._block.failure = f"answered with status {status}"
+        self._block.failure = failure_of(status) if error is None else ""
 
 
 class Requests:

@@ -16,6 +16,7 @@ from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.run import Run
 from reenact.facts.serving import REQUEST
+from reenact.replaying.installed import server_of_project
 from reenact.replaying.options import Options
 from reenact.replaying.scripts import own_script
 from reenact.seams import places, trust
@@ -106,6 +107,9 @@ def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[s
         script = own_script(argv[0], lambda file: _within(file, project))
         if script is not None:
             return (script, *argv[1:])
+        server = server_of_project(argv, lambda module: _module_inside(module, cwd, project))
+        if server is not None:
+            return server
         raise _shown(run, argv, f"{argv[0]} lies outside this project")
     at = 1
     while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-c", "-m", "-"):
@@ -118,6 +122,9 @@ def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[s
     if what == "-m":
         if len(argv) > at + 1 and _module_inside(argv[at + 1], cwd, project):
             return (_interpreter(argv[0]), *argv[1:])
+        server = server_of_project(argv[at + 1 :], lambda module: _module_inside(module, cwd, project))
+        if server is not None:
+            return server
         raise _shown(run, argv, "the module it runs lies outside this project")
     if what in ("-c", "-"):
         raise _shown(run, argv, "its program text stands in the recording, not in this project")

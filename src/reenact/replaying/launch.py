@@ -33,6 +33,7 @@ from reenact.seams import trust
 from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
 from reenact.seams.zone import zone_for
 from reenact.store import open_store
+from reenact.store.nesting import holder_of
 
 STUCK_EXIT = 1
 
@@ -78,6 +79,8 @@ def replay_run(
         )
     with open_store(store_url) as store:
         run, url = store.run(run_id), store.url
+        if options.mode == "code" and not options.entry:
+            run = holder_of(store, run)
         _require_tools(store, run, options)
         announce(first_line(run.id, options))
         if options.mode == "events":

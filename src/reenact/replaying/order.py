@@ -267,6 +267,12 @@ class ReplayGate(Gate):
         if waited_us > STUCK_US and self.halted is None:
             self._stopped()
 
+    def silent(self, waited_us: int) -> None:
+        """A strand blocks in something of its own, and everything else waits for what does not come: the end, once that
+        has lasted longer than anything of its own may."""
+        if waited_us > self.give_up_us and self.halted is None:
+            self._stopped()
+
 
 class ShuffledGate(ReplayGate):
     """Hands answers out in a random order of its own, to find out whether the agent depends on it."""

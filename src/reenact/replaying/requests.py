@@ -67,6 +67,9 @@ class PreambleGate(ReplayGate):
     def stalled(self, waited_us: int) -> None:
         """A server that waits for requests is at no end."""
 
+    def silent(self, waited_us: int) -> None:
+        """Nor is one that waits by means of its own."""
+
 
 class Preamble(ReplaySession):
     """Answers what the process did before and beside the request.
@@ -130,6 +133,8 @@ class Stage:
         self.preamble: Lane = session.root
         self._process = process
         self._recorded_end = session.run.exit_status or 0
+        self._performed = 0
+        self._served = int(session.run.capture.get("served") or 0)
 
     def serving(self) -> None:
         """As while recording."""
@@ -158,7 +163,11 @@ class Stage:
         return self._perform
 
     def _perform(self, application: Any) -> None:
-        """There is nothing to send."""
+        """There is nothing to send. A program that handles one request after the other has handled as many as then; the
+        interrupt that ended it comes where it would wait for the next."""
+        self._performed += 1
+        if self._performed > max(1, self._served):
+            raise KeyboardInterrupt
 
 
 class Player(Stage):
@@ -175,6 +184,10 @@ class Player(Stage):
     def __init__(self, session: ReplaySession, before: Preamble, process: Playing) -> None:
         super().__init__(before, process)
         self.played = False
+        self.answered: int | None = None
+        """Status of the response, once there is one."""
+        self.error: Exception | None = None
+        """What the application raised."""
         self._removed = False
         self._session = session
         self._before = before
@@ -200,8 +213,8 @@ class Player(Stage):
                 await self._exchange(application, state)
         except (Halt, asyncio.CancelledError):
             status = 1
-        except Exception:  # as the application raised it then; whether it did is compared
-            status = 0
+        except Exception as error:  # as the application raised it then; whether it did is compared
+            self.error = error
         self._process.leave(status)
 
     def _perform(self, application: wsgi.Application) -> None:
@@ -220,8 +233,8 @@ class Player(Stage):
                 self._answered(application, environ, exchange)
         except Halt:
             status = 1
-        except Exception:  # as the application raised it then; whether it did is compared
-            status = 0
+        except Exception as error:  # as the application raised it then; whether it did is compared
+            self.error = error
         self._process.leave(status)
 
     def _answered(self, application: wsgi.Application, environ: dict[str, Any], exchange: wsgi.Exchange) -> None:
@@ -237,6 +250,8 @@ class Player(Stage):
         except Exception as error:
             exchange.over(error)
             raise
+        finally:
+            self.answered = exchange.answer.status
         exchange.over(None)
 
     async def _warmed(self) -> None:
@@ -254,11 +269,14 @@ class Player(Stage):
     async def _exchange(self, application: Application, state: MutableMapping[str, Any]) -> None:
         event, scope, pieces = self._request(state)
         exchange = Exchange(self._session.root, event.call, _nothing, _nowhere, pieces)
-        await exchange.run(application, scope)
+        try:
+            await exchange.run(application, scope)
+        finally:
+            self.answered = exchange.answer.status
 
     def _request(self, state: MutableMapping[str, Any]) -> tuple[Event, dict[str, Any], int]:
         """The recorded request, as a scope, and in how many pieces its body came to its end (-1: it did not)."""
-        event = self._recorded()
+        event = self._session.as_asked(self._recorded())
         outcome = event.outcome
         stream = outcome if isinstance(outcome, Stream) else Stream({}, None)
         whole = stream.end is not None and stream.end.kind is EndKind.EOF

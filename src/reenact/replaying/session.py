@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from reenact.abc.redaction import Redactor
@@ -23,10 +24,12 @@ from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules, canonical_body
 from reenact.facts.order import Delivery
+from reenact.facts.stopped import was_stopped
 from reenact.facts.values import canonical
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
 from reenact.replaying.calls import FrozenCall, RerunCall, Unanswered, UnrecordedCall
+from reenact.replaying.ending import StoppedEnd
 from reenact.replaying.files_read import Files
 from reenact.replaying.imported import KeyedMatcher, Own
 from reenact.replaying.matching import Match, Matcher, Miss
@@ -109,7 +112,8 @@ class ReplaySession:
         self.gate = self._make_gate()
         self.gate.give_up_us += 4 * ((self.run.ended_us or self.run.started_us) - self.run.started_us)
         self.gate.keeping = options.save
-        self.gate.cut_short = self.run.interrupted_at is not None
+        self._end = StoppedEnd(self.run, rules) if was_stopped(self.run) else None
+        self.gate.cut_short = self.run.interrupted_at is not None or self._end is not None
         self.gate.attend = WATCH.attend
         self.ambience = Ambient(recording, self.gate.now_us, keeping=options.save)
         self.root = Lane(self.run.lane or "root", self, self.gate)
@@ -148,7 +152,10 @@ class ReplaySession:
         if isinstance(found, Own):
             return UnrecordedCall(lane.scope(call.name, -1))
         if isinstance(found, Miss):
-            halt = self._diverged(self._miss(found, located(cleaned), lane))
+            missed = partial(self._miss, found, located(cleaned), lane)
+            if self._end is not None and self._end.holds(lane.path, cleaned, found, missed):
+                return UnrecordedCall(lane.scope(call.name, -1)) if call.observed else Unanswered(self, lane)
+            halt = self._diverged(missed())
             if not self._observing:
                 raise halt
             if found.reason == "changed" and found.nearest is not None and not is_imported(self.run):
@@ -238,6 +245,10 @@ class ReplaySession:
 
     unheeded: ForkError | None = None
     """Why the change of a fork cannot be made, if it cannot."""
+
+    def as_asked(self, event: Event) -> Event:
+        """The request that a server is asked: the recorded one."""
+        return event
 
     # --- what calls use ----------------------------------------------------------------------------------------
 
@@ -358,6 +369,9 @@ class ReplaySession:
         """Everything waits for what will never come."""
         if self._observing and self.divergences:
             self._stop(Halt("nothing can go on"))
+        elif self._end is not None:
+            astray = self._end.divergence()
+            self._stop(self._diverged(astray) if astray is not None else Halt("the fork was stopped here"))
         else:
             last = self.run.interrupted_at
             self._stop(self._diverged(words.end_of_recording(last, self._next(last))))
@@ -438,7 +452,7 @@ class ReplaySession:
         return [
             event
             for event in self.tape.unused()
-            if not (self._inside_frozen(event.lane) or (self.run.interrupted_at is not None and event.outcome is None))
+            if not (self._inside_frozen(event.lane) or (self.gate.cut_short and event.outcome is None))
         ]
 
     def _inside_frozen(self, path: str) -> bool:

@@ -161,6 +161,9 @@ class Gate(ABC):
     def stalled(self, waited_us: int) -> None:  # noqa: B027 - only a replay has an end to find
         """Nothing runs and nothing has been released for so long (see ``seams.watch``). Locked."""
 
+    def silent(self, waited_us: int) -> None:  # noqa: B027 - only a replay has an end to find
+        """A strand blocks where no hook sees it, and nothing could be released for so long. Locked."""
+
     def signalled(self, number: int, path: str, uncounted: bool) -> bool:
         """A signal has reached the main thread: whether its handler is to run now.
 
@@ -214,8 +217,10 @@ class Gate(ABC):
                 self.stalled(waited_us)
             elif still or self.overdue(waited_us, self._worked_us):
                 running, self.running = self.running, 0
-                self.pump(settled=still, once=True)
+                released = self.pump(settled=still, once=True)
                 self.running += running
+                if still and not released:
+                    self.silent(waited_us)
             return True
 
     # --- counting ----------------------------------------------------------------------------------------------

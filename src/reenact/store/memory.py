@@ -5,38 +5,28 @@ For tests and throw-away runs. Nothing survives the process; otherwise it answer
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any
 
 from reenact.abc.sources import ENTROPY, Entropy
 from reenact.abc.store import Log
 from reenact.errors import StoreBusy, StoreError, UsageError
-from reenact.facts.call import End, Outcome, Stream, Value
-from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.effects import Claim
-from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
-from reenact.facts.order import Delivery
 from reenact.facts.record import (
-    AmbientRead,
-    GapNoted,
-    Printed,
     Record,
     RunClosed,
     RunOpened,
 )
-from reenact.facts.run import INNER, Run, Status, Totals
-from reenact.store.codec import joined, weaker
-from reenact.store.kept import Answered, Kept, number_of
+from reenact.facts.run import INNER, Run, Status
+from reenact.store.kept import Kept
+from reenact.store.memory_reading import MemoryRecording
 from reenact.store.payloads import KeyedHash
 from reenact.store.reading import missing
-from reenact.store.references import Latest, no_event, parse_run, refuse_run
+from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import amended_run
-from reenact.store.unfinished import totalled
 from reenact.store.views import Views, check_filters
 from reenact.store.words import occurs, words_of
 
@@ -96,7 +86,7 @@ class MemoryStore(Views):
         log = self.log_of(run)
         if run.status is not Status.RECORDING:
             return run
-        recording = MemoryRecording(run, log, self)
+        recording = self._reading(run, log)
         run = replace(run, totals=recording.totals())
         return run if log.live else replace(run, status=Status.INTERRUPTED, interrupted_at=recording.last())
 
@@ -127,12 +117,15 @@ class MemoryStore(Views):
         found = self.run(run if isinstance(run, str) else run.id)
         if isinstance(run, Run) and run.status is not Status.RECORDING:
             found = run
-        return MemoryRecording(found, self.log_of(found), self)
+        return self._reading(found, self.log_of(found))
+
+    def _reading(self, run: Run, log: Kept) -> MemoryRecording:
+        return MemoryRecording(run, log, self.hasher, lambda: self.extra.get(run.id, {}))
 
     def payload(self, digest: str) -> bytes:
         """See ``abc.store.Store``."""
         for run in self._runs.values():
-            found = MemoryRecording(run, self.log_of(run), self).find(digest)
+            found = self._reading(run, self.log_of(run)).find(digest)
             if found is not None:
                 return found
         raise missing(digest)
@@ -263,247 +256,3 @@ class MemoryLog:
     def close(self) -> None:
         """See ``abc.store.Log``."""
         self._log.live = False
-
-
-class MemoryRecording:
-    """The read side of one run."""
-
-    def __init__(self, run: Run, log: Kept, store: MemoryStore) -> None:
-        self._run = run
-        self._log = log
-        self._store = store
-
-    @property
-    def run(self) -> Run:
-        """See ``abc.store.Recording``."""
-        return self._run
-
-    def _holds(self, path: str) -> bool:
-        own = self._run.lane
-        return not own or path == own or path.startswith((f"{own}/", f"{own}>"))
-
-    def _path(self, lane: int) -> str:
-        fact = self._log.lanes.get(lane)
-        return f"?{lane}" if fact is None else fact.path
-
-    def _calls(self) -> list[Answered]:
-        calls = self._log.in_order(None)
-        return calls if not self._run.lane else [call for call in calls if self._holds(self._path(call.issued.lane))]
-
-    def _payload(self, data: bytes, media: str = "") -> Payload | None:
-        if not data:
-            return None
-        digest = self._store.hasher.of(data).hex()
-        self._log.bodies[digest] = data
-        return Payload(digest, len(data), media)
-
-    def event(self, number: int) -> Event:
-        """See ``abc.store.Recording``."""
-        call = self._log.calls.get(number)
-        if call is None or not self._holds(self._path(call.issued.lane)):
-            raise no_event(self._run.id, number, self.last())
-        return self._event(call)
-
-    def _event(self, call: Answered) -> Event:
-        issued = call.issued
-        fidelity, remark = issued.fidelity, issued.note
-        for said in (call.settled or call.head, *call.segments):
-            if said is not None:
-                fidelity, remark = weaker(fidelity, said.fidelity), joined(remark, said.note)
-        outcome: Outcome | None = None
-        answer = delivery = first_us = ended_us = None
-        if call.settled is not None:
-            outcome, ended_us, delivery = call.settled.outcome, call.settled.at_us, call.settled.delivery
-            if isinstance(outcome, Value):
-                answer = self._payload(outcome.body, outcome.media)
-                outcome = replace(outcome, body=b"")
-        elif call.head is not None or call.ended is not None:
-            data = b"".join(segment.data for segment in call.segments)
-            end: End | None = None
-            if call.ended is not None:
-                end, ended_us, answer = call.ended.end, call.ended.at_us, self._payload(data)
-            if call.head is not None:
-                first_us, delivery = call.head.at_us, call.head.delivery
-            outcome = Stream(call.head.head if call.head else {}, end, len(data), len(call.segments))
-        body = issued.call.body
-        return Event(
-            self._run.id, issued.event, self._path(issued.lane), issued.position, issued.parent,
-            replace(issued.call, body=b""), self._payload(body, issued.call.media), outcome, answer, issued.at_us,
-            first_us, ended_us, delivery, "", fidelity, remark, self.notes(issued.event),
-        )  # fmt: skip
-
-    def events(
-        self,
-        *,
-        lane: str | None = None,
-        after: int = -1,
-        before: int | None = None,
-        kinds: Iterable[str] = (),
-        name: str | None = None,
-        limit: int | None = None,
-        skip: int = 0,
-        backwards: bool = False,
-    ) -> Iterator[Event]:
-        """See ``abc.store.Recording``."""
-        wanted = {str(each) for each in kinds}
-        calls = self._calls() if lane is None else self._of_lane(lane)
-        first = bisect_right(calls, after, key=number_of)
-        end = len(calls) if before is None else bisect_left(calls, before, key=number_of)
-        numbers = range(first, end)
-        found = (
-            call
-            for call in (calls[n] for n in (reversed(numbers) if backwards else numbers))
-            if (not wanted or call.issued.call.kind in wanted) and (name is None or call.issued.call.name == name)
-        )
-        return (self._event(call) for call in islice(found, skip, None if limit is None else skip + limit))
-
-    def _of_lane(self, path: str) -> list[Answered]:
-        if not self._holds(path):
-            return []
-        known = self._log.paths.get(path)
-        if known is None:  # a lane whose opening was lost is called by its number
-            return [call for call in self._calls() if self._path(call.issued.lane) == path]
-        return self._log.in_order(known)
-
-    def count(self) -> int:
-        """See ``abc.store.Recording``."""
-        return len(self._calls())
-
-    def totals(self) -> Totals:
-        """What a run that has no end has added up to."""
-        kinds = Counter(str(call.issued.call.kind) for call in self._calls())
-        readings = [self.notes(call.issued.event).get("reading") for call in self._calls()]
-        return totalled(self.count(), kinds["tool"], kinds["model"], [each for each in readings if each])
-
-    def last(self) -> int | None:
-        """Number of the last event; None where there is none."""
-        return max((call.issued.event for call in self._calls()), default=None)
-
-    def body(self, payload: Payload | None) -> bytes:
-        """See ``abc.store.Recording``."""
-        if payload is None:
-            return b""
-        found = self._log.bodies.get(payload.digest)
-        if found is None:
-            found = self.find(payload.digest)
-        if found is None:
-            raise missing(payload.digest, self._run.id)
-        return found
-
-    def find(self, digest: str) -> bytes | None:
-        """Bytes by digest, or None."""
-        for data in self._every_body():
-            if data and self._store.hasher.of(data).hex() == digest:
-                return data
-        return None
-
-    def _every_body(self) -> Iterator[bytes]:
-        for call in self._log.calls.values():
-            yield call.issued.call.body
-            if call.settled is not None and isinstance(call.settled.outcome, Value):
-                yield call.settled.outcome.body
-            if call.ended is not None:
-                yield b"".join(segment.data for segment in call.segments)
-        for slots in self._log.slots.values():
-            yield from slots.values()
-
-    def holds(self, payload: Payload | None, data: bytes) -> bool:
-        """See ``abc.store.Recording``."""
-        return self.body(payload) == data
-
-    def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
-        """See ``abc.store.Recording``."""
-        call = self._log.calls.get(event)
-        for segment in call.segments if call is not None else ():
-            yield segment.delivery, segment.at_us, segment.data
-
-    def lanes(self) -> Iterator[LaneFact]:
-        """See ``abc.store.Recording``."""
-        return (self._log.lanes[n] for n in sorted(self._log.lanes) if self._holds(self._log.lanes[n].path))
-
-    def lane(self, path: str) -> LaneFact | None:
-        """See ``abc.store.Recording``."""
-        return next((fact for fact in self.lanes() if fact.path == path), None)
-
-    def deliveries(self, start: int = 0) -> Iterator[Delivery]:
-        """See ``abc.store.Recording``."""
-        turns = self._log.turns
-        return islice(turns, bisect_left(turns, start, key=lambda each: each.number), None)
-
-    def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
-        """See ``abc.store.Recording``."""
-        found: dict[str, bytes] = {}
-        number = self._log.paths.get(lane)
-        if number is not None and self._holds(lane):
-            for record in self._log.reads.get((number, position), ()):
-                found[record.source] = found.get(record.source, b"") + record.data
-        return found
-
-    def reads(self) -> Iterator[AmbientRead]:
-        """See ``abc.store.Recording``."""
-        for lane, position in sorted(self._log.reads):
-            if self._holds(self._path(lane)):
-                yield from self._log.reads[lane, position]
-
-    def printed(self, stream: int) -> Iterator[bytes]:
-        """See ``abc.store.Recording``."""
-        return (each.data for each in self._log.records if isinstance(each, Printed) and each.stream == stream)
-
-    def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
-        """See ``abc.store.Recording``."""
-        found = self._log.slots.get((event, phase))
-        return None if found is None else dict(found)
-
-    def snapshots(
-        self,
-        *,
-        lanes: Collection[str] = (),
-        after: int = -1,
-        before: int | None = None,
-        unlike: tuple[str, str | None] | None = None,
-        backwards: bool = False,
-    ) -> Iterator[Snapshot]:
-        """See ``abc.store.Recording``."""
-        kept: dict[tuple[int, str], Snapshot] = {}
-        for (event, phase), bodies in self._log.slots.items():
-            if event in self._log.calls:
-                slots = {name: self._store.hasher.of(body).hex() if body else "" for name, body in bodies.items()}
-                kept[event, phase] = Snapshot(event, phase, self._path(self._log.calls[event].issued.lane), slots)
-        found = (kept[place] for place in sorted(kept, reverse=backwards))
-        return (
-            each
-            for each in found
-            if each.event > after
-            and (before is None or each.event < before)
-            and self._holds(each.lane)
-            and (not lanes or each.lane in lanes)
-            and (unlike is None or each.slots.get(unlike[0]) != unlike[1])
-        )
-
-    def versions(
-        self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
-    ) -> Iterator[Version]:
-        """See ``abc.store.Recording``."""
-        places = (
-            each
-            for each in self.snapshots(lanes=lanes, before=before, backwards=True)
-            if each.phase == "in" or each.event not in unended
-        )
-        for digest, alike in groupby(places, key=lambda each: each.slots.get(slot)):
-            newest = next(alike)
-            body = self._log.slots[newest.event, newest.phase].get(slot, b"")
-            yield Version(newest.event, newest.phase, newest.lane, digest, body)
-
-    def notes(self, event: int | None) -> Mapping[str, Any]:
-        """See ``abc.store.Recording``."""
-        own = event is not None or not self._run.lane
-        found = self._log.noted.get(event, {})
-        return {**(found if own else {}), **(self._store.extra.get(self._run.id, {}) if event is None else {})}
-
-    def gaps(self) -> Iterator[tuple[str, str, int]]:
-        """See ``abc.store.Recording``."""
-        found: dict[tuple[str, str], int] = {}
-        for record in self._log.records:
-            if isinstance(record, GapNoted):
-                found[record.what, record.place] = found.get((record.what, record.place), 0) + record.count
-        return ((what, where, count) for (what, where), count in found.items())

@@ -14,6 +14,7 @@ from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run, Totals
+from reenact.store.nesting import holder_of
 from reenact.triage.requests import Request, is_embedding, model_tools, request_of, traceparent_in
 
 PROCESS = "kit.process"
@@ -136,7 +137,7 @@ def scene_of(store: Store, run: Run) -> Scene:
         The scene. Costs one pass over the events, the bodies of the model calls, and one body a tool call.
     """
     recording = store.open(run)
-    root = _root(store, run)
+    root = holder_of(store, run)
     log = recording if root.id == run.id else store.open(root)
     draft = _Draft()
     for each in recording.events():
@@ -191,16 +192,6 @@ def _proven(run: Run, root: Run) -> Totals:
 
 def _mapping(value: Json) -> Mapping[str, Json]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _root(store: Store, run: Run) -> Run:
-    """The run whose log holds this one."""
-    if not run.lane or not run.parent:
-        return run
-    try:
-        return _root(store, store.run(run.parent))
-    except LookupError:
-        return run
 
 
 def _held(store: Store, process: Mapping[str, Json]) -> Mapping[str, Json]:

@@ -9,9 +9,11 @@ from pathlib import Path
 from reenact.abc.settings import load_settings
 from reenact.abc.store import Store
 from reenact.facts.ids import tail
+from reenact.facts.run import Run
 from reenact.interfaces.cli.shell import Shell
 from reenact.store import open_store
 from reenact.store.bundles import bundle_store
+from reenact.store.nesting import holder_of
 from reenact.testing.goldens.shelf import open_shelf
 from reenact.timetravel.bundling.unpacking import unpack
 from reenact.timetravel.references import parse_reference
@@ -55,6 +57,20 @@ def bundle_of(ref: str) -> Path | None:
         shelf = open_shelf()
         return shelf.path(shelf.matching([run.removeprefix(GOLDEN)])[0])
     return Path(run) if run.endswith(SUFFIX) else None
+
+
+def said_around(shell: Shell, store: Store, run: Run, entry: str = "") -> None:
+    """Say so where a run is nested: it is the run around it whose code runs.
+
+    Args:
+        shell: The running command's.
+        store: Where the run is.
+        run: What was named.
+        entry: A function that is called in its place; then the run is taken by itself.
+    """
+    holder = run if entry else holder_of(store, run)
+    if holder.id != run.id:
+        shell.talk(f"reenact: run {tail(run.id)} is part of run {tail(holder.id)}, which is run with it")
 
 
 def stored(shell: Shell, ref: str) -> str:

@@ -28,13 +28,15 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Any]
 def patch_wsgiref(module: ModuleType) -> None:
     """Hook ``wsgiref.simple_server``."""
     replace(module.WSGIServer, "set_app", _setting)
-    replace(module.WSGIServer, "serve_forever", _serving(lambda server: server.get_app()))
+    for name in ("serve_forever", "handle_request"):
+        replace(module.WSGIServer, name, _serving(lambda server: server.get_app()))
 
 
 def patch_werkzeug(module: ModuleType) -> None:
     """Hook ``werkzeug.serving``."""
     replace(module.BaseWSGIServer, "__init__", _making)
-    replace(module.BaseWSGIServer, "serve_forever", _serving(lambda server: server.app))
+    for name in ("serve_forever", "handle_request"):
+        replace(module.BaseWSGIServer, name, _serving(lambda server: server.app))
 
 
 def _wrapped(application: Any) -> Any:
@@ -57,10 +59,10 @@ def _making(original: Any) -> Any:
 
 
 def _serving(application_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``serve_forever``: the server is nobody's; a replay plays instead."""
+    """``serve_forever``, or ``handle_request``: the server is nobody's; a replay plays instead."""
 
     def make(original: Any) -> Any:
-        def serve_forever(self: Any, *args: Any, **options: Any) -> None:
+        def serve(self: Any, *args: Any, **options: Any) -> None:
             serving = host()
             if serving is None:
                 original(self, *args, **options)
@@ -79,7 +81,7 @@ def _serving(application_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
             finally:
                 gate.unblocked()
 
-        return serve_forever
+        return serve
 
     return make
 

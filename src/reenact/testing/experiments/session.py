@@ -49,7 +49,7 @@ class CellSession(GoldenSession):
                 return self._given(lane, call, found, given.outcome, given.body)
         why = unwritable(self.plan, call)
         if why:
-            raise self._cannot_change(call, found, why)
+            raise self._cannot_change(lane, call, found, why)
         if is_rewritten(self.plan, call):
             return self._changed_request(lane, call, found)
         return super()._asked(lane, call, found, model)
@@ -78,7 +78,7 @@ class CellSession(GoldenSession):
             missing=(call.name,),
         )
 
-    def _cannot_change(self, call: Call, found: Found, why: str) -> Halt:
+    def _cannot_change(self, lane: Lane, call: Call, found: Found, why: str) -> Halt:
         """The candidate cannot be had here: what it changes in a request cannot be changed in this one."""
         self.stale_at = call.name
         error = UnreplayableRun(
@@ -87,7 +87,7 @@ class CellSession(GoldenSession):
             next_command="reenact fork --help",
             missing=(call.name,),
         )
-        return self._stopped(call, error, why)
+        return self._stopped(lane, call, error, why)
 
     def close(self) -> None:
         """End it. A flag that this row does not evaluate is no fault of the candidate: it is noted, not held against

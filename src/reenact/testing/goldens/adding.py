@@ -11,6 +11,7 @@ from reenact.abc.store import Store
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
+from reenact.store.nesting import holder_of
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.golden import Golden
@@ -79,6 +80,8 @@ def add_golden(
             cause=f"{shelf.shown(path)} would be replaced, and its history lost",
             next_command=f"reenact golden rm {golden.name}",
         )
+    run = holder_of(store, run)
+    fixed = holder_of(store, fixed) if fixed is not None else None
     _require_strength(store, run, fixed, expectations)
     golden = replace(golden, expect=tuple(each.to_json() for each in expectations))
     golden = golden.noted(Change(stamp(CLOCK), "added", reason=golden.about))

@@ -89,14 +89,14 @@ class GoldenSession(ForkSession):
         if anew or self._may_go_live(lane, call, model):
             self.used["live"] += 1
             return self._performed(lane, call, found, None)
-        raise self._is_stale_at(call, found)
+        raise self._is_stale_at(lane, call, found)
 
     def _may_go_live(self, lane: Lane, call: Call, model: bool) -> bool:
         if lane.parent in self._performing and call.kind is not Kind.TOOL:
             return True
         return call.effect is Effect.READ and (self._misses == "reads" or (self._misses == "models" and model))
 
-    def _is_stale_at(self, call: Call, found: Found) -> Halt:
+    def _is_stale_at(self, lane: Lane, call: Call, found: Found) -> Halt:
         """The golden is stale at this call."""
         self.stale_at = call.name
         cleaned = self._redactor.call(call)
@@ -108,7 +108,7 @@ class GoldenSession(ForkSession):
             "body": b64encode(cleaned.body).decode(),
             "place": None if found.place is None else found.place.number,
         }
-        return self._stopped(call, self._stale(call, found), f"{call.name} {found.why}")
+        return self._stopped(lane, call, self._stale(call, found), f"{call.name} {found.why}")
 
     def _stale(self, call: Call, found: Found) -> UnreplayableRun:
         """Says what was asked, and how to record the answer that is missing."""

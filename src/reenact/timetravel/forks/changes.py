@@ -9,13 +9,14 @@ from reenact.errors import ForkError
 from reenact.facts.call import End, EndKind, ErrorFact, Failure, Json, Kind, Outcome, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.facts.serving import arrives
 from reenact.facts.values import encode, jsonable
 from reenact.seams.restating import restated
 from reenact.timetravel.forks.flags import check_flags
 from reenact.timetravel.forks.input import check_input
 from reenact.timetravel.forks.places import inside
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.forks.responses import made_up
+from reenact.timetravel.forks.responses import asked_with, made_up
 from reenact.timetravel.forks.shapes import shaped
 
 
@@ -35,6 +36,8 @@ def changed_outcome(recording: Recording, event: Event, plan: Plan) -> Changed:
     """
     if event.number in plan.errors:
         return _error(event, plan.errors[event.number])
+    if arrives(event.call):
+        return Changed(*asked_with(event, plan.input if plan.input is not None else plan.results[event.number]))
     value = plan.results[event.number]
     if event.call.kind is Kind.HTTP:
         return _response(event, value, 200)

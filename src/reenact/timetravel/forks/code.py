@@ -10,6 +10,7 @@ from reenact.errors import ForkError
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.replaying.entries import Start
+from reenact.replaying.requests import preamble_of
 from reenact.replaying.revision import Tree, find_revision, kept_revision, tree_of
 from reenact.timetravel.forks.plan import Plan
 
@@ -65,8 +66,14 @@ def require_code_here(run: Run, plan: Plan) -> None:
     """A function of this process is the code that this process has imported.
 
     Raises:
-        ForkError: The plan, or the parent, wants the code of a revision.
+        ForkError: The plan, or the parent, wants the code of a revision; or the parent is a request of a server.
     """
+    if preamble_of(run):
+        raise ForkError(
+            f"run {tail(run.id)} is a request of a server: a function cannot stand in for it",
+            cause="it is asked again of the server's own program, which is started for it",
+            next_command=f"reenact fork {tail(run.id)}:{plan.at}",
+        )
     rev = plan.rev or kept_revision(run)
     if rev:
         raise ForkError(

@@ -11,6 +11,7 @@ from reenact.facts.call import Effect, Kind
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import project_of
 from reenact.replaying.options import Options
+from reenact.store.nesting import holder_of
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import require_code
 from reenact.timetravel.forks.launch import require_ended
@@ -71,7 +72,7 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
         UsageError: It is to run the code of a revision that is not there.
         UnreplayableRun: The run cannot be started again here.
     """
-    recording = store.open(run)
+    recording = store.open(run if options.entry else holder_of(store, store.run(run)))
     require_ended(recording.run)
     require_place(recording, plan.at)
     check(recording, plan, options.entry)

@@ -271,3 +271,8 @@ class ForkGate(ReplayGate):
             self.pump()
         else:
             super().stalled(waited_us)
+
+    def silent(self, waited_us: int) -> None:
+        """The same where a strand blocks in something of its own."""
+        if not (self._away() or (self.cut and self._real_since_us is not None)):
+            super().silent(waited_us)

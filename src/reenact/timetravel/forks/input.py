@@ -1,4 +1,4 @@
-"""Another input of a run: the arguments of its entry point, or the standard input of its program."""
+"""Another input of a run: the arguments of its entry point, the standard input of its program, or a request's body."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from reenact.abc.store import Recording
 from reenact.errors import ForkError
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.ids import tail
+from reenact.facts.serving import REQUEST
 from reenact.facts.values import encode
 from reenact.timetravel.forks.plan import Plan
 
@@ -56,7 +57,7 @@ def check_input(recording: Recording, plan: Plan, entry: str) -> None:
             cause="what was done before it was done with the recorded input",
             next_command=f"reenact fork {name}:0 --input …",
         )
-    if entry or run.entry.kind == "callable":
+    if entry or run.entry.kind in ("callable", REQUEST):
         return
     if run.entry.kind != "command":
         raise ForkError(

@@ -13,13 +13,14 @@ from reenact.errors import ForkError, ReplayError
 from reenact.facts.ids import make_run_id, tail
 from reenact.facts.imported import is_imported
 from reenact.facts.run import Run, Status
-from reenact.facts.serving import RELATION
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import environment_of, project_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
+from reenact.replaying.requests import preamble_of
 from reenact.seams.boot.parent import Boot, find_program, run_program
 from reenact.store import open_store
+from reenact.store.nesting import holder_of
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import Code, code_of
 from reenact.timetravel.forks.input import asks_people
@@ -51,7 +52,7 @@ def fork_run(
         ReplayError: The forking process ended without a report.
     """
     with open_store(store_url) as store:
-        run = store.run(parent)
+        run = store.run(parent) if options.entry else holder_of(store, store.run(parent))
         recording = store.open(run)
         require_ended(run)
         if not (plan.resume and plan.at >= recording.count()):
@@ -103,23 +104,17 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
             cause="the interpreter did not import reenact, or the process was killed",
             next_command=f"reenact replay {tail(run.id)}",
         )
-    keep_status(url, child, status)
+    if not preamble_of(run):  # a request is a part of its process, whose status is not its own
+        keep_status(url, child, status)
     return ForkReport.from_json(json.loads(text))
 
 
 def require_ended(run: Run) -> None:
-    """A run that is still being recorded has no prefix to rely on; a request of a server, and an imported run, only
-    replay so far.
+    """A run that is still being recorded has no prefix to rely on; an imported one only replays so far.
 
     Raises:
-        ForkError: It is still being recorded, is a request, or was imported.
+        ForkError: It is still being recorded, or was imported.
     """
-    if run.relation == RELATION:
-        raise ForkError(
-            f"run {tail(run.id)} is a request of a server, and forks of those are not available yet",
-            cause="the whole server would have to be started for it, and go live after the cut",
-            next_command=f"reenact replay {tail(run.id)}",
-        )
     if is_imported(run):
         raise ForkError(
             f"run {tail(run.id)} was imported, and forks of those are not available yet",

@@ -23,6 +23,8 @@ from reenact.timetravel.forks.session import ForkSession
 
 _CARRIED = ("streams", "time_zone", "hash_seed_set")
 """What the agent's code may ask of its surroundings: the parent's, so that the prefix is the same in the fork."""
+_SERVED = ("preamble", "served", "stopped_by")
+"""What is known of a server: where the request came in its process, or how the process ended that served some."""
 
 
 def open_session(recording: Recording, options: Options, plan: Plan, tree: Tree | None = None) -> ForkSession:
@@ -79,5 +81,6 @@ def child_of(parent: Run, plan: Plan, run_id: str) -> Run:
         relation="fork" if not plan.resume else "resume" if plan.apart else "attempt",
         fork_event=plan.at,
         retention=parent.retention,
+        capture={name: parent.capture[name] for name in _SERVED if name in parent.capture},
         environment={**environment, "root": root_of(parent), "clock": list(clock_of(parent)), "fork": plan.to_json()},
     )

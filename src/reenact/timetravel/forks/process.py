@@ -12,6 +12,7 @@ from typing import Any
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.facts.run import Status
+from reenact.facts.serving import failure_of
 from reenact.recording.opening import status_of
 from reenact.recording.speech import Spoken
 from reenact.replaying import guard
@@ -117,13 +118,23 @@ class ForkingProcess(replaying.ReplayingProcess):
         self._stack.close()
         guard.disarm()
         self.session.close()
-        status, line = status_of(self._error)
+        if self._before is not None:
+            self._joined(self._before)
+        status, line = self._ended()
         if self.session.gate.halted is not None and (self.session.divergences or self.session.stopped_by):
             status, line = Status.FAILED, (line or "the fork was stopped")
         files = file_digests(self._folder(), self.recording.run.capture.get("files") or ())
         environment = {**self._opened.run.environment, **self.session.kept()}
         run = self._opened.close(status, CLOCK.wall_us(), error=line, files=files, environment=environment)
         self._leave_result(self._told(conclude(self.session, run, tuple(self._guard.refused))))
+
+    def _ended(self) -> tuple[Status, str]:
+        """How the program ended, or the request was answered."""
+        if self._player is None:
+            return status_of(self._error)
+        status, line = status_of(self._player.error)
+        failure = failure_of(self._player.answered)
+        return (Status.FAILED, failure) if failure and status is Status.OK else (status, line)
 
     def _told(self, report: ForkReport) -> dict[str, Any]:
         """What whoever began this process is told."""

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Final
 
 from reenact.errors import ForkError
-from reenact.facts.call import Json, Stream
+from reenact.facts.call import End, EndKind, Json, Stream
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 
@@ -44,7 +44,7 @@ def made_up(event: Event, value: Json, status: int) -> tuple[dict[str, Json], by
             cause="give the text of the stream as it would come over the wire, or change the call before it",
             next_command=f"reenact cat {tail(event.run)}:{event.number}",
         )
-    body = value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
+    body = _body(value)
     if status != HTTPStatus.OK or not kind:
         headers = [pair for pair in headers if str(pair[0]).lower() != "content-type"]
         headers.append(["content-type", "application/json" if body.startswith((b"{", b"[")) else "text/plain"])
@@ -56,6 +56,25 @@ def made_up(event: Event, value: Json, status: int) -> tuple[dict[str, Json], by
     head |= {"framing": "wire", "version": "HTTP/1.1", "reason": _phrase(status)}
     lines = [f"HTTP/1.1 {status} {head['reason']}", *(f"{name}: {text}" for name, text in headers), "", ""]
     return head, "\r\n".join(lines).encode("latin-1") + body
+
+
+def asked_with(event: Event, value: Json) -> tuple[Stream, bytes]:
+    """The request of a server with another body.
+
+    Args:
+        event: The request.
+        value: Its body: text as it is, anything else as JSON.
+    """
+    body = _body(value)
+    recorded = event.outcome.head if isinstance(event.outcome, Stream) else {}
+    headers = recorded.get("headers") or event.call.head.get("headers") or ()
+    kept = [pair for pair in headers if str(pair[0]).lower() not in _BODY_HEADERS]
+    head = {**recorded, "headers": [*kept, ["content-length", str(len(body))]]}
+    return Stream(head=head, segments=1, end=End(EndKind.EOF)), body
+
+
+def _body(value: Json) -> bytes:
+    return value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
 
 
 def _phrase(status: int) -> str:

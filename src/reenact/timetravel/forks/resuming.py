@@ -17,6 +17,8 @@ from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Run, Status
+from reenact.replaying.requests import preamble_of
+from reenact.store.nesting import holder_of
 from reenact.timetravel.forks.heads import Head, head_of, require_broken, stopped_in_doubt
 from reenact.timetravel.forks.plan import Plan, Settling, by_number, is_number
 from reenact.timetravel.forks.report import ForkReport, last_line
@@ -53,11 +55,18 @@ def resumption(store: Store, run: Run, step: str, settle: Settling, results: Map
         UsageError: There is nothing to resume.
         EventNotFound: There is no such step.
     """
+    if preamble_of(run):
+        raise UsageError(
+            f"run {tail(run.id)} is a request of a server, and cannot go on",
+            cause="whoever asked has gone: nobody would get the answer",
+            next_command=f"reenact fork {tail(run.id)}:{max(0, store.open(run).count() - 1)} --live all --dry-run",
+        )
     if step:
         at = store.event(f"{run.id}:{step}").number
         return Resumption(run, run, Plan(at, "all", results=results, resume=True, apart=True, settle=settle))
     if run.relation == "attempt" and run.parent:  # whoever names an attempt means what it was an attempt at
         run = store.run(run.parent)
+    run = holder_of(store, run)
     require_broken(run)
     base = _furthest(store, run)
     head: Head = head_of(store.open(base))

@@ -19,6 +19,9 @@ from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.facts.record import Noted, Record
 from reenact.facts.run import Run, Totals
+from reenact.facts.serving import GONE, REQUEST, arrives
+from reenact.facts.stopped import FIELD as STOPPED
+from reenact.facts.stopped import stopped_at, stopped_waiting
 from reenact.recording.calls import LiveCall
 from reenact.recording.repeats import RepeatedCall
 from reenact.recording.session import RecordingSession
@@ -176,7 +179,7 @@ class ForkSession(ReplaySession):
         return self._taken(lane, call, found)
 
     def _taken(self, lane: Lane, call: Call, found: Found) -> Crossing:
-        """Answer it from the recording, perform it, or refuse it."""
+        """By the change, where that answers it; else by what is known."""
         given = self._changed(call)
         if given is not None:
             return self._handed(lane, call, found, given)
@@ -186,6 +189,13 @@ class ForkSession(ReplaySession):
         if event is not None and (event.number in self.plan.results or event.number in self.plan.errors):
             self._say(event.number, call, "frozen", "its answer is the change")
             return self._answered(lane, call, self._with_change(event))
+        if arrives(call):
+            return self._arriving(lane, call, found)
+        return self._known(lane, call, found)
+
+    def _known(self, lane: Lane, call: Call, found: Found) -> Crossing:
+        """Answer it from the recording, perform it, or refuse it."""
+        event = found.answer
         if call.observed:
             return self._own_code(lane, call, event, None)
         model = is_model(call)
@@ -197,11 +207,26 @@ class ForkSession(ReplaySession):
             return self._answered(lane, call, event)
         return self._asked(lane, call, found, model)
 
+    def _arriving(self, lane: Lane, call: Call, found: Found) -> Crossing:
+        """The request of a server comes from the recording, or from the change; who asked waits for the answer."""
+        event = found.answer
+        if call.name != GONE and event is not None:
+            return self._answered(lane, call, self.as_asked(event))
+        like = event or found.place or Event(self.run.id, 0, lane.path, 0, None, call)
+        return self._answered(
+            lane, call, replace(like, number=-2 - self._top, outcome=None, delivery=None, answer=None)
+        )
+
+    def as_asked(self, event: Event) -> Event:
+        """The request that a server is asked: the recorded one, or one with another body."""
+        changes = event.call.name == REQUEST and (self.plan.input is not None or event.number in self.plan.results)
+        return self._with_change(event) if changes else event
+
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:
         """Perform it, unless it has been made before, or may not be."""
         why = unwritable(self.plan, call)
         if why:
-            raise self._stopped(call, unwritten(self.run, self.plan, why), why)
+            raise self._stopped(lane, call, unwritten(self.run, self.plan, why), why)
         goes_out = as_sent(self.plan, call)
         if self._address and goes_out is not call:  # what a provider keeps is another write, rewritten
             self._address = self.child.identity(lane, goes_out)
@@ -229,13 +254,13 @@ class ForkSession(ReplaySession):
         if word == "done" and call.kind is not Kind.HTTP:
             self._say(self._top + 1, call, "frozen", "said to have been done")
             return self._given(lane, call, found, Value(b"", head={}), b"null")
-        raise self._doubted(call, f"{standing.why} with an error" if failed else standing.why)
+        raise self._doubted(lane, call, f"{standing.why} with an error" if failed else standing.why)
 
-    def _doubted(self, call: Call, why: str) -> Halt:
+    def _doubted(self, lane: Lane, call: Call, why: str) -> Halt:
         """The fork stops at a write that may have been made: a person's word is needed."""
         error = in_doubt(call, why, self.run, self.plan)
         self.doubt = Doubt(self._address, call.name, why, call.kind is not Kind.HTTP, error.next_command)
-        return self._stopped(call, error, f"{call.name} is in doubt: {why}")
+        return self._stopped(lane, call, error, f"{call.name} is in doubt: {why}")
 
     def _given(self, lane: Lane, call: Call, found: Found, outcome: Outcome, body: bytes) -> Crossing:
         """An answer that does not stand in the parent's recording, at least not at this call."""
@@ -321,7 +346,7 @@ class ForkSession(ReplaySession):
         if self._address and not self._claimed(number, standing):
             first = self.child.repeated(call, number) if "key" in call.head else None
             if first is None:
-                raise self._doubted(call, "another process has just begun it")
+                raise self._doubted(lane, call, "another process has just begun it")
             self._issued(lane, call, number, place)
             return RepeatedCall(LiveCall(self.child, lane, call, number), first)
         self.child.repeated(call, number)
@@ -345,15 +370,19 @@ class ForkSession(ReplaySession):
     def _refused(self, lane: Lane, call: Call, why: str, found: Found) -> Halt:
         """The fork stops at a call that it may not make."""
         near = found.place.number if found.place is not None else None
-        return self._stopped(call, refused_call(self.recording, call, found, why, self._next(near)), why)
+        return self._stopped(lane, call, refused_call(self.recording, call, found, why, self._next(near)), why)
 
-    def _stopped(self, call: Call, error: ReplayError, why: str) -> Halt:
+    def _stopped(self, lane: Lane, call: Call, error: ReplayError, why: str) -> Halt:
+        if self._stop_kept is None:
+            self._stop_kept = stopped_at(self.child.run, lane.path, self._redactor.call(call), self.rules)
         self.course.refused.append(why)
         self._say(self._top + 1, call, "refused", why)
         self.stopped_by = error
         return self._stop(Halt(error.message))
 
     stopped_by: ReplayError | None = None
+    _stop_kept: Mapping[str, Json] | None = None
+    """Where it was stopped, which its own replay stops at."""
     doubt: Doubt | None = None
     """The write in doubt that the fork was stopped by."""
 
@@ -458,7 +487,8 @@ class ForkSession(ReplaySession):
     def kept(self) -> dict[str, Any]:
         """Changes of the agent's surroundings, which the fork's own replay makes again."""
         doubt = {"in_doubt": self.doubt.write} if self.doubt is not None else {}
-        return {"restated": self.restated, "clock_moves": self.ambience.kept_moves, **doubt}
+        stop = {STOPPED: self._stop_kept} if self._stop_kept is not None else {}
+        return {"restated": self.restated, "clock_moves": self.ambience.kept_moves, **doubt, **stop}
 
     # --- what comes of the change ------------------------------------------------------------------------------
 
@@ -476,6 +506,7 @@ class ForkSession(ReplaySession):
             return
         behind = [event for event in self.unused() if event.number > self._branching and not event.call.observed]
         left = min(behind, key=lambda event: event.number, default=None)
+        self._stop_kept = self._stop_kept or stopped_waiting()
         self._stop(self._diverged(nothing_comes(left, self._next(left.number if left is not None else None))))
 
     # --- order -------------------------------------------------------------------------------------------------

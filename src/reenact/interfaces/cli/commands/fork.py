@@ -14,7 +14,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import reference
-from reenact.interfaces.cli.opening import opened, stored
+from reenact.interfaces.cli.opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.options import Options
 from reenact.timetravel import preview
@@ -63,6 +63,7 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
     named = reference(ref)
     with opened(shell, ref) as store:
         run = store.run(named.run)
+        said_around(shell, store, run, entry)
         at = store.event(f"{run.id}:{named.event}").number if named.event and not named.event.isdigit() else None
         plan = plan_of(how, at if at is not None else int(named.event or 0), numbering(store, run.id))
         url = store.url

@@ -13,7 +13,7 @@ from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.commands.fork import tell_fork
-from reenact.interfaces.cli.opening import opened, stored
+from reenact.interfaces.cli.opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
@@ -71,6 +71,8 @@ def command(ctx: click.Context, /, ref: str, events: bool, rev: str | None, cmd:
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
         url = store.url
+        if not events:
+            said_around(shell, store, run, options.entry)
         plan = opened_plan(store.open(run), options.live, options.rev) if options.live else None
     if plan is not None:
         options = replace(options, live=(), rev="")

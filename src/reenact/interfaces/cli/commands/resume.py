@@ -11,7 +11,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.commands.fork import numbering, pairs, value
-from reenact.interfaces.cli.opening import opened, stored
+from reenact.interfaces.cli.opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.options import Options
 from reenact.timetravel import preview
@@ -53,6 +53,7 @@ def command(
     named = reference(stored(shell, ref))
     with opened(shell) as store:
         run = store.run(named.run)
+        said_around(shell, store, run, entry)
         number = numbering(store, run.id)
         results = {number(name): value(text) for name, text in pairs(result, "--result EVENT=JSON")}
         told = resuming.resumption(store, run, named.event or "", settle or "", results)

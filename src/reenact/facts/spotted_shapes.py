@@ -1,0 +1,170 @@
+"""Credentials by the shape of their value: keys of vendors, tokens, schemes, private keys, passwords in a URL.
+
+A first pass of substring searches finds candidates; only those meet a regular expression, each of them bounded.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Iterator
+
+from reenact.facts.credentials import SHORTEST, STANDIN, Sort, looks_random, protected, trivial
+from reenact.facts.spans import Budget, Span
+
+RUN = b"a" * SHORTEST
+"""Without it in the folded text there is nothing long enough."""
+_LEFT = rb"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=/bot)|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<=\\u00[0-9a-fA-F]{2}))"
+_SHAPES = re.compile(
+    _LEFT
+    + rb"(?:(?P<sk>sk-(?:ant-|proj-|svcacct-|admin-|or-v1-|lf-)?)(?P<skrest>[A-Za-z0-9_-]{16,512})"
+    + rb"|(?P<jwt>(?<![.])eyJ[\w-]{8,8192}\.[\w-]{4,16384}\.[\w-]{4,4096}(?:\.[\w-]{4,4096}){0,2})"
+    + rb"|(?P<aws>A(?:KIA|SIA|BIA|CCA|GPA|IDA|IPA|NPA|NVA|PKA|ROA|SCA))[A-Z2-7]{16}(?![A-Za-z0-9])"
+    + rb"|(?P<vendor>gh[pousr]_|github_pat_|glpat-|gl(?:dt|rt|cbt|ptt)-|xox[abeoprs]-|xapp-|AIza|hf_|npm_|pypi-"
+    + rb"|(?:sk|rk|pk|whsec)_(?:live|test)_|whsec_|gsk_|r8_|pplx-|xai-|nvapi-|tvly-|fc-|lsv2_[ps][tk]_|pcsk_|dop_v1_"
+    + rb"|shp(?:at|ca|pa|ss)_|dapi|ya29\.|1//0|SG\.|key-(?=[0-9a-f]{32})|EAA(?=[A-Za-z0-9]{60})|sq0[a-z]{3}-"
+    + rb"|sntrys_|dckr_pat_|ATATT3|figd_|secret_|ntn_|tfp_|pat-|lin_api_|phc_|fw_|csk-|esecret_|voyage-)"
+    + rb"(?P<rest>[A-Za-z0-9_-]{16,512}(?:\.[A-Za-z0-9_-]{16,512})?)"
+    + rb"|(?P<bot>\d{8,10}:)AA[\w-]{33}(?![\w-]))"
+)
+_PAIRS = frozenset(
+    b"gi sk ey AK AS AB AC AG AI AN AP AR gh gl xo xa hf np py rk pk wh gs r8 pp nv tv fc ls pc do sh da ke EA sq sn"
+    b" dc AT fi se nt tf pa li ph fw cs es vo".split()
+)
+"""How the shapes begin; those that begin outside a run of word characters are in ``_OUTSIDE``."""
+_OUTSIDE = re.compile(rb"(?:ya29\.|SG\.|1//|\d{8,10}:)\Z")
+_SCHEME = re.compile(_LEFT + rb"((?i:bearer|basic))(?:\s|%20|\+){1,8}([A-Za-z0-9._~+/=-]{8,16384})")
+_PEM = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END = b"-----END "
+_PEM_CUT = re.compile(rb"(?:[A-Za-z0-9+/=\s:,.~-]|\\{1,15}[nrt/]){0,16384}")
+_USER = re.compile(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
+_DEAR = 8  # what trying a shape costs, beside looking at a candidate
+
+
+def by_shape(data: bytes, flat: bytes, budget: Budget) -> Iterator[Span]:
+    """Keys and tokens of known shapes; ``flat`` has an ``a`` for each character of a word, and spaces."""
+    at = flat.find(RUN)
+    while at >= 0:
+        budget.spend()
+        end = flat.find(b" ", at + SHORTEST)
+        end = len(flat) if end < 0 else end
+        resume = end
+        before = data[at - 1 : at]
+        if before != b"+":  # inside base64: whatever stands there is chance
+            for start in _starts(data, at, end, before):
+                budget.spend(_DEAR)
+                span = _shape_at(data, start) if start >= 0 else None
+                if span is not None:
+                    resume = max(resume, span.end)
+                    yield span
+        at = flat.find(RUN, resume)
+
+
+def _starts(data: bytes, at: int, end: int, before: bytes) -> Iterator[int]:
+    """Where in or just before a run of word characters a shape may begin."""
+    if data[at : at + 2] in _PAIRS:
+        yield at
+    if before == b"\\":  # the letter of an escape stands before it
+        yield at + (5 if data[at : at + 1] == b"u" else 1)
+    elif before == b"%":
+        yield at + 2
+    elif before in (b".", b"/", b":"):
+        outside = _OUTSIDE.search(data, max(0, at - 11), at)
+        if outside is not None:
+            yield outside.start()
+    dash = data.find(b"-", at, end)
+    while dash >= 0:
+        if data[dash + 1 : dash + 3] in _PAIRS:
+            yield dash + 1
+        dash = data.find(b"-", dash + 1, end)
+
+
+def _shape_at(data: bytes, start: int) -> Span | None:
+    match = _SHAPES.match(data, start)
+    if match is None:
+        return None
+    if match["sk"] is not None:
+        if not _like_a_key(match["skrest"], 12):
+            return None
+        span = Span(match.end("sk"), match.end(), Sort.KEY.value)
+    elif match["jwt"] is not None:
+        span = Span(match.start(), match.end(), Sort.TOKEN.value)
+    elif match["aws"] is not None:
+        span = Span(match.end("aws"), match.end(), Sort.KEY.value)
+    elif match["bot"] is not None:
+        span = Span(match.end("bot"), match.end(), Sort.KEY.value)
+    else:
+        if not _like_a_key(match["rest"], 8):
+            return None
+        span = Span(match.end("vendor"), match.end(), Sort.KEY.value)
+    return None if _is_protected(data, match.start()) else span
+
+
+def _like_a_key(rest: bytes, run: int) -> bool:
+    """Whether random characters, not words joined by dashes: one unbroken part is long and mixes letters and digits."""
+    return any(
+        len(part) >= run and not part.isalpha() and not part.isdigit() for part in rest.replace(b"-", b"_").split(b"_")
+    ) or (len(rest) >= 32 and b"-" not in rest and rest.lower() != rest and rest.upper() != rest)
+
+
+def _is_protected(data: bytes, at: int) -> bool:
+    """Whether the JSON string around ``at`` is a protocol id or was signed by a provider."""
+    quote = data.rfind(b'"', max(0, at - 65536), at)
+    if quote < 0:
+        return False
+    before = data[max(0, quote - 64) : quote].rstrip(b"\\ \t")
+    if not before.endswith(b":"):
+        return False
+    before = before[:-1].rstrip()
+    if not before.endswith(b'"'):
+        return False
+    name = before[:-1].rstrip(b"\\").rpartition(b'"')[2]
+    return protected(name.decode("latin-1"))
+
+
+def schemes(data: bytes, budget: Budget) -> Iterator[Span]:
+    """What stands behind ``Bearer`` or ``Basic``."""
+    for match in _SCHEME.finditer(data):
+        budget.spend()
+        value = match[2]
+        if match[1].lower() == b"basic":
+            if not _is_basic(value) and STANDIN.fullmatch(value) is None:
+                continue
+        elif len(value) < SHORTEST or not (looks_random(value) or STANDIN.fullmatch(value)):
+            continue
+        yield Span(match.start(2), match.end(2), Sort.SCHEME.value)
+
+
+def _is_basic(value: bytes) -> bool:
+    try:
+        plain = binascii.a2b_base64(value, strict_mode=True)
+    except ValueError:
+        return False
+    return b":" in plain and plain.isascii()
+
+
+def private_keys(data: bytes, budget: Budget) -> Iterator[Span]:
+    """The bodies of private keys in PEM, also where they are cut off."""
+    end = 0
+    for match in _PEM.finditer(data):
+        budget.spend()
+        if match.start() < end:
+            continue
+        end = data.find(_PEM_END, match.end(), match.end() + 65536)
+        if end < 0:
+            # Cut off: everything that could belong to it.
+            tail = _PEM_CUT.match(data, match.end())
+            end = tail.end() if tail else match.end()
+        if end > match.end():
+            yield Span(match.end(), end, Sort.PEM.value)
+
+
+def userinfo(data: bytes, budget: Budget) -> Iterator[Span]:
+    """Passwords in front of the host of a URL."""
+    at = data.find(b"://")
+    while at >= 0:
+        budget.spend()
+        match = _USER.match(data, at + 3)
+        if match is not None and not trivial(match[2]):
+            yield Span(match.start(2), match.end(2), Sort.USERINFO.value)
+        at = data.find(b"://", at + 3)

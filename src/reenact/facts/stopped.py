@@ -1,0 +1,60 @@
+"""Where a fork was stopped: kept with its run, so that the fork's own replay stops there too, and nowhere else.
+
+A fork that asks what it may not ask stops there, and the call is no event: it was not made. What is kept of it is the
+lane that asked and a digest of what was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from reenact.facts.call import Call, Json
+from reenact.facts.effects import root_of
+from reenact.facts.keys import Rules
+from reenact.facts.run import Run
+
+FIELD = "stopped"
+"""In the environment of a fork's run."""
+_AT_THE_END: Mapping[str, Json] = {"lane": "", "asked": ""}
+
+
+def stopped_at(run: Run, lane: str, call: Call, rules: Rules) -> Mapping[str, Json]:
+    """What is kept of the call that stopped a fork.
+
+    Args:
+        run: The fork; its lineage keys the digest, so that equal calls of others are not seen to be equal.
+        lane: Path of the lane that asked.
+        call: The call, cleaned.
+        rules: How calls are compared.
+    """
+    return {"lane": lane, "asked": _digest(run, call, rules)}
+
+
+def stopped_waiting() -> Mapping[str, Json]:
+    """What is kept of a fork that was stopped because everything waited for what nothing would bring."""
+    return _AT_THE_END
+
+
+def was_stopped(run: Run) -> bool:
+    """Whether a run is a fork that was stopped."""
+    return isinstance(run.environment.get(FIELD), dict)
+
+
+def waited_in_vain(run: Run) -> bool:
+    """Whether that fork was stopped because everything waited."""
+    return run.environment.get(FIELD) == _AT_THE_END
+
+
+def stops_at(run: Run, lane: str, call: Call, rules: Rules) -> bool:
+    """Whether a replay of ``run`` has come to the call that stopped it."""
+    kept = run.environment.get(FIELD)
+    if not isinstance(kept, dict) or kept.get("lane") != lane:
+        return False
+    return kept.get("asked") == _digest(run, call, rules)
+
+
+def _digest(run: Run, call: Call, rules: Rules) -> str:
+    text = rules.canonical(call.rule, call.head, call.body)
+    name = f"{call.kind.value} {call.name}\n".encode("utf-8", "surrogatepass")
+    return blake2b(name + text, key=root_of(run).encode()[:64], digest_size=16).hexdigest()

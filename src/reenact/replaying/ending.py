@@ -1,0 +1,54 @@
+"""The end of a fork that was stopped: its replay comes to the call that stopped it, and goes no further."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reenact.errors import Divergence
+from reenact.facts.call import Call
+from reenact.facts.keys import Rules
+from reenact.facts.run import Run
+from reenact.facts.stopped import stops_at, waited_in_vain
+from reenact.replaying.matching import Miss
+
+
+class StoppedEnd:
+    """Tells the call that stopped a fork from one that the fork never asked.
+
+    When the fork stopped, every lane stopped where it was. In its replay another lane may come further before the
+    stopping call is reached, so a call behind a lane's last recorded one waits, and is judged when nothing goes on any
+    more.
+
+    Args:
+        run: A fork that was stopped.
+        rules: How two calls are compared.
+    """
+
+    __slots__ = ("_astray", "_reached", "_rules", "_run")
+
+    def __init__(self, run: Run, rules: Rules) -> None:
+        self._run = run
+        self._rules = rules
+        self._reached = waited_in_vain(run)
+        self._astray: Callable[[], Divergence] | None = None
+
+    def holds(self, lane: str, call: Call, miss: Miss, divergence: Callable[[], Divergence]) -> bool:
+        """Whether a call without a recording is to wait for the end.
+
+        Args:
+            lane: Path of the lane that asks.
+            call: The call, cleaned.
+            miss: What the matcher says of it.
+            divergence: Makes the divergence that it is, should the stopping call not be reached.
+        """
+        if stops_at(self._run, lane, call, self._rules):
+            self._reached = True
+            return True
+        if miss.reason != "added":
+            return False
+        self._astray = self._astray or divergence
+        return True
+
+    def divergence(self) -> Divergence | None:
+        """Nothing goes on: None where this is the fork's own end."""
+        return self._astray() if self._astray is not None and not self._reached else None

@@ -1,0 +1,22 @@
+"""Runs inside runs: a nested recording has its events in the log of the run around it, and runs with its code."""
+
+from __future__ import annotations
+
+from reenact.abc.store import Store
+from reenact.errors import RunNotFound
+from reenact.facts.run import Run
+
+
+def holder_of(store: Store, run: Run) -> Run:
+    """The run whose log holds this one's events: itself, unless it is nested. Events have the same numbers in both.
+
+    Args:
+        store: Where they are.
+        run: The run.
+    """
+    while run.lane and run.parent:
+        try:
+            run = store.run(run.parent)
+        except RunNotFound:  # its holder is gone, or not part of this store
+            return run
+    return run

@@ -1,0 +1,128 @@
+"""A fork that was stopped re-enacts to the call that stopped it; one that asks something else there differs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.forks.conftest import Forks
+
+LONE = """
+    import reenact
+    @reenact.tool(effect="read")
+    def look(query): return 3
+    @reenact.tool
+    def pay(amount): return {"paid": amount}
+    amount = look("price")
+    try:
+        print(pay(amount))
+    except BaseException as error:
+        print("caught", type(error).__name__)
+        raise
+    finally:
+        print("cleaned up")
+"""
+GATHERED = """
+    import asyncio, reenact
+    @reenact.tool(effect="read")
+    async def look(query):
+        await asyncio.sleep(0.002 * (query % 5))
+        return query
+    @reenact.tool
+    async def pay(amount): return amount
+    async def one(query, said):
+        own = [await look(query + 10 * n) for n in range(4)]
+        said.append(sum(own))
+        await pay(sum(own))
+    async def main():
+        said = []
+        try:
+            await asyncio.gather(*(one(query, said) for query in range(4)))
+        finally:
+            print(said)
+    asyncio.run(main())
+"""
+THREADS = """
+    import reenact
+    from concurrent.futures import ThreadPoolExecutor
+    @reenact.tool(effect="read")
+    def look(query): return query
+    @reenact.tool
+    def pay(amount): return amount
+    def one(query):
+        found = [look(query + 10 * n) for n in range(3)]
+        return pay(found[0]) if query % 2 else look(found[0])
+    with ThreadPoolExecutor(3) as pool:
+        print(list(pool.map(one, range(5))))
+"""
+BUSY = """
+    import reenact
+    from concurrent.futures import ThreadPoolExecutor
+    @reenact.tool(effect="read")
+    def look(query): return query
+    @reenact.tool
+    def pay(amount): return amount
+    def asks(query): return pay(look(query))
+    def computes(query):
+        found = look(query)
+        for _ in range(4_000_000): found += 1
+        return pay(found)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.submit(computes, 1), pool.submit(asks, 2)
+        print(first.exception(), second.exception())
+"""
+WAITING = """
+    import asyncio, reenact
+    @reenact.tool(effect="read")
+    async def look(query): return True
+    async def main():
+        ready = asyncio.Event()
+        async def waits():
+            await ready.wait()
+            print("ready", await look("behind"))
+        async def sets():
+            if await look("shall it?"):
+                ready.set()
+        await asyncio.gather(waits(), sets())
+    asyncio.run(main())
+"""
+
+
+def test_a_refused_write(forks: Forks) -> None:
+    forks.record(LONE)
+    report = forks.fork(0, "--result", "0=5", status=5)
+    assert "cleaned up" in report["printed"]
+    assert forks.runs()[0]["error"].startswith("stopped: the fork may not make this call: pay")
+    forks.replays_exactly()
+    (forks.desk.folder / "agent.py").write_text(
+        (forks.desk.folder / "agent.py").read_text().replace("pay(amount))", "pay(7))")
+    )
+    told = forks.desk.run("replay", "@", status=1).stderr
+    assert "tool pay was not made in the recording" in told
+
+
+@pytest.mark.parametrize("number", [0, 3, 9])
+def test_lanes_that_were_under_way(forks: Forks, number: int) -> None:
+    forks.record(GATHERED)
+    forks.fork(number, "--result", f"{number}=77", "--live", "none", status=5)
+    forks.replays_exactly()
+
+
+def test_threads_that_were_under_way(forks: Forks) -> None:
+    forks.record(THREADS)
+    first = next(event.number for event in forks.events() if event.name == "look")
+    forks.fork(first, "--result", f"{first}=77", "--live", "none", status=5)
+    forks.replays_exactly()
+
+
+def test_a_thread_that_asks_when_the_fork_has_stopped(forks: Forks) -> None:
+    forks.record(BUSY, options="--order off")  # the gate would have held its answer back
+    numbers = [event.number for event in forks.events() if event.name == "look"]
+    changes = [word for number in numbers for word in ("--result", f"{number}=77")]
+    forks.fork(numbers[0], *changes, status=5)
+    assert "verdict: same" in forks.desk.run("replay", "@").stderr
+
+
+def test_what_nothing_brings(forks: Forks) -> None:
+    forks.record(WAITING)
+    forks.fork(0, "--result", "0=false", status=1)
+    forks.replays_exactly()

@@ -1,0 +1,211 @@
+"""Proves that the run of a request is forked: its server starts for it, the prefix is frozen, the rest goes live."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.servers.conftest import UVICORN, Project, Upstream
+
+APP = """
+import asyncio, contextlib, json, os, time
+import httpx
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, StreamingResponse
+from starlette.routing import Route
+import reenact
+
+UPSTREAM = os.environ["UPSTREAM"]
+client = httpx.AsyncClient()
+warm = {}
+
+@contextlib.asynccontextmanager
+async def lifespan(app):
+    warm["token"] = (await client.get(UPSTREAM + "/token")).json()["n"]
+    yield
+
+async def get(path):
+    return (await client.get(UPSTREAM + path)).json()
+
+@reenact.tool
+def pay(amount): return {"paid": amount}
+
+async def ask(request):
+    asked = await request.json()
+    found = await asyncio.gather(*(get(f"/ask/{asked['who']}/{n}") for n in range(3)))
+    with reenact.step("sum", {"numbers": [each["n"] for each in found]}) as state:
+        total = sum(state["numbers"])
+    more = await get(f"/more/{total}")
+    return JSONResponse({"who": asked["who"], "total": total, "more": more["n"], "token": warm["token"]})
+
+async def stream(request):
+    async def pieces():
+        async with client.stream("GET", UPSTREAM + "/stream") as response:
+            async for piece in response.aiter_bytes():
+                yield b"data: " + piece + b"\\n\\n"
+        yield b"data: " + str((await get("/last"))["n"]).encode()
+    return StreamingResponse(pieces(), media_type="text/event-stream")
+
+async def buy(request):
+    if (await request.json())["amount"] < 0:
+        raise ValueError("nothing costs less than nothing")
+    return JSONResponse(pay((await request.json())["amount"]))
+
+app = Starlette(lifespan=lifespan, routes=[
+    Route("/ask", ask, methods=["POST"]), Route("/stream", stream), Route("/buy", buy, methods=["POST"]),
+])
+"""
+PLAIN = """
+import json, os, urllib.request
+from wsgiref.simple_server import make_server
+
+UPSTREAM = os.environ["UPSTREAM"]
+
+def app(environ, start_response):
+    asked = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])).decode()
+    with urllib.request.urlopen(UPSTREAM + "/plain/" + asked) as answer:
+        found = json.load(answer)
+    body = json.dumps([asked, found["n"]]).encode()
+    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+    return [body]
+
+with make_server("127.0.0.1", 0, app) as server:
+    print(f"listens on http://127.0.0.1:{server.server_port}", file=__import__("sys").stderr, flush=True)
+    server.handle_request()
+"""
+
+
+class Forked:
+    """A fork of a request."""
+
+    def __init__(self, project: Project, run: dict[str, Any], event: object, *options: str, status: int = 0) -> None:
+        before = len(project.upstream.asked)
+        done = project.command("fork", f"{run['run']}:{event}", *options, "--json")
+        assert done.returncode == status, (done.stdout, done.stderr)
+        self.asked = project.upstream.asked[before:]
+        self.report = json.loads(done.stdout.splitlines()[-1])
+        self.said = done.stderr
+        self._project = project
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, upstream: Upstream) -> Project:
+    project = Project(tmp_path_factory.mktemp("forked"), upstream)
+    project.write(APP)
+    with project.serving(*UVICORN) as server:
+        server.ask("/ask", {"who": "ann"})
+        server.ask("/stream")
+        server.ask("/buy", {"amount": 3})
+    return project
+
+
+@pytest.fixture(scope="module")
+def runs(project: Project) -> Iterator[dict[str, dict[str, Any]]]:
+    yield {run["entry"]["target"]: run for run in project.requests()}
+
+
+def body_of(project: Project, run: str) -> Any:
+    """What the request of a run was answered, as JSON."""
+    number = next(event["event"] for event in project.events(run) if event["name"] == "response")
+    return json.loads(project.command("cat", f"{run}:{number}.request.body").stdout)
+
+
+def test_nothing_changed(project: Project, runs: dict[str, dict[str, Any]]) -> None:
+    run = runs["POST /ask"]
+    for event in project.events(run["run"]):
+        forked = Forked(project, run, event["event"], "--live", "none")
+        assert forked.asked == []
+        assert body_of(project, forked.report["run"]) == body_of(project, run["run"])
+        project.exact(forked.report["run"])
+
+
+def test_what_is_new_goes_live_with_a_client_of_before(project: Project, runs: dict[str, dict[str, Any]]) -> None:
+    run = runs["POST /ask"]
+    first = next(event["event"] for event in project.events(run["run"]) if event["name"].endswith("/ask/ann/0"))
+    forked = Forked(project, run, first, "--result", f'{first}={{"n": 1000}}')
+    before, now = body_of(project, run["run"]), body_of(project, forked.report["run"])
+    assert now["total"] > 1000
+    assert forked.asked == [f"/more/{now['total']}"]
+    assert now["token"] == before["token"]
+    assert now["more"] > before["more"]
+    project.exact(forked.report["run"])
+
+
+def test_another_body(project: Project, runs: dict[str, dict[str, Any]]) -> None:
+    forked = Forked(project, runs["POST /ask"], 0, "--input", '{"who": "somebody else"}')
+    assert [path for path in forked.asked if "somebody" in path]
+    assert body_of(project, forked.report["run"])["who"] == "somebody else"
+    project.exact(forked.report["run"])
+
+
+def test_a_state(project: Project, runs: dict[str, dict[str, Any]]) -> None:
+    forked = Forked(project, runs["POST /ask"], "sum#1", "--set", "numbers=[1, 2]")
+    assert forked.asked == ["/more/3"]
+    assert body_of(project, forked.report["run"])["total"] == 3
+    project.exact(forked.report["run"])
+
+
+def test_a_stream_goes_live_in_its_middle(project: Project, runs: dict[str, dict[str, Any]]) -> None:
+    run = runs["GET /stream"]
+    numbers = [event["event"] for event in project.events(run["run"]) if event["kind"] == "http"]
+    forked = Forked(project, run, numbers[0], "--live", "all")
+    assert forked.asked == ["/stream", "/last"]
+    project.exact(forked.report["run"])
+
+
+def test_a_write_is_refused_and_the_run_re_enacts_that(project: Project, runs: dict[str, dict[str, Any]]) -> None:
+    forked = Forked(project, runs["POST /buy"], 0, "--input", '{"amount": 5}', status=5)
+    assert "pay may change the world" in forked.report["message"]
+    _, report = project.replay(forked.report["run"])
+    assert report["verdict"] == "exact", report
+    allowed = Forked(project, runs["POST /buy"], 0, "--input", '{"amount": 5}', "--allow-write", "pay")
+    assert body_of(project, allowed.report["run"]) == {"paid": 5}
+
+
+def test_an_application_that_raises_fails_the_fork(project: Project, runs: dict[str, dict[str, Any]]) -> None:
+    forked = Forked(project, runs["POST /buy"], 0, "--input", '{"amount": -5}')
+    assert forked.report["status"] == "failed"
+    assert any("nothing costs less" in run["error"] for run in project.runs() if run["run"] == forked.report["run"])
+
+
+def test_it_is_not_resumed(project: Project, runs: dict[str, dict[str, Any]]) -> None:
+    done = project.command("resume", runs["POST /ask"]["run"])
+    assert done.returncode == 2
+    assert "whoever asked has gone" in done.stderr
+
+
+def test_the_process_that_served_them_forks_too(project: Project) -> None:
+    process = next(run for run in project.runs() if run["entry"]["kind"] == "command")
+    forked = Forked(project, process, 0, "--live", "none")
+    project.exact(forked.report["run"])
+
+
+def test_wsgi(tmp_path: Path, upstream: Upstream) -> None:
+    project = Project(tmp_path, upstream)
+    project.write(PLAIN)
+    with project.serving(sys.executable, "app.py", stop=0) as server:
+        server.ask("/", b"one")
+    process, run = project.runs()
+    assert project.replay(process["run"])[0].returncode == 0
+    forked = Forked(project, run, 0, "--input", "another")
+    assert forked.asked == ["/plain/another"]
+    assert body_of(project, forked.report["run"])[0] == "another"
+    project.exact(forked.report["run"])
+
+
+def test_it_becomes_a_golden(project: Project, runs: dict[str, dict[str, Any]]) -> None:
+    run = runs["POST /ask"]
+    weak = project.command("golden", "add", run["run"], "--as", "asked", "--expect", "state('sum')['numbers'] != null")
+    assert weak.returncode == 2
+    same = project.command("golden", "add", run["run"], "--as", "asked")
+    assert same.returncode == 0, same.stderr
+    assert project.command("golden", "run", "asked").returncode == 0
+    (project.folder / "app.py").write_text(APP.replace("sum(state[", "-sum(state["))
+    changed = project.command("golden", "run", "asked")
+    assert changed.returncode == 1, changed.stderr
+    (project.folder / "app.py").write_text(APP)
