@@ -1,15 +1,17 @@
-"""Decisions about differences count for what they were taken on, in any order, and calls that are alike stand for each
-other."""
+"""Decisions about differences count for what they were taken on, in any order; a call that had failed is known."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Kind, Outcome, Stream, Value
+from reenact.facts.event import Event
 from reenact.testing.goldens.deciding import accepted, concluded, decided, left_open
-from reenact.testing.goldens.differing import Category, Differing
+from reenact.testing.goldens.differing import Category, Differing, has_failed
 from reenact.testing.goldens.golden import Golden
 
 DIGESTS = st.sampled_from(["a" * 32, "b" * 32])
@@ -59,3 +61,23 @@ def test_a_new_call_is_known_again_where_others_have_moved_it(found: list[Differ
     golden = decided(Golden("g"), found, {each.place: "meant" for each in found}, "now", "rev")
     moved = [each if each.event is not None else replace(each, today=(each.today or 0) + 100) for each in found]
     assert left_open(golden, moved) == ()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "failed"),
+    [
+        (Value(b"null"), False),
+        (Failure(ErrorFact("builtins.OSError", "gone", None)), True),
+        (None, True),
+        (Stream({"status": 200}, End(EndKind.EOF)), False),
+        (Stream({"status": 200}, End(EndKind.CLOSED)), False),
+        (Stream({"status": 429}, End(EndKind.EOF)), True),
+        (Stream({"status": 200}, End(EndKind.ERROR)), True),
+        (Stream({"status": 200}, None), True),
+    ],
+)
+def test_a_call_has_failed_that_raised_was_refused_broke_off_or_never_came_back(
+    outcome: Outcome | None, failed: bool
+) -> None:
+    call = Call(Kind.HTTP, "GET docs", Effect.READ, "http/1")
+    assert has_failed(Event("x", 0, "root", 0, None, call, outcome=outcome)) is failed

@@ -222,6 +222,8 @@ def test_what_cannot_be_meant_is_refused(project: Reviewed, seen: Looked) -> Non
     assert "nothing is accepted in mode frozen" in refused.stderr
     refused = project.run("golden", "run", "--mode", "review", "--accept", "7=x", status=2)
     assert "does not say of which golden" in refused.stderr
+    refused = project.run("golden", "run", "same", "--mode", "review", "--accept", "sane:7=x", status=2)
+    assert "--accept sane:7 names a golden that is not reviewed" in refused.stderr
     refused = project.run("golden", "run", "--mode", "review", "--rev", "HEAD", status=2)
     assert "--rev does not go with --mode review" in refused.stderr
 

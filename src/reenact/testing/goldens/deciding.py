@@ -53,6 +53,11 @@ class Reasons:
         """The places that name no golden."""
         return tuple(place for place in self.by_place if ":" not in place)
 
+    def strange(self, names: Collection[str]) -> tuple[str, ...]:
+        """The places that name a golden which is none of ``names``."""
+        named = (place for place in self.by_place if ":" in place)
+        return tuple(place for place in named if place.partition(":")[0] not in names)
+
     def of(self, name: str, differences: Sequence[Differing], left: Collection[str]) -> dict[str, str]:
         """The reasons for the differences of one golden, by place.
 

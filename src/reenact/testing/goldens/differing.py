@@ -196,7 +196,7 @@ def has_failed(event: Event) -> bool:
         return True
     if not isinstance(outcome, Stream):
         return False
-    return (status_of(event) or 0) >= _FAILED_FROM or (outcome.end is not None and outcome.end.kind is EndKind.ERROR)
+    return (status_of(event) or 0) >= _FAILED_FROM or outcome.end is None or outcome.end.kind is EndKind.ERROR
 
 
 def digest(told: Json) -> str:

@@ -42,16 +42,13 @@ def review_all(shell: Shell, shelf: Shelf, names: Sequence[str], reasons: Reason
     asks = not (reasons or shell.json) and _at_a_terminal()
     first = ""
     for name in names:
+        go_on = True
         try:
-            looked = look(shelf, name)
-            settled, go_on = _settled(shell, shelf, looked, reasons, asks=asks)
+            settled, go_on = _settled(shell, shelf, look(shelf, name), reasons, asks=asks)
         except UsageError:
             raise
         except ReenactError as error:
-            settled, go_on = (
-                Settled(Outcome(name, shelf.shown(shelf.path(name)), status_of(error), message=str(error))),
-                True,
-            )
+            settled = Settled(Outcome(name, shelf.shown(shelf.path(name)), status_of(error), message=str(error)))
         _tell(shell, settled)
         code = max(code, settled.outcome.exit_code)
         first = first or _next(settled)

@@ -125,6 +125,12 @@ def _reasons(mode: str, accept: tuple[str, ...], everything: str | None, names: 
             cause=f"{len(names)} goldens are reviewed: name one, or write NAME:{reasons.unnamed[0]}=REASON",
             next_command="reenact golden ls",
         )
+    if reasons.strange(names):
+        raise UsageError(
+            f"--accept {reasons.strange(names)[0]} names a golden that is not reviewed",
+            cause=f"{', '.join(names[:12])} are" if names else "there are none yet",
+            next_command="reenact golden ls",
+        )
     return reasons
 
 
