@@ -23,6 +23,7 @@ from reenact.store.bundles.text import text_of
 from reenact.testing.goldens import reviewing
 from reenact.testing.goldens.deciding import Reasons, concluded, decided
 from reenact.testing.goldens.differing import Category
+from reenact.testing.goldens.drifting import drift_of
 from reenact.testing.goldens.golden import Golden, Scripted
 from reenact.testing.goldens.modes import record_missing
 from reenact.testing.goldens.opened import open_golden
@@ -158,6 +159,20 @@ def test_only_what_is_printed_differs_and_is_reviewed(project: Reviewed) -> None
     (only,) = look(project.shelf, "same").differences
     assert (only.place, only.category) == ("end", Category.UPDATE)
     assert only.now["printed as errors"] == "I gave up\n"
+
+
+def test_another_state_of_a_step_is_an_update_and_asks_nobody_anything_else(project: Reviewed) -> None:
+    """The same calls: only what the agent's own code makes of them is different."""
+    stepped = "import reenact\nwith reenact.step('count', {'found': 0}) as state:\n    state['found'] += 1\n"
+    project.write(stepped)
+    project.run("record", "--", sys.executable, "agent.py")
+    project.keep("stepped")
+    project.write(stepped.replace("+= 1", "+= 2"))
+    (only,) = look(project.shelf, "stepped").differences
+    assert (only.place, only.category, only.how) == ("0", Category.UPDATE, "comes to something else")
+    assert (only.was["answer"], only.now["answer"]) == ({"state": {"found": 1}}, {"state": {"found": 2}})
+    drifted = drift_of(project.shelf, "stepped")
+    assert (drifted.standing, drifted.why) == ("drifted", ())
 
 
 def test_a_call_that_nobody_answers_is_stale_until_it_is_recorded(project: Reviewed) -> None:

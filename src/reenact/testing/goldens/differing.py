@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from reenact.abc.store import Recording
-from reenact.facts.call import EndKind, Failure, Json, Kind, Stream
+from reenact.facts.call import EndKind, Failure, Json, Stream
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules
 from reenact.facts.known import NONE, Known
@@ -153,14 +153,11 @@ class _Comparing:
         other = None if right is None else self._today.event(right)
         event = other or one
         assert event is not None
-        states = one is not None and other is not None and event.call.kind is Kind.STEP
-        if not (changes or states):
+        if not changes:
             return None
         was, old = self._told(self._golden.recording, one)
         now, new = self._told(self._today.recording, other)
-        if not changes and old == new:
-            return None
-        how = " and ".join(_WORDS.get(change, change.value) for change in changes) or "another state"
+        how = " and ".join(_WORDS[change] for change in changes)
         return Differing(self._category(one, other), left, right, _call(event), how, was, now, old, new)
 
     def _category(self, one: Event | None, other: Event | None) -> Category:
@@ -176,8 +173,7 @@ class _Comparing:
         if event is None:
             return None, ""
         told = documents.document(recording, event)
-        state = told["asks"] if event.call.kind is Kind.STEP else None
-        return told, digest([event.kind, event.name, asked_key(recording, event, self._rules), state, told["answer"]])
+        return told, digest([event.kind, event.name, asked_key(recording, event, self._rules), told["answer"]])
 
 
 _WORDS: Mapping[Sort, str] = {
