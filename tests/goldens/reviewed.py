@@ -29,13 +29,13 @@ class Reviewed(Project):
         """Where the goldens lie."""
         return Shelf(self.folder, self.folder / "tests" / "goldens")
 
-    def keep(self, name: str, *expectations: str, **told: Any) -> Path:
-        """Make a golden of the last run."""
+    def keep(self, name: str, *expectations: str, run: str = "@", **told: Any) -> Path:
+        """Make a golden of a run, by default of the last one."""
         path = self.shelf.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         golden = Golden(name, expect=tuple(expect(each).to_json() for each in expectations), any_seed=True, **told)
         with open_store(f"sqlite:///{self.folder / '.reenact' / 'store.db'}") as store:
-            pack(store, [("recorded", store.run("@"))], path, golden.to_json())
+            pack(store, [("recorded", store.run(run))], path, golden.to_json())
         return path
 
     def said(self, name: str) -> Any:

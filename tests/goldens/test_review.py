@@ -132,8 +132,8 @@ def test_a_run_on_which_an_expectation_fails_is_refused_and_nothing_is_written(p
     assert project.shelf.path("refunds").read_bytes() == before
 
 
-def test_expectations_that_hold_on_the_incident_by_now_are_refused(project: Reviewed) -> None:
-    project.keep("weak", "calls(search) <= 5")
+def test_expectations_that_hold_on_the_incident_by_now_are_refused(project: Reviewed, seen: Looked) -> None:
+    project.keep("weak", "calls(search) <= 5", run=seen.opened.recorded.id)
     found = look(project.shelf, "weak")
     with pytest.raises(GoldenMismatch, match="it holds on the bad run"):
         accept(project.shelf, found, {each.place: "it stops" for each in found.left})
@@ -167,9 +167,13 @@ def test_another_state_of_a_step_is_an_update_and_asks_nobody_anything_else(proj
     project.write(stepped)
     project.run("record", "--", sys.executable, "agent.py")
     project.keep("stepped")
-    project.write(stepped.replace("+= 1", "+= 2"))
+    project.write(stepped.replace("'found': 0", "'found': 1"))
     (only,) = look(project.shelf, "stepped").differences
-    assert (only.place, only.category, only.how) == ("0", Category.UPDATE, "comes to something else")
+    assert (only.place, only.category, only.how) == (
+        "0",
+        Category.UPDATE,
+        "asks something else and comes to something else",
+    )
     assert (only.was["answer"], only.now["answer"]) == ({"state": {"found": 1}}, {"state": {"found": 2}})
     drifted = drift_of(project.shelf, "stepped")
     assert (drifted.standing, drifted.why) == ("drifted", ())
@@ -195,8 +199,9 @@ def test_a_call_that_nobody_answers_is_stale_until_it_is_recorded(project: Revie
     assert "--mode review" in recorded.outcome.message
 
 
-def test_other_arguments_are_an_update_old_beside_new(project: Reviewed) -> None:
-    project.keep("scripted", *EXPECTED, answers=(Scripted("search", {"docs": [], "count": 0}),))
+def test_other_arguments_are_an_update_old_beside_new(project: Reviewed, seen: Looked) -> None:
+    incident = seen.opened.recorded.id
+    project.keep("scripted", *EXPECTED, run=incident, answers=(Scripted("search", {"docs": [], "count": 0}),))
     project.write(
         AGENT.replace('search(step["search"])\n        # FIX', f'search("refunds", user="u_1")\n        {FIX}')
     )
