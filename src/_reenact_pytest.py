@@ -44,7 +44,20 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         "--reenact",
         choices=_MODES,
         help="What goldens may record. frozen (default): nothing, and the network is blocked; missing: answers that "
-        "are missing, tools stay frozen; rerecord: those that were recorded later, anew; review: not available yet.",
+        "are missing, tools stay frozen; rerecord: those that were recorded later, anew; review: nothing, it "
+        "shows what today's code does otherwise, and fails unless --reenact-accept accepts it.",
+    )
+    group.addoption(
+        "--reenact-accept",
+        metavar="GOLDEN:EVENT=REASON",
+        action="append",
+        default=[],
+        help="With --reenact=review: accept this difference, as a review shows it. May be given several times.",
+    )
+    group.addoption(
+        "--reenact-accept-all",
+        metavar="REASON",
+        help="With --reenact=review: accept every other difference of the goldens that are run.",
     )
     group.addoption(
         "--reenact-report",
@@ -60,11 +73,13 @@ def pytest_configure(config: pytest.Config) -> None:
     mode = _mode(config)
     if mode not in _MODES:
         raise pytest.UsageError(f"reenact_mode = {mode!r} in the ini file is no mode: it is one of {', '.join(_MODES)}")
-    if mode == "review":
-        raise pytest.UsageError(
-            "--reenact=review is not available yet: accept what has changed with `reenact golden rm NAME` and "
-            "`reenact golden add`, or record answers that are missing with --reenact=missing"
-        )
+    accepts = config.getoption("reenact_accept") or config.getoption("reenact_accept_all") is not None
+    if accepts and mode != "review":
+        raise pytest.UsageError("--reenact-accept accepts what a review shows: it goes with --reenact=review")
+    for each in config.getoption("reenact_accept"):
+        place, _, reason = each.partition("=")
+        if ":" not in place or not reason.strip():
+            raise pytest.UsageError(f"--reenact-accept={each} is not GOLDEN:EVENT=REASON")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Reporting(config), "reenact-reporting")
 
@@ -86,7 +101,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     playing = _playing(config)
     count = len(playing.names(playing.shelf(here)))
     mode = _mode(config)
-    network = "blocked" if mode == "frozen" else "open to models"
+    network = "blocked" if mode in ("frozen", "review") else "open to models"
     return f"reenact: mode={mode}, network={network}, {count} golden{'' if count == 1 else 's'}" if count else None
 
 
@@ -155,11 +170,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """A marked test has a golden of its own, each time that it is run."""
     marker = item.get_closest_marker("reenact")
     if marker is not None:
+        from reenact.testing.goldens.deciding import Reasons
         from reenact.testing.goldens.trial import Opener, Trial
 
-        opener = item.config.stash.setdefault(_OPENER, Opener())
-        shelf = _playing(item.config).shelf(item.path.parent)
-        item.stash[_TRIAL] = Trial(shelf, _names(item, marker), _mode(item.config), opener)
+        config = item.config
+        opener = config.stash.setdefault(_OPENER, Opener())
+        shelf = _playing(config).shelf(item.path.parent)
+        everything = config.getoption("reenact_accept_all")
+        reasons = Reasons.parse(config.getoption("reenact_accept"), everything, "--reenact-accept")
+        item.stash[_TRIAL] = Trial(shelf, _names(item, marker), _mode(config), opener, reasons)
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)

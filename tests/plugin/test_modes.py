@@ -86,7 +86,9 @@ def test_a_model_that_judges_is_asked_once_and_then_kept(desk: Desk, world: Prov
         ("missing", (), {"CI": "true"}, "mode=frozen, network=blocked, 2 goldens"),
         ("missing", ("--reenact=rerecord",), {"CI": "true"}, "mode=rerecord, network=open to models, 2 goldens"),
         ("sometimes", (), {}, "reenact_mode = 'sometimes' in the ini file is no mode"),
-        ("", ("--reenact=review",), {}, "--reenact=review is not available yet"),
+        ("", ("--reenact=review",), {}, "mode=review, network=blocked, 2 goldens"),
+        ("", ("--reenact-accept-all=x",), {}, "--reenact-accept accepts what a review shows"),
+        ("", ("--reenact=review", "--reenact-accept=7=x"), {}, "--reenact-accept=7=x is not GOLDEN:EVENT=REASON"),
     ],
 )
 def test_the_mode_is_what_was_asked_for_and_frozen_on_ci(

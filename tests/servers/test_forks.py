@@ -209,3 +209,17 @@ def test_it_becomes_a_golden(project: Project, runs: dict[str, dict[str, Any]]) 
     changed = project.command("golden", "run", "asked")
     assert changed.returncode == 1, changed.stderr
     (project.folder / "app.py").write_text(APP)
+
+
+def test_a_golden_of_a_request_is_reviewed(project: Project, runs: dict[str, dict[str, Any]]) -> None:
+    added = project.command("golden", "add", runs["POST /ask"]["run"], "--as", "reviewed", "--no-test")
+    assert added.returncode == 0, added.stderr
+    (project.folder / "app.py").write_text(APP.replace('"more": more["n"], ', ""))
+    review = ("golden", "run", "reviewed", "--mode", "review")
+    shown = project.command(*review)
+    assert shown.returncode == 1 and "reviewed: 1 update" in shown.stdout, shown.stdout + shown.stderr
+    done = project.command(*review, "--accept-all", "nobody reads it")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert project.command("golden", "run", "reviewed").returncode == 0
+    (project.folder / "app.py").write_text(APP)
+    assert project.command("golden", "run", "reviewed").returncode == 1

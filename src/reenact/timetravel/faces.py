@@ -111,14 +111,17 @@ def compared(left: Side, right: Side) -> tuple[Side, Side]:
 
 def _ruled(side: Side, known: set[str], rules: Rules) -> Side:
     faces = tuple(
-        face if face.asks in known else replace(face, asks=_canonical(side.recording, side.event(face.number), rules))
+        face
+        if face.asks in known
+        else replace(face, asks="=" + asked_key(side.recording, side.event(face.number), rules))
         for face in side.faces
     )
     return replace(side, faces=faces)
 
 
-def _canonical(recording: Recording, event: Event, rules: Rules) -> str:
-    return "=" + rules.key(event.call.rule, _deciding(event), recording.body(event.request))
+def asked_key(recording: Recording, event: Event, rules: Rules) -> str:
+    """What an event asks, as the key of it by the rules that a replay compares by. Reads its request."""
+    return rules.key(event.call.rule, _deciding(event), recording.body(event.request))
 
 
 def same_call(left: Recording, one: Event, right: Recording, other: Event) -> bool:

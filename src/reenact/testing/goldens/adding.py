@@ -15,16 +15,15 @@ from reenact.store.nesting import holder_of
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.court import GoldenCourt
-from reenact.testing.goldens.golden import Change, Golden
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.history import Change
 from reenact.testing.goldens.opened import open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import on_run
+from reenact.testing.goldens.seeds import OTHER_SEEDS, any_seed
 from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.writing import stamp, with_golden
 from reenact.timetravel.bundling.packing import Packed, pack
-
-OTHER_SEEDS = ("1", "2")
-"""Hash seeds under which a golden is tried besides its own."""
 
 Say = Callable[[str], object]
 
@@ -100,7 +99,9 @@ def add_golden(
         say("replaying it in a clean process, on today's code")
         now = _now(shelf, draft, golden, court)
         court.asks = "never"
-        golden = replace(golden, any_seed=_any_seed(shelf, draft, now, say, court))
+        say(f"trying it under {len(OTHER_SEEDS)} other hash seeds")
+        drafted = open_golden(drawn)
+        golden = replace(golden, any_seed=any_seed(shelf, drafted, drafted.recorded, now, court))
         opinions = court.asked()
         with_golden(drawn, golden, opinions=opinions)
         drawn.replace(path)
@@ -141,22 +142,6 @@ def _now(shelf: Shelf, name: str, golden: Golden, court: GoldenCourt) -> Outcome
         cause="the code, or what it asks, has changed since the run was recorded, or the run lacks something",
         next_command=f"reenact replay {tail(opened.recorded.id)}",
     )
-
-
-def _any_seed(shelf: Shelf, name: str, now: Outcome, say: Say, court: GoldenCourt) -> bool:
-    """Whether it comes to the same under other hash seeds; an answer that nobody has judged is another one."""
-    say(f"trying it under {len(OTHER_SEEDS)} other hash seeds")
-    opened = open_golden(shelf.path(name))
-    tried = (on_run(shelf, opened, opened.recorded, hash_seed=seed, court=court) for seed in OTHER_SEEDS)
-    return all(_alike(now, each) for each in tried)
-
-
-def _alike(left: Outcome, right: Outcome) -> bool:
-    def told(outcome: Outcome) -> tuple[object, ...]:
-        answers = [(each.get("name"), each.get("how"), each.get("why")) for each in outcome.answers]
-        return outcome.status, outcome.judged, outcome.boundaries, answers
-
-    return told(left) == told(right)
 
 
 def rm_golden(shelf: Shelf, name: str) -> Path:

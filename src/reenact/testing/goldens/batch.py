@@ -8,14 +8,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+from reenact.replaying.launch import Starter
 from reenact.seams.boot.warmth import Warmth
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import run_golden
 from reenact.testing.goldens.session import Misses
 from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.plan import Opening
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +56,40 @@ def run_goldens(
     Returns:
         What came of each, in the order of ``names``.
     """
-    found: dict[str, Outcome] = {}
-    workers = how.workers or os.cpu_count() or 1
 
-    def run(name: str) -> Outcome:
-        each = partial(run_golden, shelf, name, misses=how.misses, live=how.live, rev=how.rev, start_it=warmth)
+    def run(name: str, start_it: Starter) -> Outcome:
+        each = partial(run_golden, shelf, name, misses=how.misses, live=how.live, rev=how.rev, start_it=start_it)
         every = [each() for _ in range(how.repeat)]
         return every[0] if how.repeat == 1 else sampled(every, how.at_least)
 
+    return several(names, run, how.workers, done=done)
+
+
+def several(
+    names: Sequence[str],
+    run: Callable[[str, Starter], T],
+    workers: int = 0,
+    *,
+    done: Callable[[T], object] = lambda found: None,
+) -> list[T]:
+    """Do something with goldens, several at a time.
+
+    Args:
+        names: Which.
+        run: Does it with one; it is given what starts processes from warm interpreters.
+        workers: How many at a time; 0 for one on each processor.
+        done: Told of each as it is known.
+
+    Returns:
+        What came of each, in the order of ``names``.
+    """
+    found: dict[str, T] = {}
+    workers = workers or os.cpu_count() or 1
     with Warmth(workers) as warmth, ThreadPoolExecutor(workers) as pool:
-        waiting = {pool.submit(run, name): name for name in names}
+        waiting = {pool.submit(run, name, warmth): name for name in names}
         for future in as_completed(waiting):
-            outcome = found[waiting[future]] = future.result()
-            done(outcome)
+            one = found[waiting[future]] = future.result()
+            done(one)
     return [found[name] for name in names]
 
 

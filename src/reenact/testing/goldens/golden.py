@@ -9,9 +9,11 @@ from typing import Any, Final, Literal
 
 from reenact.errors import FormatTooNew, UsageError
 from reenact.facts.call import Json
+from reenact.testing.goldens.history import Change, chained, unchained
 
-FORMAT: Final = 1
-"""Version of ``golden.json`` that this code writes, and the newest that it reads."""
+FORMAT: Final = 2
+"""Version of ``golden.json`` that this code writes, and the newest that it reads. Format 1 has neither a chain in its
+history nor ``pending``."""
 
 OnMiss = Literal["fail", "live-read", "scripted"]
 ON_MISS: Final[tuple[OnMiss, ...]] = ("fail", "live-read", "scripted")
@@ -40,29 +42,6 @@ class Scripted:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One entry of a golden's history.
-
-    Attributes:
-        at: When, ISO 8601 in UTC.
-        what: ``added``, ``accepted`` or ``rerecorded``.
-        event: Number of the event it is about; None for the whole golden.
-        category: ``create``, ``fix``, ``trim`` or ``update``; empty where nothing was accepted.
-        reason: Why, in a person's words.
-    """
-
-    at: str
-    what: str
-    event: int | None = None
-    category: str = ""
-    reason: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON-able data."""
-        return {name: getattr(self, name) for name in ("at", "what", "event", "category", "reason")}
-
-
-@dataclass(frozen=True, slots=True)
 class Golden:
     """What a bundle says of itself as a test.
 
@@ -76,6 +55,8 @@ class Golden:
         answers: Scripted answers.
         any_seed: Whether it has been shown not to depend on the interpreter's hash seed; None where nobody has tried.
         history: What has become of it, oldest first.
+        pending: Differences that were accepted in a review which is not finished, in the order of the run: others are
+            still open, so the golden is what it was.
     """
 
     name: str
@@ -86,6 +67,7 @@ class Golden:
     answers: tuple[Scripted, ...] = ()
     any_seed: bool | None = None
     history: tuple[Change, ...] = field(default=())
+    pending: tuple[Change, ...] = field(default=())
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -116,7 +98,8 @@ class Golden:
             "on_miss": self.on_miss,
             "answers": [each.to_json() for each in self.answers],
             "any_seed": self.any_seed,
-            "history": [each.to_json() for each in self.history],
+            "history": chained(self.history),
+            "pending": [each.to_json() for each in self.pending],
         }
 
     @classmethod
@@ -126,6 +109,7 @@ class Golden:
         Raises:
             FormatTooNew: It was written by a newer version.
             UsageError: It is no golden.
+            StoreError: Its history was altered.
         """
         written = data.get("golden")
         if isinstance(written, int) and written > FORMAT:
@@ -145,7 +129,8 @@ class Golden:
                 on_miss=data.get("on_miss") or "fail",
                 answers=tuple(Scripted(**each) for each in _listed(data, "answers")),
                 any_seed=data.get("any_seed"),
-                history=tuple(Change(**each) for each in _listed(data, "history")),
+                history=unchained(_listed(data, "history"), required=written != 1),
+                pending=tuple(map(Change.from_json, _listed(data, "pending"))),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(

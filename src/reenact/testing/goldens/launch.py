@@ -44,6 +44,7 @@ class Told:
         stale_at: The call that nobody has an answer for; empty where there is none.
         enforcement: What kept it from the world.
         run: Id of today's run, in the store that it was to go to.
+        stale_call: It as data, see ``GoldenSession``; empty where there is none.
         unfelt: Flags that were to be set, and that the agent has not evaluated.
         exit_status: Of the process; negative for the signal that ended it.
     """
@@ -55,6 +56,7 @@ class Told:
     enforcement: tuple[str, ...]
     run: str
     unfelt: tuple[str, ...] = ()
+    stale_call: Mapping[str, Any] = field(default_factory=dict)
     exit_status: int = 0
 
     @property
@@ -175,4 +177,5 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         run=child,
         unfelt=tuple(told.get("unfelt") or ()),
         exit_status=status,
+        stale_call=told.get("stale_call") or {},
     )

@@ -12,14 +12,14 @@ from reenact.errors import UsageError
 from reenact.replaying.options import Options
 from reenact.store import open_store
 from reenact.testing.expectations.judging import asks_a_judge
-from reenact.testing.goldens.golden import Change
+from reenact.testing.goldens.history import Change
 from reenact.testing.goldens.launch import Asked, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import outcome_of
 from reenact.testing.goldens.session import Misses
 from reenact.testing.goldens.shelf import Shelf
-from reenact.testing.goldens.writing import overlay_of, stamp, with_golden
+from reenact.testing.goldens.writing import packed_today, stamp, with_golden
 
 FROZEN: Final = "frozen"
 """Only what is recorded."""
@@ -28,8 +28,8 @@ MISSING: Final = "missing"
 RERECORD: Final = "rerecord"
 """Record those anew that were recorded later; tools stay frozen."""
 REVIEW: Final = "review"
-"""Show each difference, and accept it with a reason: a mode with a name, and not there yet."""
-MODES: Final = (FROZEN, MISSING, RERECORD)
+"""Show each difference between a golden and what today's code does, and accept it with a reason."""
+MODES: Final = (FROZEN, MISSING, RERECORD, REVIEW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +60,12 @@ def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
         anew: Forget what was recorded later before, and ask it again.
 
     Raises:
-        UsageError: It is one that must stay the same: it asks for nothing else by definition.
+        UsageError: It is one that must stay the same, and nothing is missing in it.
         ReenactError: It cannot be read, started or written.
     """
     started_us = CLOCK.mono_us()
     opened = open_golden(shelf.path(name))
     golden = opened.golden
-    if not golden.judged:
-        raise UsageError(
-            f"golden {name} must stay the same: nothing is missing in it",
-            cause="without expectations, a call that was not recorded is what it is there to find",
-            next_command=f"reenact golden run {name}",
-        )
     earlier = () if anew else opened.overlays
     # A judge alone may be what is missing: it is asked about what the frozen run says, where that comes to its end.
     frozen: Misses = "reads" if golden.on_miss == "live-read" else "stale"
@@ -81,8 +75,10 @@ def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
         recorded, stopped = _recorded(shelf, opened, earlier, way, anew=anew)
         if not stopped:
             break
-    outcome = replace(recorded.outcome, duration_us=CLOCK.mono_us() - started_us)
-    return replace(recorded, outcome=outcome)
+    outcome = recorded.outcome
+    if not golden.judged and outcome.status in ("passed", "failed"):
+        outcome = replace(outcome, status="failed", message=_otherwise(name))
+    return replace(recorded, outcome=replace(outcome, duration_us=CLOCK.mono_us() - started_us))
 
 
 def _recorded(
@@ -90,9 +86,11 @@ def _recorded(
 ) -> tuple[Recorded, bool]:
     """Run a golden in one way, and keep what was missing; and whether it was stopped before its end."""
     golden = opened.golden
+    gone = set(opened.overlays) - set(earlier)
+    beside = tuple(each for each in opened.beside(opened.answering) if each not in gone)
     with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
         into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
-        asked = Asked(str(opened.path), opened.answering, golden, earlier, misses=misses)
+        asked = Asked(str(opened.path), opened.answering, golden, beside, misses=misses)
         told = launch(asked, Options(divert_output=True), into=into, project=str(shelf.root))
         with open_store(into) as store:
             court = opened.court("anew" if anew else "missing")
@@ -101,10 +99,28 @@ def _recorded(
                 return Recorded(outcome, 0), told.stopped
             opinions, overlays = court.asked(), [each for each in opened.store.bundle.runs if each.run.id in earlier]
             kept = int(told.used.get("live", 0)) if misses == "models" else 0
+            if not (kept or golden.judged):
+                raise _nothing_missing(golden.name)
             if kept:
-                overlays.append(overlay_of(store, store.run(told.run)))
+                overlays.append(packed_today(store, store.run(told.run), "overlay"))
     if kept or opinions or anew:
         reason = f"{kept} answers" + (f", {len(opinions)} opinions" if opinions else "")
         changed = golden.noted(Change(stamp(CLOCK), "rerecorded", reason=reason))
         with_golden(opened.path, changed, overlays=overlays, opinions=opinions)
     return Recorded(outcome, kept, len(opinions)), False
+
+
+def _nothing_missing(name: str) -> UsageError:
+    return UsageError(
+        f"golden {name} must stay the same: nothing is missing in it",
+        cause="today's code asks nothing that was not asked then; what else it does otherwise is for a review",
+        next_command=f"reenact golden run {name} --mode review",
+    )
+
+
+def _otherwise(name: str) -> str:
+    return (
+        "it must stay the same, and today's code asks something else\n"
+        "  likely cause: the code has changed on purpose: its answers are there now, and wait to be accepted\n"
+        f"  next: reenact golden run {name} --mode review"
+    )

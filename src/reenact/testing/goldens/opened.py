@@ -53,6 +53,12 @@ class OpenGolden:
         """Who gives the opinions that its expectations ask for: first those that it keeps."""
         return GoldenCourt(self.golden.name, (self.store,), asks)
 
+    def beside(self, run: Run) -> tuple[str, ...]:
+        """Ids of the runs that answer what ``run`` does not, oldest first: those that were recorded later; where the
+        golden must stay the same and has been reviewed, what it was before too."""
+        before = () if self.golden.judged or run.id == self.recorded.id else (self.recorded.id,)
+        return (*before, *self.overlays)
+
 
 def open_golden(path: Path) -> OpenGolden:
     """Open the bundle of a golden; all of it is checked.

@@ -11,6 +11,7 @@ from reenact.facts.call import Json
 Status = Literal["passed", "failed", "stale", "refused", "broken"]
 EXIT: Final[Mapping[str, int]] = {"passed": 0, "failed": 1, "stale": 3, "broken": 4, "refused": 5}
 """Exit code of each status; of several goldens the highest counts."""
+_NEXT: Final = "  next: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,12 @@ class Outcome:
     def exit_code(self) -> int:
         """What the command line ends with."""
         return EXIT[self.status]
+
+    @property
+    def next_command(self) -> str:
+        """The command that its message names last; empty where it names none."""
+        found = [line for line in self.message.splitlines() if line.startswith(_NEXT)]
+        return found[-1].removeprefix(_NEXT) if found else ""
 
     @property
     def failed(self) -> tuple[Judged, ...]:

@@ -63,8 +63,9 @@ class GoldenProcess(ForkingProcess):
 
     @property
     def _gathers(self) -> bool:
-        """Of a run that is only judged nobody asks for evidence; one that has asked may be kept."""
-        return self.instructions["misses"] != "stale" or self.plan.live != "none"
+        """Of a run that is only judged nobody wants evidence, unless it says so; one that has asked may be kept."""
+        asked = self.instructions["misses"] != "stale" or self.plan.live != "none"
+        return asked or bool(self.instructions.get("evidence"))
 
     def _kept_in(self) -> Store:
         into = self.instructions["into"]
@@ -88,6 +89,7 @@ class GoldenProcess(ForkingProcess):
                 "used": dict(session.used),
                 "boundaries": boundaries(session),
                 "stale_at": session.stale_at,
+                "stale_call": session.stale_call,
                 "enforcement": [*replaying.ENFORCEMENT, *self._isolation.words()],
             },
         }

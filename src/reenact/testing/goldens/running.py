@@ -6,9 +6,9 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
@@ -49,12 +49,14 @@ class Ran:
         run: The run that today's code was answered from; None where it did not come to that.
         today: Today's run; of one that stayed the same, the recorded one; None where there is none.
         report: Of the process that ran it.
+        stale_call: The call that nobody has an answer for, as data; empty where there is none.
     """
 
     outcome: Outcome
     run: Run | None = None
     today: Recording | None = None
     report: ForkReport | Report | None = None
+    stale_call: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Manner:
         hash_seed: Another one than the recorded; empty takes that one.
         rev: Revision whose code runs; empty takes the files as they are.
         here: Whether it may run in the calling process, where that is as good.
+        evidence: Whether today's run tells of its packages, sources and revision too.
         opens: Gives the golden of a file.
         start_it: Starts the process of one that does not depend on the hash seed; of any other, ``run_program`` does.
     """
@@ -78,6 +81,7 @@ class Manner:
     hash_seed: str = ""
     rev: str = ""
     here: bool = False
+    evidence: bool = False
     opens: Callable[[Path], OpenGolden] = open_golden
     start_it: Starter = run_program
 
@@ -128,20 +132,24 @@ def running(shelf: Shelf, name: str, manner: Manner = Manner()) -> Iterator[Ran]
         try:
             opened = manner.opens(path)
             manner = manner.of(opened)
-            ran = _judged(stack, shelf, opened, manner) if opened.golden.judged else _same(shelf, opened, manner)
+            ran = judged_on(stack, shelf, opened, manner) if opened.golden.judged else re_enacted(shelf, opened, manner)
         except ReenactError as error:
-            ran = Ran(Outcome(name, shelf.shown(path), _status_of(error), message=str(error)))
+            ran = Ran(Outcome(name, shelf.shown(path), status_of(error), message=str(error)))
         yield replace(ran, outcome=replace(ran.outcome, name=name, duration_us=CLOCK.mono_us() - started_us))
 
 
-def _judged(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
-    """Its expectations over what today's code does: on the log of the fork that fixed it, where there is one.
+def judged_on(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
+    """A golden's expectations over what today's code does: on the log of the fork that fixed it, where there is one.
 
-    Code that asks what only the incident has answers for has not been fixed: it is then judged on that."""
-    found = _today(stack, shelf, opened, opened.answering, manner)
+    Code that asks what only the incident has answers for has not been fixed: it is then judged on that.
+
+    Raises:
+        ReplayError: It cannot be started here, or has ended without a report.
+    """
+    found = today_on(stack, shelf, opened, opened.answering, manner)
     if opened.fixed is None or found.outcome.status != "stale" or found.outcome.opinions.get("missing"):
         return found
-    before = _today(stack, shelf, opened, opened.recorded, replace(manner, misses=None, live="none"))
+    before = today_on(stack, shelf, opened, opened.recorded, replace(manner, misses=None, live="none"))
     if before.outcome.status != "failed":
         return found
     message = f"today's code re-enacts the incident\n{before.outcome.message}"
@@ -164,31 +172,38 @@ def on_run(
     """
     manner = Manner(options, hash_seed=hash_seed)
     if not opened.golden.judged:
-        return _same(shelf, opened, manner).outcome
+        return re_enacted(shelf, opened, manner).outcome
     with ExitStack() as stack:
-        return _today(stack, shelf, opened, run, manner, court).outcome
+        return today_on(stack, shelf, opened, run, manner, court).outcome
 
 
-def _today(
+def today_on(
     stack: ExitStack, shelf: Shelf, opened: OpenGolden, run: Run, manner: Manner, court: GoldenCourt | None = None
 ) -> Ran:
-    """Today's code on one run of a golden; what it left is there until the stack is closed."""
+    """Today's code on one run of a golden, judged by its expectations, if it has any; what it left is there until the
+    stack is closed. ``court``: by the opinions of whom.
+
+    Raises:
+        ReplayError: It cannot be started here, or has ended without a report.
+    """
     golden = opened.golden
     court = court or opened.court(manner.asks)
     misses = manner.misses or ("reads" if golden.on_miss == "live-read" else "stale")
-    if manner.here and misses == "stale" and manner.live == "none" and not manner.rev:
+    if manner.here and not manner.evidence and misses == "stale" and manner.live == "none" and not manner.rev:
         found = run_here(opened, run, str(shelf.root))
         if found is not None:
             ran = Ran(outcome_of(shelf, opened, *found, court), run, found[1], found[0].report)
             if ran.outcome.status == "passed":  # anything else is for a process of its own to say
                 return ran
     plan = Plan(at=0, live=manner.live, rev=manner.rev)
-    asked = Asked(str(opened.path), run, golden, opened.overlays, misses, hash_seed=manner.hash_seed, plan=plan)
+    overlays = opened.beside(run)
+    more = {"evidence": manner.evidence}
+    asked = Asked(str(opened.path), run, golden, overlays, misses, hash_seed=manner.hash_seed, plan=plan, more=more)
     scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()))
     into = f"{SCHEME}{Path(scratch).absolute() / 'today.json'}"
     told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=manner.start_it)
     today = recording_of(into, told.run, told.exit_status)
-    return Ran(outcome_of(shelf, opened, told, today, court), run, today, told.report)
+    return Ran(outcome_of(shelf, opened, told, today, court), run, today, told.report, told.stale_call)
 
 
 def fleeting() -> str | None:
@@ -254,9 +269,13 @@ def judged_of(verdict: Verdict) -> Judged:
     return Judged(verdict.text, bool(verdict.holds), "" if verdict.holds else verdict.seen, verdict.event)
 
 
-def _same(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
-    """Whether it re-enacts without a difference."""
-    run = opened.recorded
+def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
+    """Whether the run that a golden answers from re-enacts without a difference.
+
+    Raises:
+        ReplayError: It cannot be started here, or has ended without a report.
+    """
+    run = opened.answering
     report = replay_run(str(opened.path), run.id, manner.options, start_it=manner.start_it, hash_seed=manner.hash_seed)
     status = _BY_CODE.get(report.exit_code, "failed") if report.exit_code else "passed"
     crossed = report.matched + report.reordered + report.moved
@@ -271,12 +290,13 @@ def _same(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
         boundaries=crossed,
         differences=tuple(each.text for each in report.differences),
         enforcement=report.enforcement,
-        recorded=run.id,
+        recorded=opened.recorded.id,
     )
     return Ran(outcome, run, opened.store.open(run) if status == "passed" else None, report)
 
 
-def _status_of(error: ReenactError) -> Status:
+def status_of(error: ReenactError) -> Status:
+    """What a golden is that could not be run for an error."""
     if isinstance(error, (StoreError, Unreported)):
         return "broken"
     return _BY_CODE.get(error.exit_code, "failed")

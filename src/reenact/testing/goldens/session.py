@@ -6,6 +6,7 @@ what it asks and nobody has recorded or written makes the golden stale, and neve
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections import Counter
 from typing import Literal
 
@@ -13,13 +14,14 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.store import Recording
 from reenact.errors import Halt, UnreplayableRun
-from reenact.facts.call import Call, Effect, Kind
+from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.keys import Rules
 from reenact.replaying.options import Options
 from reenact.seams.lanes import Lane
 from reenact.testing.goldens.answers import Answers
 from reenact.timetravel.forks.ladder import Found
 from reenact.timetravel.forks.plan import Plan, opens
+from reenact.timetravel.forks.rewriting import is_model
 from reenact.timetravel.forks.session import ForkSession
 from reenact.timetravel.forks.stopping import recorded_calls
 
@@ -42,6 +44,9 @@ class GoldenSession(ForkSession):
 
     Attributes:
         used: How many calls were answered from where: ``overlay``, ``scripted``, ``live``.
+        stale_at: Name of the call that nobody has an answer for; empty while there is none.
+        stale_call: That call as data, without credentials: ``kind``, ``name``, ``source``, ``head``, ``body`` (base64),
+            and ``place``, the number of the recorded event in whose place it stands.
     """
 
     mode = "golden"
@@ -63,6 +68,7 @@ class GoldenSession(ForkSession):
         self._name = name
         self.used: Counter[str] = Counter()
         self.stale_at: str = ""
+        self.stale_call: dict[str, Json] = {}
 
     def decide(self, lane: Lane, call: Call) -> Crossing | None:  # type: ignore[override]
         """As a fork behind its cut, from the first call on, whichever that is: today's code need not begin as it did
@@ -93,19 +99,30 @@ class GoldenSession(ForkSession):
     def _is_stale_at(self, lane: Lane, call: Call, found: Found) -> Halt:
         """The golden is stale at this call."""
         self.stale_at = call.name
+        cleaned = self._redactor.call(call)
+        self.stale_call = {
+            "kind": call.kind.value,
+            "name": call.name,
+            "source": call.source or "",
+            "head": dict(cleaned.head),
+            "body": b64encode(cleaned.body).decode(),
+            "place": None if found.place is None else found.place.number,
+        }
         return self._stopped(lane, call, self._stale(call, found), f"{call.name} {found.why}")
 
     def _stale(self, call: Call, found: Found) -> UnreplayableRun:
         """Says what was asked, and how to record the answer that is missing."""
-        writes = call.effect is Effect.WRITE
+        asks = is_model(call) and call.effect is not Effect.WRITE
+        kept = (
+            "what may change the world is never made again" if call.effect is Effect.WRITE else "only models are asked"
+        )
         return UnreplayableRun(
             f"golden {self._name} is stale: {call.name} at {call.source or 'an unknown place'} {found.why}"
             + recorded_calls(self.recording, call),
-            cause="the agent asks something else than when it was recorded"
-            + (", and what may change the world is never made again" if writes else ""),
-            next_command=f"reenact golden add --help  # --answer {call.name}=@FILE"
-            if writes
-            else f"reenact golden run {self._name} --mode missing",
+            cause="the agent asks something else than when it was recorded" + ("" if asks else f", and {kept}"),
+            next_command=f"reenact golden run {self._name} --mode missing"
+            if asks
+            else f"reenact golden add --help  # --answer {call.name}=@FILE",
             missing=(call.name,),
         )
 

@@ -11,11 +11,14 @@ from typing import Any
 from reenact.errors import GoldenMismatch, ReenactError, UsageError
 from reenact.replaying.blocking import BLOCK
 from reenact.replaying.options import Options
-from reenact.testing.goldens.modes import FROZEN, RERECORD, record_missing
+from reenact.testing.goldens.beside import beside_all
+from reenact.testing.goldens.deciding import NOTHING, Reasons
+from reenact.testing.goldens.modes import FROZEN, RERECORD, REVIEW, record_missing
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.replayed import Replayed, mismatch
 from reenact.testing.goldens.reports import facts
+from reenact.testing.goldens.reviewing import look, settle
 from reenact.testing.goldens.running import Manner, Ran, running
 from reenact.testing.goldens.shelf import WILD, Shelf
 
@@ -49,8 +52,9 @@ class Trial:
     Args:
         shelf: Where goldens lie.
         names: The golden that the test is about: one name, or what its marker says where that is none.
-        mode: ``frozen``, ``missing`` or ``rerecord``.
+        mode: ``frozen``, ``missing``, ``rerecord`` or ``review``.
         opens: Gives the golden of a file.
+        reasons: What a review accepts; it asks nobody.
 
     Attributes:
         replayed: What the test sees of it.
@@ -58,12 +62,18 @@ class Trial:
     """
 
     def __init__(
-        self, shelf: Shelf, names: Sequence[object], mode: str, opens: Callable[[Path], OpenGolden] = open_golden
+        self,
+        shelf: Shelf,
+        names: Sequence[object],
+        mode: str,
+        opens: Callable[[Path], OpenGolden] = open_golden,
+        reasons: Reasons = NOTHING,
     ) -> None:
         self._shelf = shelf
         self._names = names
         self._mode = mode
         self._opens = opens
+        self._reasons = reasons
         self._stack = ExitStack()
         self._ran: Ran | None = None
         self.replayed = Replayed(self.run)
@@ -105,7 +115,7 @@ class Trial:
         Raises:
             GoldenMismatch: Something was refused, whatever became of it in the block.
         """
-        if self._mode != FROZEN:
+        if self._mode not in (FROZEN, REVIEW):
             yield
             return
         with BLOCK.up() as refused:
@@ -143,11 +153,26 @@ class Trial:
         return self.run().outcome
 
     def _run(self, name: str) -> Ran:
-        if self._mode != FROZEN and self._opens(self._shelf.path(name)).golden.judged:
+        if self._mode == REVIEW:
+            outcome = self._reviewed(name)
+            if outcome.status != "passed":
+                return Ran(outcome)
+        elif self._mode != FROZEN and self._opens(self._shelf.path(name)).golden.judged:
             recorded = record_missing(self._shelf, name, anew=self._mode == RERECORD)
             if recorded.outcome.status not in ("passed", "failed"):
                 return Ran(recorded.outcome)
         return self._stack.enter_context(running(self._shelf, name, Manner(SHOWN, here=True, opens=self._opens)))
+
+    def _reviewed(self, name: str) -> Outcome:
+        """What a review comes to: passed where every difference is accepted."""
+        looked = look(self._shelf, name)
+        settled = settle(self._shelf, looked, self._reasons)
+        outcome = settled.outcome
+        if not settled.left or looked.outcome.status != "passed":
+            return outcome
+        place = settled.left[0].place
+        next_line = f"  next: python -m pytest --reenact=review --reenact-accept={name}:{place}=REASON"
+        return replace(outcome, message="\n".join((outcome.message, *beside_all(settled.left), next_line)))
 
     def _require_one(self) -> str:
         """The name of the golden, which is there."""

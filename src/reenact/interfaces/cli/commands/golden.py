@@ -12,6 +12,7 @@ _COMMANDS = {
     "add": "turn a run into a regression test",
     "ls": "list the goldens of this project",
     "run": "run today's code on them",
+    "drift": "which of them today's code has left behind, and why",
     "rm": "remove one",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 
 import click
 
@@ -16,8 +17,11 @@ from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.commands.ls import outcome
 from reenact.interfaces.cli.detail import event_lines
+from reenact.interfaces.cli.goldens.history import history_lines
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
+from reenact.store.bundles import BundleStore
+from reenact.testing.goldens.golden import Golden
 from reenact.timetravel import preview
 from reenact.timetravel.cost import prices, run_cost
 from reenact.timetravel.lineage import draw, origin, whole_lineage
@@ -91,11 +95,29 @@ def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
         _tree(shell, store, run)
     elif shell.json:
         _json(shell, recording, wanted.stretch, view)
+        said = _said(store)
+        if said is not None and not view.oneline:
+            shell.line({"type": "golden"} | said.to_json())
     elif view.oneline:
         shell.data(headline(run))
     else:
-        shell.lines(_text(recording, wanted.stretch, view))
+        shell.lines(chain(_text(recording, wanted.stretch, view), _golden(store)))
     shell.next(_next_command(run))
+
+
+def _said(store: Store) -> Golden | None:
+    """What the golden says that was opened; None where it was none."""
+    said = store.bundle.golden if isinstance(store, BundleStore) else None
+    return None if said is None else Golden.from_json(said)
+
+
+def _golden(store: Store) -> Iterator[str]:
+    """What a golden says of itself, behind the run that it keeps."""
+    golden = _said(store)
+    if golden is None:
+        return
+    yield paint(preview.safe(f"golden {golden.name}"), bold=True)
+    yield from (f"  {line}" for line in history_lines(golden))
 
 
 def _next_command(run: Run) -> str:

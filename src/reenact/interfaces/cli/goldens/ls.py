@@ -6,16 +6,20 @@ import click
 
 from reenact.errors import ReenactError
 from reenact.facts.ids import tail
+from reenact.interfaces.cli.goldens.history import history_lines
 from reenact.interfaces.cli.shell import Command, current
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.shelf import open_shelf
 from reenact.timetravel.preview import safe
 
 
-@click.command(cls=Command, name="ls", short_help="list the goldens of this project", example="reenact golden ls")
+@click.command(
+    cls=Command, name="ls", short_help="list the goldens of this project", example="reenact golden ls --history"
+)
 @click.argument("names", nargs=-1)
+@click.option("--history", is_flag=True, help="What has become of each: when it was added, what was accepted, and why.")
 @click.pass_context
-def command(ctx: click.Context, names: tuple[str, ...]) -> None:
+def command(ctx: click.Context, names: tuple[str, ...], history: bool) -> None:
     """List the goldens of this project, or those of NAMES (which may be patterns: checkout/*)."""
     shell = current(ctx)
     shelf = open_shelf()
@@ -32,6 +36,8 @@ def command(ctx: click.Context, names: tuple[str, ...]) -> None:
             shell.line(golden.golden.to_json() | {"run": golden.recorded.id, "file": shelf.shown(golden.path)})
         else:
             shell.data(_line(golden))
+            for line in history_lines(golden.golden) if history else ():
+                shell.data(f"    {line}")
     if not found:
         shell.talk("reenact: there are no goldens yet")
         shell.next("reenact golden add @failed --as NAME --expect EXPR")
@@ -42,6 +48,7 @@ def command(ctx: click.Context, names: tuple[str, ...]) -> None:
 def _line(opened: OpenGolden) -> str:
     golden = opened.golden
     what = "; ".join(each.text for each in opened.expectations) if golden.judged else "must stay the same"
-    fixed = "  with its fix" if opened.fixed is not None else ""
+    reviewed = any(change.what == "reviewed" for change in golden.history)
+    fixed = "" if opened.fixed is None else "  reviewed" if reviewed else "  with its fix"
     about = f"  {golden.about}" if golden.about else ""
     return safe(f"{golden.name}  {tail(opened.recorded.id)}{fixed}  {what}{about}")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from reenact.errors import UsageError
+from reenact.interfaces.cli.goldens.progress import Progress
+from reenact.interfaces.cli.goldens.review import review_all
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.testing.goldens.batch import How, run_goldens
+from reenact.testing.goldens.deciding import Reasons
 from reenact.testing.goldens.modes import FROZEN, MODES, REVIEW, Recorded, record_missing
 from reenact.testing.goldens.outcome import Outcome, exit_code
 from reenact.testing.goldens.reports import write_reports
@@ -28,16 +30,24 @@ from reenact.timetravel.preview import safe
     reenact golden run 'checkout/*' --report out
     reenact golden run --rev deployed
     reenact golden run refund-loop --mode missing
+    reenact golden run refund-loop --mode review --accept-all "one search is enough"
     reenact golden run refund-loop --live model --repeat 10 --at-least 9
     """,
 )
 @click.argument("names", nargs=-1)
 @click.option(
     "--mode",
-    type=click.Choice((*MODES, REVIEW)),
+    type=click.Choice(MODES),
     default=FROZEN,
-    help="What may be recorded. Default: frozen, nothing. review is not available yet.",
+    help="What may be recorded. Default: frozen, nothing. review shows each difference, and asks.",
 )
+@click.option(
+    "--accept",
+    metavar="EVENT=REASON",
+    multiple=True,
+    help="With --mode review: accept this difference. Of several goldens NAME:EVENT=REASON.",
+)
+@click.option("--accept-all", metavar="REASON", help="With --mode review: accept every other difference too.")
 @click.option("--live", type=click.Choice(("model",)), help="Ask the models anew; tools stay frozen.")
 @click.option("--rev", metavar="GITREV", default="", help="Run the code of another revision, in a git worktree.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Run each so often.")
@@ -54,21 +64,24 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     0 all pass, 1 one fails, 3 one is stale (a call has no recorded answer, or an answer no opinion of the model that
     judges it), 4 one cannot be read, 5 one touched the world; the highest counts. --mode missing records what is
     missing, each once: tools stay frozen. --live model asks about each sample whoever judges it.
+
+    --mode review shows what today's code does otherwise, old and new side by side: create (a call that the golden has
+    not), trim (one that is no longer made), update (one that asks something else), fix (one that had gone wrong). At a
+    terminal it asks about each; EVENT is the number it shows. When all are accepted, the golden answers from today's
+    run from then on, and its history keeps why; until then it stays as it is, and what was accepted is not asked again.
     """
     shell = current(ctx)
-    if mode == REVIEW:
-        raise UsageError(
-            "--mode review is not available yet",
-            cause="what has changed on purpose is accepted by adding the golden anew from a run of today's code",
-            next_command="reenact golden add --help",
-        )
     shelf = open_shelf()
     found = shelf.matching(names)
+    _require_frozen(mode, report, how)
+    reasons = _reasons(mode, how.pop("accept"), how.pop("accept_all"), found)
+    if mode == REVIEW:
+        ctx.exit(review_all(shell, shelf, found, reasons))
     if mode != FROZEN:
         ctx.exit(_record(shell, shelf, found, mode))
     asked = _how(**how)
-    progress = _Progress(shell, len(found))
-    outcomes = run_goldens(shelf, found, asked, done=progress.one)
+    progress = Progress(len(found), "not passed")
+    outcomes = run_goldens(shelf, found, asked, done=lambda outcome: progress.one(bad=outcome.exit_code != 0))
     progress.end()
     if report is not None:
         for path in write_reports(Path(report), outcomes):
@@ -76,6 +89,50 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     code = exit_code(outcomes)
     _tell(shell, outcomes)
     ctx.exit(code)
+
+
+def _require_frozen(mode: str, report: str | None, how: Mapping[str, Any]) -> None:
+    """What goes with mode frozen only is not passed over in another one.
+
+    Raises:
+        UsageError: It was asked for.
+    """
+    given = {"--report": report, "--live": how["live"], "--rev": how["rev"], "--repeat": how["repeat"] > 1}
+    asked = next((name for name, value in given.items() if value), "")
+    if asked and mode != FROZEN:
+        raise UsageError(
+            f"{asked} does not go with --mode {mode}",
+            cause=f"mode {mode} changes goldens by the code as it is here, one after the other",
+            next_command="reenact golden run --help",
+        )
+
+
+def _reasons(mode: str, accept: tuple[str, ...], everything: str | None, names: list[str]) -> Reasons:
+    """What is accepted without being asked about.
+
+    Raises:
+        UsageError: Nothing can be accepted in this mode; or it is not said of which golden.
+    """
+    reasons = Reasons.parse(accept, everything, "--accept")
+    if reasons and mode != REVIEW:
+        raise UsageError(
+            f"nothing is accepted in mode {mode}",
+            cause="--accept and --accept-all say what is accepted of what a review shows",
+            next_command="reenact golden run --mode review",
+        )
+    if reasons.unnamed and len(names) != 1:
+        raise UsageError(
+            f"--accept {reasons.unnamed[0]} does not say of which golden",
+            cause=f"{len(names)} goldens are reviewed: name one, or write NAME:{reasons.unnamed[0]}=REASON",
+            next_command="reenact golden ls",
+        )
+    if reasons.strange(names):
+        raise UsageError(
+            f"--accept {reasons.strange(names)[0]} names a golden that is not reviewed",
+            cause=f"{', '.join(names[:12])} are" if names else "there are none yet",
+            next_command="reenact golden ls",
+        )
+    return reasons
 
 
 def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers: int | None) -> How:
@@ -105,8 +162,8 @@ def _record(shell: Shell, shelf: Shelf, names: list[str], mode: str) -> int:
             continue
         kept = _kept(recorded)
         shell.data(f"{safe(recorded.outcome.line)}  {kept}")
-        if recorded.outcome.message:
-            shell.talk(safe(recorded.outcome.message))
+        for line in recorded.outcome.message.splitlines():
+            shell.talk(safe(line))
     shell.next("reenact golden run")
     return code
 
@@ -115,34 +172,6 @@ def _kept(recorded: Recorded) -> str:
     parts = [f"{recorded.kept} answers"] if recorded.kept else []
     parts += [f"{recorded.opinions} opinions"] if recorded.opinions else []
     return f"{' and '.join(parts)} recorded, kept beside the incident" if parts else "nothing was missing"
-
-
-class _Progress:
-    """What has been done so far, on one line of a terminal."""
-
-    def __init__(self, shell: Shell, total: int) -> None:
-        self._shell = shell
-        self._total = total
-        self._done = 0
-        self._bad = 0
-        self._shown = sys.stderr is not None and sys.stderr.isatty() and total > 1
-        self._since = time.monotonic()
-
-    def one(self, outcome: Outcome) -> None:
-        """One more is known."""
-        self._done += 1
-        self._bad += outcome.exit_code != 0
-        if self._shown:
-            filled = 30 * self._done // self._total
-            bar = "#" * filled + "." * (30 - filled)
-            spent = time.monotonic() - self._since
-            sys.stderr.write(f"\r[{bar}] {self._done}/{self._total}  {self._bad} not passed  {spent:.0f} s ")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        """Leave the line."""
-        if self._shown:
-            sys.stderr.write("\n")
 
 
 def _tell(shell: Shell, outcomes: list[Outcome]) -> None:
@@ -163,4 +192,4 @@ def _tell(shell: Shell, outcomes: list[Outcome]) -> None:
     bad = next((outcome for outcome in outcomes if outcome.status != "passed"), None)
     if bad is None:
         return
-    shell.next(f"reenact golden run {bad.name} --mode missing" if bad.status == "stale" else f"reenact show {bad.file}")
+    shell.next((bad.status == "stale" and bad.next_command) or f"reenact show {bad.file}")

@@ -1,0 +1,74 @@
+"""``reenact golden drift``: which goldens today's code has left behind, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import click
+
+from reenact.interfaces.cli.goldens.progress import Progress
+from reenact.interfaces.cli.shell import Command, current, paint
+from reenact.testing.goldens.drifting import WORST_FIRST, Drift, Standing, drifts
+from reenact.testing.goldens.shelf import open_shelf
+from reenact.timetravel.preview import clip, safe
+
+_WIDTH = 160
+_COLOURS: Mapping[Standing, str] = {"fresh": "green", "drifted": "yellow"}
+
+
+@click.command(
+    cls=Command,
+    name="drift",
+    short_help="which of them today's code has left behind, and why",
+    example="""
+    reenact golden drift
+    reenact golden drift 'checkout/*' --json
+    """,
+)
+@click.argument("names", metavar="[PATTERN]...", nargs=-1)
+@click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="So many at a time.")
+@click.pass_context
+def command(ctx: click.Context, names: tuple[str, ...], workers: int | None) -> None:
+    """Run today's code on the goldens that PATTERN means, by default on all, and say which have drifted: worst first.
+
+    fresh: it passes, and asks what it asked. drifted: it asks something else, or is not the same any more. failed: what
+    is expected does not hold. stale: a call has no recorded answer. Each says why by category: prompt, messages, tool
+    schema, model, parameters, calls; and what has changed since it was recorded: code, packages, python.
+
+    Exit codes: 0 none has drifted, 1 one has, or fails, 3 one is stale, 4 one cannot be read, 5 one touched the world;
+    the highest counts. Nothing is recorded, and nothing is written.
+    """
+    shell = current(ctx)
+    shelf = open_shelf()
+    every = shelf.matching(names)
+    progress = Progress(len(every), "not fresh")
+    found = drifts(shelf, every, workers or 0, done=lambda each: progress.one(bad=each.exit_code != 0))
+    progress.end()
+    for each in found:
+        if shell.json:
+            shell.line(each.to_json())
+        else:
+            shell.lines(_lines(each))
+    if not shell.json:
+        counts = {standing: sum(each.standing == standing for each in found) for standing in WORST_FIRST}
+        shell.talk("reenact: " + (", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none"))
+    shell.next(next((each.next_command for each in found if each.next_command), "reenact golden ls"))
+    ctx.exit(max((each.exit_code for each in found), default=0))
+
+
+def _lines(each: Drift) -> Iterator[str]:
+    categories = list(dict.fromkeys(cause.category for cause in each.why))
+    told = f"{each.standing:<8} {safe(each.name)}"
+    told += f"  {safe(each.call)}" if each.call else ""
+    yield paint(told + (f"  {', '.join(categories)}" if categories else ""), fg=_COLOURS.get(each.standing, "red"))
+    if each.standing not in ("fresh", "drifted", "stale"):
+        yield from (clip(f"    {safe(line)}", _WIDTH) for line in each.message.splitlines())
+    for cause in each.why:
+        at = "" if cause.event is None else f"  (event {cause.event})"
+        yield clip(f"    {cause.category:<12} {safe(cause.text)}{at}", _WIDTH)
+    if each.standing == "drifted" and not each.why:
+        yield from (clip(f"    {safe(line)}", _WIDTH) for line in each.message.splitlines()[:3])
+    for cause in each.since:
+        yield clip(f"    since: {cause.category:<9}{safe(cause.text)}", _WIDTH)
+    if each.next_command:
+        yield f"    next: {each.next_command}"

@@ -1,0 +1,35 @@
+"""The history of a golden as lines: what was added, recorded and accepted, when and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.history import Change
+from reenact.timetravel.preview import safe
+
+_SHORT = 12
+
+
+def history_lines(golden: Golden) -> Iterator[str]:
+    """A line for each entry, oldest first, then those that were accepted and wait for the others."""
+    for change in golden.history:
+        yield _line(change, change.what)
+    for change in golden.pending:
+        yield _line(change, f"{change.what}, the review goes on")
+
+
+def _line(change: Change, what: str) -> str:
+    parts = [change.at, what]
+    if change.what == "accepted":
+        places = [str(change.event)] if change.event is not None else []
+        places += [f"+{change.today}"] if change.today is not None else []
+        parts.append(f"{change.category} {' '.join(places) or 'end'}  {change.call}")
+    if change.what == "reviewed":
+        parts.append(f"answers from run {change.new[-_SHORT:]}")
+    if change.reason:
+        parts.append(change.reason)
+    if change.revision:
+        commit, plus, changes = change.revision.partition("+")
+        parts.append(f"({commit[:_SHORT]}{plus}{changes})")
+    return safe("  ".join(parts))

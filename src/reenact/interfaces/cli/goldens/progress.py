@@ -1,0 +1,39 @@
+"""Progress over many goldens, on one line of a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+
+class Progress:
+    """What has been done so far; nothing is shown where standard error is no terminal.
+
+    Args:
+        total: How many there are.
+        bad: What those are called that are counted apart.
+    """
+
+    def __init__(self, total: int, bad: str) -> None:
+        self._total = total
+        self._word = bad
+        self._done = 0
+        self._bad = 0
+        self._shown = sys.stderr is not None and sys.stderr.isatty() and total > 1
+        self._since = time.monotonic()
+
+    def one(self, *, bad: bool) -> None:
+        """One more is known."""
+        self._done += 1
+        self._bad += bad
+        if self._shown:
+            filled = 30 * self._done // self._total
+            bar = "#" * filled + "." * (30 - filled)
+            spent = time.monotonic() - self._since
+            sys.stderr.write(f"\r[{bar}] {self._done}/{self._total}  {self._bad} {self._word}  {spent:.0f} s ")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._shown:
+            sys.stderr.write("\n")

@@ -1,0 +1,191 @@
+"""Deciding: which differences of a golden have been accepted, and what becomes of it when all have been.
+
+Pure. Decisions are kept in ``Golden.pending`` until no difference is left open, in the order of the run; then they move
+into the history together. So it makes no difference in which order, or in how many reviews, they were taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from reenact.errors import UsageError
+from reenact.testing.goldens.differing import Differing
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.history import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """What somebody accepts without being asked.
+
+    Attributes:
+        by_place: Reasons by place; of one golden, or of several with its name in front (``NAME:PLACE``).
+        everything: The reason for all others; empty leaves them open.
+    """
+
+    by_place: Mapping[str, str] = field(default_factory=dict)
+    everything: str = ""
+
+    @classmethod
+    def parse(cls, texts: Iterable[str], everything: str | None, option: str) -> Reasons:
+        """From ``PLACE=REASON``, or ``NAME:PLACE=REASON``, each.
+
+        Raises:
+            UsageError: One is neither, or gives no reason.
+        """
+        found: dict[str, str] = {}
+        for text in texts:
+            place, sign, reason = text.partition("=")
+            if not (sign and place.strip() and reason.strip()):
+                raise _no_reason(f"{option} {text}", option)
+            found[place.strip()] = reason.strip()
+        if everything is not None and not everything.strip():
+            raise _no_reason(f"{option}-all", option)
+        return cls(found, (everything or "").strip())
+
+    def __bool__(self) -> bool:
+        return bool(self.by_place or self.everything)
+
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """The places that name no golden."""
+        return tuple(place for place in self.by_place if ":" not in place)
+
+    def strange(self, names: Collection[str]) -> tuple[str, ...]:
+        """The places that name a golden which is none of ``names``."""
+        named = (place for place in self.by_place if ":" in place)
+        return tuple(place for place in named if place.partition(":")[0] not in names)
+
+    def of(self, name: str, differences: Sequence[Differing], left: Collection[str]) -> dict[str, str]:
+        """The reasons for the differences of one golden, by place.
+
+        Args:
+            name: The golden's name.
+            differences: All of them.
+            left: Places of those that nobody has accepted before.
+
+        Raises:
+            UsageError: A place is named at which nothing differs.
+        """
+        prefix = f"{name}:"
+        mine = {
+            place.removeprefix(prefix): reason
+            for place, reason in self.by_place.items()
+            if ":" not in place or place.startswith(prefix)
+        }
+        known = {each.place for each in differences}
+        for place in mine:
+            if place not in known:
+                raise UsageError(
+                    f"nothing differs at {place} in golden {name}",
+                    cause=f"the differences are at {', '.join(sorted(known, key=_in_order))}"
+                    if known
+                    else "it does not differ at all",
+                    next_command=f"reenact golden run {name} --mode review",
+                )
+        if self.everything:
+            mine = {**dict.fromkeys(left, self.everything), **mine}
+        return {place: reason for place, reason in mine.items() if place in left}
+
+
+NOTHING: Final = Reasons()
+"""Nothing is accepted."""
+
+
+def _in_order(place: str) -> tuple[int, int, str]:
+    digits = place.removeprefix("+")
+    return (0 if place == digits else 1, int(digits) if digits.isdigit() else 1 << 60, place)
+
+
+def _no_reason(text: str, option: str) -> UsageError:
+    return UsageError(
+        f"{text} gives no reason",
+        cause=f"what is accepted is kept with its reason: {option} 7='the prompt names the shop'",
+        next_command="reenact golden run --help",
+    )
+
+
+def accepted(differences: Sequence[Differing], pending: Iterable[Change]) -> dict[str, Change]:
+    """Which differences were accepted before, by place. A decision counts for what it was taken on: the same event of
+    the golden, the same there and here; of calls that the golden has not, any one that asks and answers the same."""
+    waiting = list(pending)
+    found: dict[str, Change] = {}
+    for exactly in (True, False):
+        for each in differences:
+            if each.place in found or not (exactly or each.event is None):
+                continue
+            change = next((one for one in waiting if _is_about(one, each, exactly=exactly)), None)
+            if change is not None:
+                waiting.remove(change)
+                found[each.place] = change
+    return found
+
+
+def _is_about(change: Change, each: Differing, *, exactly: bool) -> bool:
+    same = (change.event, change.old, change.new, change.category) == (
+        each.event,
+        each.old,
+        each.new,
+        each.category.value,
+    )
+    in_place = each.event is not None or change.today == each.today
+    return same and (in_place or not exactly)
+
+
+def decided(
+    golden: Golden, differences: Sequence[Differing], reasons: Mapping[str, str], at: str, revision: str
+) -> Golden:
+    """A golden with further decisions taken. Those about what does not differ any more are dropped.
+
+    Args:
+        golden: It.
+        differences: All that differs, in the order of the run.
+        reasons: Why, by the place of each difference that is accepted now.
+        at: Now.
+        revision: Revision of the code that is accepted.
+    """
+    before = accepted(differences, golden.pending)
+    taken = []
+    for each in differences:
+        if each.place in before:
+            taken.append(replace(before[each.place], today=each.today))
+        elif each.place in reasons:
+            taken.append(_decision(each, reasons[each.place], at, revision))
+    return replace(golden, pending=tuple(taken))
+
+
+def _decision(each: Differing, reason: str, at: str, revision: str) -> Change:
+    return Change(
+        at,
+        "accepted",
+        each.event,
+        each.category.value,
+        reason,
+        today=each.today,
+        call=each.call,
+        old=each.old,
+        new=each.new,
+        revision=revision,
+    )
+
+
+def left_open(golden: Golden, differences: Sequence[Differing]) -> tuple[Differing, ...]:
+    """The differences that nobody has accepted."""
+    known = accepted(differences, golden.pending)
+    return tuple(each for each in differences if each.place not in known)
+
+
+def concluded(golden: Golden, at: str, revision: str, before: str, after: str) -> Golden:
+    """A golden all of whose differences were accepted: what was decided is history, and it answers from another run.
+
+    Args:
+        golden: With every decision pending.
+        at: Now.
+        revision: Revision of the code that was accepted.
+        before, after: Ids of the run that it answered from, and answers from now on.
+    """
+    count = len(golden.pending)
+    last = Change(at, "reviewed", reason=f"{count} accepted", old=before, new=after, revision=revision)
+    return replace(golden, history=(*golden.history, *golden.pending, last), pending=())

@@ -1,0 +1,251 @@
+"""Differing: what today's code does otherwise than a golden, call by call, each in one of four categories.
+
+Calls are aligned by what they are, as ``reenact diff`` does. What happened inside a call that was answered from the
+recording is part of that call: today it was not made at all. How the run ended is the last thing that may differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from reenact.abc.store import Recording
+from reenact.facts.call import EndKind, Failure, Json, Stream
+from reenact.facts.event import Event
+from reenact.facts.keys import Rules
+from reenact.facts.known import NONE, Known
+from reenact.facts.run import Status
+from reenact.facts.spotting import normalise
+from reenact.replaying.results import Output
+from reenact.timetravel import documents
+from reenact.timetravel.aligning import Face, Sort
+from reenact.timetravel.contents import error_of, status_of
+from reenact.timetravel.faces import Side, asked_key, compared, side_of
+from reenact.timetravel.laying import Laid
+from reenact.timetravel.readings import is_model, model_name
+
+END: Final = "end"
+"""The place of how the run ended."""
+
+DIGITS: Final = 32
+_FAILED_FROM: Final = 400
+_SHOWN: Final = 4000
+_STREAMS: Final = ((1, "printed"), (2, "printed as errors"))
+
+
+class Category(StrEnum):
+    """What sort of difference it is.
+
+    ``FIX`` comes first: the golden's side had gone wrong (the call had failed, or an expectation that failed on the
+    golden and holds today blames it), and today's has not. ``CREATE``: a call that the golden has not. ``TRIM``: a call
+    of the golden that is no longer made. ``UPDATE``: the same call, asking something else, at another place, or, where
+    the agent's own code answers, coming to something else.
+    """
+
+    CREATE = "create"
+    FIX = "fix"
+    TRIM = "trim"
+    UPDATE = "update"
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """One difference between a golden and today's run.
+
+    Attributes:
+        category: What sort it is.
+        event: Number of the golden's event; None where it has none.
+        today: Number of today's event; None where it has none.
+        call: Kind and name of what was called.
+        how: How they differ, in words.
+        was, now: Both as documents (``timetravel.documents``); None where there is none.
+        old, new: Digests of both: 32 hexadecimal digits of SHA-256 over the key of what is asked and what came back;
+            empty where there is none.
+    """
+
+    category: Category
+    event: int | None
+    today: int | None
+    call: str
+    how: str
+    was: Json
+    now: Json
+    old: str
+    new: str
+
+    @property
+    def place(self) -> str:
+        """What it is called to accept it: the golden's number, ``+`` and today's number, or ``end``."""
+        if self.event is not None:
+            return str(self.event)
+        return END if self.today is None else f"+{self.today}"
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON-able data."""
+        names = ("event", "today", "call", "how", "was", "now", "old", "new")
+        return {"place": self.place, "category": self.category.value, **{name: getattr(self, name) for name in names}}
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """What failed on the golden and holds today.
+
+    Attributes:
+        events: The first bad event of each such expectation.
+        whole: Whether one of them blames no event, but the run.
+    """
+
+    events: Collection[int] = ()
+    whole: bool = False
+
+
+def differing(golden: Recording, today: Recording, blame: Blame = Blame(), known: Known = NONE) -> list[Differing]:
+    """What today's run does otherwise than the golden's, in the order of the golden.
+
+    Args:
+        golden: The run that today's code was answered from.
+        today: What today's code did.
+        blame: What was wrong with the golden.
+        known: Credentials that are known by value, whose stand-ins differ between runs.
+
+    Cost: that of ``reenact diff`` over both.
+    """
+    laid = Laid(*compared(_outermost(side_of(golden)), _outermost(side_of(today))))
+    comparing = _Comparing(laid, Rules(golden.run.capture.get("ignore") or {}), blame)
+    found = [each for match in laid.matches if (each := comparing.pair(match.left, match.right, laid.changes(match)))]
+    ended = _ended(golden, today, blame, known)
+    return found if ended is None else [*found, ended]
+
+
+def _outermost(side: Side) -> Side:
+    """A side without what happened inside calls that a replay answers as a whole."""
+    inside: set[int] = set()
+    kept: list[Face] = []
+    for face in side.faces:
+        if face.parent is not None and (face.parent in inside or not side.event(face.parent).call.observed):
+            inside.add(face.number)
+        else:
+            kept.append(face)
+    return replace(side, faces=tuple(kept))
+
+
+class _Comparing:
+    """Makes a difference of each pair that differs.
+
+    Args:
+        laid: Both runs, aligned.
+        rules: How two calls are compared.
+        blame: What was wrong with the golden.
+    """
+
+    def __init__(self, laid: Laid, rules: Rules, blame: Blame) -> None:
+        self._golden, self._today = laid.sides
+        self._rules = rules
+        self._blame = blame
+
+    def pair(self, left: int | None, right: int | None, changes: tuple[Sort, ...]) -> Differing | None:
+        """The difference of one pair; None where both are the same."""
+        one = None if left is None else self._golden.event(left)
+        other = None if right is None else self._today.event(right)
+        event = other or one
+        assert event is not None
+        if not changes:
+            return None
+        was, old = self._told(self._golden.recording, one)
+        now, new = self._told(self._today.recording, other)
+        how = " and ".join(_WORDS[change] for change in changes)
+        return Differing(self._category(one, other), left, right, _call(event), how, was, now, old, new)
+
+    def _category(self, one: Event | None, other: Event | None) -> Category:
+        wrong = one is not None and (one.number in self._blame.events or has_failed(one))
+        if wrong and not (other is not None and has_failed(other)):
+            return Category.FIX
+        if one is None:
+            return Category.CREATE
+        return Category.TRIM if other is None else Category.UPDATE
+
+    def _told(self, recording: Recording, event: Event | None) -> tuple[Json, str]:
+        """An event as a document, and its digest."""
+        if event is None:
+            return None, ""
+        told = documents.document(recording, event)
+        return told, digest([event.kind, event.name, asked_key(recording, event, self._rules), told["answer"]])
+
+
+_WORDS: Mapping[Sort, str] = {
+    Sort.ADDED: "not in the golden",
+    Sort.REMOVED: "not made any more",
+    Sort.REORDERED: "at another place",
+    Sort.ARGUMENTS: "asks something else",
+    Sort.ANSWER: "comes to something else",
+}
+
+
+def has_failed(event: Event) -> bool:
+    """Whether a call went wrong: it raised, was refused by its server, broke off, or never came back."""
+    outcome = event.outcome
+    if outcome is None or isinstance(outcome, Failure) or error_of(event) is not None:
+        return True
+    if not isinstance(outcome, Stream):
+        return False
+    return (status_of(event) or 0) >= _FAILED_FROM or outcome.end is None or outcome.end.kind is EndKind.ERROR
+
+
+def digest(told: Json) -> str:
+    """A digest of JSON-able data, the same wherever it was kept, with every stand-in of a credential alike."""
+    text = json.dumps(told, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(normalise(text.encode("utf-8", "surrogatepass"))).hexdigest()[:DIGITS]
+
+
+def _call(event: Event) -> str:
+    return f"model {model_name(event)}" if is_model(event) else f"{event.kind} {event.name}"
+
+
+def _ended(golden: Recording, today: Recording, blame: Blame, known: Known) -> Differing | None:
+    """How the two ended: status, error, exit status, and what was printed."""
+    was, now = _end(golden), _end(today)
+    if golden.run.entry.kind == "command":
+        for stream, name in _STREAMS:
+            output = Output(stream, lambda stream=stream: golden.printed(stream), known)  # type: ignore[misc]
+            for data in today.printed(stream):
+                output.feed(data)
+            if output.end() is not None:
+                was[name], now[name] = (_text(each, stream) for each in (golden, today))
+    if was == now:
+        return None
+    bad = golden.run.status is not Status.OK or blame.whole
+    category = Category.FIX if bad and today.run.status is Status.OK else Category.UPDATE
+    return Differing(category, None, None, "run", "ends otherwise", was, now, digest(was), digest(now))
+
+
+def ended_by(told: tuple[str, ...]) -> Differing:
+    """The difference of a run whose calls are the same, and which a strict replay finds to differ all the same."""
+    now: dict[str, Json] = {"differences": list(told)}
+    return Differing(Category.UPDATE, None, None, "run", "ends otherwise", {}, now, digest({}), digest(now))
+
+
+def _end(recording: Recording) -> dict[str, Json]:
+    run = recording.run
+    told: dict[str, Json] = {"status": run.status.value, "error": run.error or None}
+    return told | {"exit_status": run.exit_status} if run.entry.kind == "command" else told
+
+
+def _text(recording: Recording, stream: int) -> str:
+    """What was printed, cut to what can be looked at; a digest stands for the rest."""
+    data = normalise(b"".join(recording.printed(stream)))
+    text = data.decode("utf-8", "replace")
+    if len(text) <= _SHOWN:
+        return text
+    return f"{text[:_SHOWN]}… ({len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()})"
+
+
+def each_of(found: Collection[Differing]) -> Iterator[tuple[str, int]]:
+    """How many there are of each category, those that there are."""
+    for category in Category:
+        count = sum(each.category is category for each in found)
+        if count:
+            yield category.value, count

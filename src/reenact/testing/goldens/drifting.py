@@ -1,0 +1,156 @@
+"""Drift: which goldens today's code has left behind, and why; nothing is written, and nobody is asked."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from reenact.abc.store import Recording
+from reenact.errors import ReenactError
+from reenact.replaying.launch import Starter
+from reenact.replaying.opening import known_values
+from reenact.seams.boot.parent import run_program
+from reenact.testing.goldens.batch import several
+from reenact.testing.goldens.causes import Cause, asked_otherwise, runs_on, stale_causes
+from reenact.testing.goldens.differing import differing
+from reenact.testing.goldens.opened import OpenGolden, open_golden
+from reenact.testing.goldens.outcome import EXIT, Outcome
+from reenact.testing.goldens.running import Manner, Ran, judged_on, re_enacted, status_of, today_on
+from reenact.testing.goldens.shelf import Shelf
+from reenact.testing.goldens.today import comparable
+from reenact.testing.goldens.writing import packed_today
+from reenact.triage.scene import Scene, scene_of
+
+Standing = Literal["refused", "broken", "stale", "failed", "drifted", "fresh"]
+WORST_FIRST: Final[tuple[Standing, ...]] = ("refused", "broken", "stale", "failed", "drifted", "fresh")
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How one golden stands.
+
+    Attributes:
+        name: The golden's.
+        file: Its bundle, relative to the project.
+        standing: ``fresh`` (it passes, and asks what it asked); ``drifted`` (it asks something else, or is not the same
+            any more); ``failed`` (an expectation does not hold); ``stale`` (a call has no recorded answer); ``broken``
+            (it cannot be read); ``refused`` (contact with the world).
+        why: What is asked otherwise, by category.
+        since: What it runs on now, and did not then: code, packages, Python. It explains, and is no drift by itself.
+        call: The call that has no recorded answer, with its place in the code; empty where there is none.
+        message: What the golden itself says; empty where it passes.
+        mends: The command that records or scripts the answer that is missing; empty where none is.
+    """
+
+    name: str
+    file: str
+    standing: Standing
+    why: tuple[Cause, ...] = ()
+    since: tuple[Cause, ...] = ()
+    call: str = ""
+    message: str = ""
+    mends: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line ends with."""
+        return {"fresh": 0, "drifted": 1}.get(self.standing, EXIT.get(self.standing, 1))
+
+    @property
+    def next_command(self) -> str:
+        """The command that helps; empty where nothing is wrong."""
+        name = shlex.quote(self.name)
+        match self.standing:
+            case "fresh":
+                return ""
+            case "stale" if self.mends:
+                return self.mends
+            case "drifted" | "failed":
+                return f"reenact golden run {name} --mode review"
+            case _:
+                return f"reenact golden run {name}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON-able data."""
+        return {**asdict(self), "exit_code": self.exit_code, "next": self.next_command}
+
+
+def drift_of(shelf: Shelf, name: str, start_it: Starter = run_program) -> Drift:
+    """How one golden stands: its runs against what today's code does. Never raises for what is wrong with it.
+
+    Args:
+        shelf: Where it lies.
+        name: Its name.
+        start_it: Starts its processes.
+
+    Cost: that of running it; twice where it must stay the same.
+    """
+    path = shelf.path(name)
+    with ExitStack() as stack:
+        try:
+            return _drift(stack, shelf, name, open_golden(path), start_it)
+        except ReenactError as error:
+            return Drift(name, shelf.shown(path), _standing(status_of(error)), message=str(error))
+
+
+def drifts(
+    shelf: Shelf, names: Sequence[str], workers: int = 0, *, done: Callable[[Drift], object] = lambda found: None
+) -> list[Drift]:
+    """How goldens stand, worst first; several are looked at at a time (0: one on each processor)."""
+    return in_order(several(names, partial(drift_of, shelf), workers, done=done))
+
+
+def in_order(found: Iterable[Drift]) -> list[Drift]:
+    """Worst first."""
+    return sorted(found, key=lambda each: (WORST_FIRST.index(each.standing), each.name))
+
+
+def _drift(stack: ExitStack, shelf: Shelf, name: str, opened: OpenGolden, start_it: Starter) -> Drift:
+    manner = Manner(start_it=start_it, evidence=True).of(opened)
+    same = None if opened.golden.judged else re_enacted(shelf, opened, manner).outcome
+    ran = (judged_on if same is None else _on_answering)(stack, shelf, opened, manner)
+    outcome = ran.outcome if same is None or ran.outcome.status == "stale" else same
+    if ran.today is None or ran.run is None:
+        return Drift(name, shelf.shown(opened.path), _standing(outcome.status), message=outcome.message)
+    there = opened.store.open(ran.run)
+    then, now = scene_of(opened.store, there.run), scene_of(ran.today.run.home, ran.today.run)
+    why, call = _why(shelf, ran, there, (then, now))
+    standing = _standing(outcome.status)
+    if (why and standing == "fresh") or (same is not None and standing == "failed"):
+        standing = "drifted"
+    mends = outcome.next_command if standing == "stale" else ""
+    since = tuple(runs_on(then, now))
+    return Drift(name, shelf.shown(opened.path), standing, tuple(why), since, call, _words(outcome), mends)
+
+
+def _on_answering(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
+    return today_on(stack, shelf, opened, opened.answering, manner)
+
+
+def _why(shelf: Shelf, ran: Ran, there: Recording, scenes: tuple[Scene, Scene]) -> tuple[list[Cause], str]:
+    """What today's code asks otherwise, and the call that has no answer."""
+    call = ran.stale_call
+    if call:
+        path, _, line = str(call.get("source") or "").rpartition(":")
+        source = f" at {shelf.shown(Path(path))}:{line}" if path else ""
+        return stale_causes(call, scenes[0]), f"{call['name']}{source}"
+    assert ran.today is not None
+    packed = packed_today(ran.today.run.home, ran.today.run, "fixed")
+    today = comparable(packed, there.run, str(shelf.root))
+    found = differing(there, today, known=known_values(there.run, os.environ))
+    return asked_otherwise(found, *scenes), ""
+
+
+def _standing(status: str) -> Standing:
+    found: Standing = "fresh" if status == "passed" else status  # type: ignore[assignment]
+    return found
+
+
+def _words(outcome: Outcome) -> str:
+    return "\n".join((*filter(None, (outcome.message,)), *outcome.differences)) if outcome.status != "passed" else ""

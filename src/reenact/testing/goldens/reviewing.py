@@ -1,0 +1,247 @@
+"""Reviewing a golden: what today's code does otherwise, and accepting it: then today's run is what the golden answers
+from, beside the incident, which stays.
+
+Nothing is accepted on which an expectation fails, and nothing takes its place before today's code has passed on it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reenact.abc.sources import CLOCK
+from reenact.abc.store import Recording
+from reenact.errors import GoldenMismatch
+from reenact.recording.git import Git
+from reenact.replaying.opening import known_values
+from reenact.store.bundles import PackedRun
+from reenact.testing.expectations.strength import strength
+from reenact.testing.goldens.court import judgement
+from reenact.testing.goldens.deciding import Reasons, concluded, decided, left_open
+from reenact.testing.goldens.differing import Blame, Differing, differing, each_of, ended_by
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.opened import OpenGolden, open_golden
+from reenact.testing.goldens.outcome import Outcome
+from reenact.testing.goldens.running import Manner, judged_on, on_run, re_enacted, today_on
+from reenact.testing.goldens.seeds import any_seed
+from reenact.testing.goldens.shelf import Shelf
+from reenact.testing.goldens.today import comparable
+from reenact.testing.goldens.writing import cleaned_today, require_unchanged, stamp, with_golden, with_runs
+from reenact.timetravel.bundling.packing import Packed
+
+_WHOLE = Manner(evidence=True)
+"""Today's run may be kept: it tells what it ran on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a review of one golden has found.
+
+    Attributes:
+        opened: The golden.
+        outcome: What it came to with today's code: anything but ``passed`` says why nothing can be accepted.
+        differences: What today's code does otherwise, in the order of the golden.
+        today: Today's run; None where it did not come to its end, or the golden did not answer it.
+        findings: What was removed from today's run, and what in it looks like personal data; None without one.
+        revision: Of today's code; empty where git knows none.
+    """
+
+    opened: OpenGolden
+    outcome: Outcome
+    differences: tuple[Differing, ...] = ()
+    today: PackedRun | None = None
+    findings: Packed | None = None
+    revision: str = ""
+
+    @property
+    def left(self) -> tuple[Differing, ...]:
+        """The differences that nobody has accepted yet."""
+        return left_open(self.opened.golden, self.differences)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What has become of a golden.
+
+    Attributes:
+        outcome: What the review came to: ``passed`` where nothing is left open.
+        left: What is still open.
+        accepted: How many differences were accepted now.
+        replaced: Whether the golden answers from today's run from now on.
+    """
+
+    outcome: Outcome
+    left: tuple[Differing, ...] = ()
+    accepted: int = 0
+    replaced: bool = False
+
+    @property
+    def line(self) -> str:
+        """Its result in one line."""
+        if self.replaced:
+            return f"{self.outcome.name}  reviewed  it answers from today's run from now on"
+        if self.outcome.status == "passed":
+            return f"{self.outcome.name}  nothing to review"
+        return f"{self.outcome.name}  {self.outcome.status}"
+
+
+def look(shelf: Shelf, name: str) -> Looked:
+    """Run today's code on a golden, and say what it does otherwise. Nothing is written.
+
+    Args:
+        shelf: Where it lies.
+        name: Its name.
+
+    Raises:
+        ReenactError: It cannot be read, or started.
+    """
+    started_us = CLOCK.mono_us()
+    opened = open_golden(shelf.path(name))
+    with ExitStack() as stack:
+        found = _looked(stack, shelf, opened)
+    return replace(found, outcome=replace(found.outcome, name=name, duration_us=CLOCK.mono_us() - started_us))
+
+
+def _looked(stack: ExitStack, shelf: Shelf, opened: OpenGolden) -> Looked:
+    same = None
+    if not opened.golden.judged:
+        same = re_enacted(shelf, opened, Manner()).outcome
+        if same.status in ("passed", "broken", "refused"):
+            return Looked(opened, same)
+        ran = today_on(stack, shelf, opened, opened.answering, _WHOLE)
+    else:
+        ran = judged_on(stack, shelf, opened, _WHOLE)
+    answered = ran.run is not None and ran.run.id == opened.answering.id
+    if ran.outcome.status not in ("passed", "failed") or ran.today is None or not answered:
+        return Looked(opened, ran.outcome)
+    there = opened.store.open(opened.answering)
+    run = ran.today.run
+    cleaned = cleaned_today(run.home, run)
+    packed = PackedRun("fixed", run, cleaned.records)
+    today = comparable(packed, there.run, str(shelf.root))
+    found = differing(there, today, _blame(opened, there, ran.outcome), known_values(there.run, os.environ))
+    if same is not None and not found:
+        found = [ended_by(same.differences or (same.message,))]
+    removed = tuple((run.id, place) for place in cleaned.removed)
+    personal = tuple((run.id, sort, places) for sort, places in cleaned.personal.items())
+    findings = Packed(opened.path, "", (run.id,), removed, personal)
+    return Looked(opened, ran.outcome, tuple(found), packed, findings, revision_of(shelf.root) if found else "")
+
+
+def _blame(opened: OpenGolden, there: Recording, now: Outcome) -> Blame:
+    """What failed on the run that the golden answers from, and holds now."""
+    verdicts = judgement(opened.expectations, there, opened.court()).verdicts
+    mended = [was for was, judged in zip(verdicts, now.judged, strict=True) if not was.holds and judged.holds]
+    events = frozenset(each.event for each in mended if each.event is not None)
+    return Blame(events, any(each.event is None for each in mended))
+
+
+def revision_of(folder: Path) -> str:
+    """The revision of the code in a folder, with ``+changes`` where tracked files differ from it; empty where git
+    knows none."""
+    facts = Git(str(folder)).facts()
+    return f"{facts.get('commit') or ''}{'+changes' if facts.get('dirty') else ''}"
+
+
+# --- accepting -------------------------------------------------------------------------------------------------------
+
+
+def settle(shelf: Shelf, looked: Looked, reasons: Reasons) -> Settled:
+    """Accept what somebody has accepted without being asked; see ``accept``.
+
+    Raises:
+        UsageError: Nothing differs at a place that was named.
+    """
+    places = [each.place for each in looked.left]
+    return accept(shelf, looked, reasons.of(looked.opened.golden.name, looked.differences, places))
+
+
+def accept(shelf: Shelf, looked: Looked, reasons: Mapping[str, str]) -> Settled:
+    """Accept differences of a golden.
+
+    While one is left open the golden stays what it is, and the decisions are kept in it. With the last one, today's run
+    becomes the one that it answers from. The incident stays.
+
+    Args:
+        shelf: Where it lies.
+        looked: What was found.
+        reasons: Why, by the place of each difference that is accepted now.
+
+    Raises:
+        GoldenMismatch: What is expected does not hold on today's run, or does not fail on the incident. Nothing was
+            written.
+        UsageError: The golden has changed meanwhile.
+        ReenactError: It cannot be written.
+    """
+    opened, outcome, found = looked.opened, looked.outcome, looked.differences
+    if outcome.status != "passed":
+        if reasons:
+            raise _refused(opened.golden.name, outcome.message)
+        return Settled(outcome, looked.left)
+    if not found:
+        return Settled(outcome)
+    require_unchanged(opened.path, opened.store.bundle.digest)
+    at = stamp(CLOCK)
+    golden = decided(opened.golden, found, reasons, at, looked.revision)
+    left = left_open(golden, found)
+    if left:
+        if reasons:
+            with_golden(opened.path, golden)
+        message = f"{len(left)} of {len(found)} differences are not accepted"
+        return Settled(replace(outcome, status="failed", message=message), left, len(reasons))
+    assert looked.today is not None
+    golden = concluded(golden, at, looked.revision, opened.answering.id, looked.today.run.id)
+    _replace(shelf, opened, golden, looked.today)
+    return Settled(outcome, (), len(reasons), replaced=True)
+
+
+def _replace(shelf: Shelf, opened: OpenGolden, golden: Golden, today: PackedRun) -> None:
+    """Let a golden answer from today's run, once today's code has passed on that."""
+    runs = _with(opened.store.bundle.runs, today)
+    with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
+        aside = Shelf(shelf.root, Path(scratch).absolute())
+        draft = aside.path(golden.name)
+        draft.parent.mkdir(parents=True, exist_ok=True)
+        with_runs(draft, runs, golden)
+        drafted = open_golden(draft)
+        _require_strength(drafted)
+        now = on_run(aside, drafted, drafted.answering)
+        if now.status != "passed":
+            raise _refused(golden.name, f"today's code does not pass on today's run: {now.message}")
+        golden = replace(golden, any_seed=any_seed(aside, drafted, drafted.answering, now))
+    require_unchanged(opened.path, opened.store.bundle.digest)
+    with_runs(opened.path, runs, golden)
+
+
+def _with(runs: Iterable[PackedRun], today: PackedRun) -> list[PackedRun]:
+    """The runs of a golden with today's in place of the one that it answered from, unless that was the incident."""
+    kept = list(runs)
+    gone = {each.run.id for each in kept if each.role == "fixed"}
+    kept = [each for each in kept if each.role != "fixed" and not (each.role == "inner" and each.run.parent in gone)]
+    return [kept[0], today, *kept[1:]]
+
+
+def _require_strength(drafted: OpenGolden) -> None:
+    """Every expectation still tells the incident from the run that is accepted."""
+    if drafted.expectations:
+        bad, good = drafted.store.open(drafted.recorded), drafted.store.open(drafted.answering)
+        reasons = strength(drafted.expectations, bad, good, court=drafted.court()).reasons
+        if reasons:
+            raise _refused(drafted.golden.name, "; ".join(reasons))
+
+
+def _refused(name: str, why: str) -> GoldenMismatch:
+    return GoldenMismatch(
+        f"today's run is not accepted for golden {name}: {why}",
+        cause="what is expected must fail on the incident and hold on the run that the golden answers from",
+        next_command=f"reenact golden run {name}",
+    )
+
+
+def summary(found: Sequence[Differing]) -> str:
+    """How many differences there are of each category."""
+    return ", ".join(f"{count} {name}" for name, count in each_of(found)) or "none"

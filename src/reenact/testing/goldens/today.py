@@ -1,0 +1,49 @@
+"""Today's run as a golden would keep it: without credentials, and as its own project was called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from reenact.abc.redaction import Redactor
+from reenact.abc.store import Recording
+from reenact.facts.call import Value
+from reenact.facts.record import CallIssued, CallSettled, CheckpointTaken, Printed, Record
+from reenact.facts.run import Run
+from reenact.replaying.opening import redactor_of
+from reenact.replaying.relocating import relocated
+from reenact.replaying.revision import Tree
+from reenact.store.bundles import PackedRun
+from reenact.store.memory import MemoryStore
+
+
+def comparable(packed: PackedRun, golden: Run, project: str) -> Recording:
+    """Today's run, to be laid beside a golden's: what it names of this project has the names that the golden's has.
+
+    Args:
+        packed: It, without credentials.
+        golden: The run that it was answered from.
+        project: Root of this project.
+    """
+    _, tree = relocated(golden, project)
+    store = MemoryStore()
+    log = store.begin(packed.run)
+    log.write(list(packed.records if tree is None else _as_then(packed.records, redactor_of(golden, tree), tree)))
+    log.close()
+    return store.open(packed.run.id)
+
+
+def _as_then(records: Iterable[Record], redactor: Redactor, tree: Tree) -> Iterator[Record]:
+    for record in records:
+        match record:
+            case CallIssued(call=call):
+                yield replace(record, call=redactor.call(call))
+            case CallSettled(outcome=Value() as value):
+                yield replace(record, outcome=replace(value, body=tree.named_as_then(value.body)))
+            case CheckpointTaken():
+                slots = {name: tree.named_as_then(body) for name, body in record.slots.items()}
+                yield replace(record, slots=slots)
+            case Printed():
+                yield replace(record, data=tree.named_as_then(record.data))
+            case _:
+                yield record
