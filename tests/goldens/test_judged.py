@@ -275,3 +275,17 @@ def test_a_fix_that_was_taken_back_fails_on_the_incident_as_that_was_judged(case
     failed = case.outcome("refunds", status=1)
     assert failed["message"].startswith("today's code re-enacts the incident\n")
     assert failed["opinions"] == {"judged": 1, "kept": 1, "asked": 0} and case.requests == before
+
+
+def test_a_review_accepts_what_has_been_judged_and_keeps_both_opinions(case: Case) -> None:
+    case.mend(FIX)
+    stale = case.run("golden", "run", "refunds", "--mode", "review", "--accept-all", "it is meant", status=3)
+    assert "--mode missing" in stale.stdout + stale.stderr
+    case.recorded("missing")
+    asked = case.requests
+    case.cut_off()
+    done = case.run("golden", "run", "refunds", "--mode", "review", "--accept-all", "it is meant")
+    assert "it answers from today's run" in done.stdout
+    assert [each.role for each in read_bundle(case.path).runs] == ["recorded", "fixed", "opinion", "opinion"]
+    assert case.outcome("refunds")["opinions"] == {"judged": 1, "kept": 1, "asked": 0}
+    assert case.requests == asked
