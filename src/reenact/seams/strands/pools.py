@@ -19,6 +19,7 @@ from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
+from reenact.seams.strands import ending
 from reenact.seams.strands.identity import identity
 from reenact.seams.strands.loops import name_of
 
@@ -27,13 +28,37 @@ _Item = concurrent.futures.thread._WorkItem
 
 
 class Desk:
-    """How many of one gate's jobs run, and how many wait for a worker, in one pool."""
+    """How many of one gate's jobs run, and how many wait for a worker, in one pool.
 
-    __slots__ = ("active", "queued")
+    Attributes:
+        active, queued: Those numbers.
+        awaited: How many strands wait for all of them, in ``shutdown``, and do not count meanwhile.
+    """
+
+    __slots__ = ("active", "awaited", "queued")
 
     def __init__(self) -> None:
         self.active = 0
+        self.awaited = 0
         self.queued = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is a job that is not over."""
+        return bool(self.active or self.queued)
+
+    def waits(self, gate: Gate) -> bool:
+        """Somebody waits for the jobs that are left; False where there is none."""
+        with gate.lock:
+            self.awaited += self.busy
+            return self.busy
+
+    def goes_on(self, gate: Gate) -> None:
+        """Who has waited runs again. The last job has counted it already, unless it was interrupted before."""
+        with gate.lock:
+            if self.awaited:
+                self.awaited -= 1
+                gate.running += 1
 
 
 _desks: weakref.WeakKeyDictionary[Any, weakref.WeakKeyDictionary[Gate, Desk]] = weakref.WeakKeyDictionary()
@@ -42,8 +67,18 @@ _desks: weakref.WeakKeyDictionary[Any, weakref.WeakKeyDictionary[Gate, Desk]] = 
 def install() -> None:
     """Hook submission, the running of a job, and callbacks on its future."""
     replace(_Pool, "submit", _submitting)
+    replace(_Pool, "shutdown", _shutting_down)
     replace(_Item, "run", _running)
     replace(concurrent.futures.Future, "add_done_callback", _calling_back)
+    ending.watch(_jobs_left)
+
+
+def _jobs_left() -> bool:
+    """Whether the interpreter waits for a job of the agent."""
+    try:
+        return any(desk.busy for desks in list(_desks.values()) for desk in list(desks.values()))
+    except RuntimeError:  # another thread has just made a pool: there is one
+        return True
 
 
 class Job:
@@ -111,6 +146,10 @@ class Job:
                 self.desk.queued -= 1  # the worker goes on to the next job: it stays counted
                 return
             self.desk.active -= 1
+            if not self.desk.busy:  # who waits for the pool goes on: counted before this one is counted out
+                self.gate.running += self.desk.awaited
+                self.desk.awaited = 0
+        ending.one_has_ended()
         self.gate.blocked()
 
     def settled(self, future: Any) -> None:
@@ -177,6 +216,29 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
         return future
 
     return submit
+
+
+def _shutting_down(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Who waits for the jobs of a pool does not count until the last one is over: the threads are joined unseen."""
+
+    def shutdown(self: Any, wait: bool = True, **options: Any) -> Any:
+        lane = lanes.counted()
+        if lane is None or not wait:
+            return original(self, wait, **options)
+        gate: Gate = lane.gate
+        desks = _desks.get(self)
+        desk = desks.get(gate) if desks is not None else None
+        original(self, False, **options)  # no job is taken from now on, and those that are called off are over
+        if desk is None or not desk.waits(gate):
+            return original(self, wait)
+        gate.blocked()
+        try:
+            with lanes.inside(None):
+                return original(self, wait)
+        finally:
+            desk.goes_on(gate)
+
+    return shutdown
 
 
 def _running(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,12 +8,9 @@ two of three runs of threaded programs could be had again, because one ``Event.s
 from __future__ import annotations
 
 import _thread
-import atexit
-import os
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from reenact.errors import Halt
@@ -22,6 +19,7 @@ from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
+from reenact.seams.strands import ending
 from reenact.seams.strands.bells import Bell, await_bell
 from reenact.seams.strands.loops import name_of
 
@@ -32,68 +30,13 @@ def install() -> None:
     replace(threading.Thread, "join", _joining)
     replace(threading.Condition, "wait", _waiting)
     replace(time, "sleep", _sleeping)
-    _watch_the_main_thread()
-
-
-# --- the end of the main thread ------------------------------------------------------------------------------------
-
-_watched = False
-_waiting_main: list[Gate] = []
-"""The gate at which the main thread no longer counts, while it waits for the threads that are left."""
-_main_lock = _thread.allocate_lock()
-
-
-def _watch_the_main_thread() -> None:
-    """Learn when the main thread has run to its end and the interpreter waits for the threads that are left.
-
-    What ``concurrent.futures`` uses to join its own threads there, since 3.9; an interpreter without it leaves the main
-    thread counted, and every turn to the bounds of the gate."""
-    global _watched
-    register = getattr(threading, "_register_atexit", None)
-    if _watched or register is None:
-        return
-    _watched = True
-    with suppress(RuntimeError):  # the interpreter ends already
-        register(_main_has_run)
-
-
-def _main_has_run() -> None:
-    """The main thread waits for the others; what it does after them, its exit handlers, is its own again."""
-    lane = lanes.counted()
-    if lane is None:
-        return
-    with _main_lock:
-        if not _strands_left():
-            return
-        _waiting_main.append(lane.gate)
-    atexit.register(_main_goes_on)  # an interrupt ends the wait before the threads
-    gate: Gate = lane.gate
-    gate.blocked()
+    ending.watch(_strands_left)
 
 
 def _strands_left() -> bool:
     """Whether the interpreter waits for a thread of the agent."""
     left = (thread for thread in threading.enumerate() if not thread.daemon)
     return any(not finish.ended for thread in left if (finish := getattr(thread, "_reenact_finish", None)) is not None)
-
-
-def _main_goes_on(*, unless: Callable[[], bool] = lambda: False) -> None:
-    """The main thread runs again, if it has waited."""
-    with _main_lock:
-        gate = _waiting_main.pop() if _waiting_main and not unless() else None
-    if gate is not None:
-        gate.started()
-
-
-def _forked() -> None:
-    """In a forked child: only the thread that forked is there."""
-    global _main_lock
-    _main_lock = _thread.allocate_lock()
-    _waiting_main.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
 
 
 # --- start, end, join ----------------------------------------------------------------------------------------------
@@ -159,7 +102,7 @@ def run_strand(lane: Lane, gate: Gate, body: Callable[[], Any], finish: Finish) 
         with finish.condition:
             finish.ended = True
             finish.condition.notify_all()
-        _main_goes_on(unless=_strands_left)  # the last one counts it before it is counted out itself
+        ending.one_has_ended()
         lanes._context.reset(token)
         lanes.adopt_thread(None)
         gate.blocked()

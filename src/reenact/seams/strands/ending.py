@@ -1,0 +1,83 @@
+"""The end of the main thread: it waits for the threads and jobs that are left, and does not count while it does.
+
+The interpreter joins them where no hook sees it. Counted as running, the main thread would leave each of their turns to
+the bounds of the gate. Whoever ends last counts it again before being counted out, so that the count never dips to zero
+while the main thread is about to run its exit handlers.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from reenact.seams import lanes
+from reenact.seams.gate import Gate
+
+_lefts: list[Callable[[], bool]] = []
+"""What tells whether something of the agent is left that the interpreter waits for."""
+_waiting: list[Gate] = []
+"""The gate at which the main thread does not count while it waits."""
+_lock = _thread.allocate_lock()
+
+
+def watch(left: Callable[[], bool]) -> None:
+    """Learn when the main thread has run to its end.
+
+    What is registered last is called first: before ``concurrent.futures`` joins its threads in a call of its own. An
+    interpreter without such calls leaves the main thread counted.
+
+    Args:
+        left: Whether something is left that the interpreter waits for; asked in any thread.
+    """
+    if not _lefts:
+        register = getattr(threading, "_register_atexit", None)
+        with suppress(RuntimeError):  # the interpreter ends already
+            if register is not None:
+                register(_has_run)
+    if left not in _lefts:
+        _lefts.append(left)
+
+
+def one_has_ended() -> None:
+    """A thread or a job is through, and still counted: the last one lets the main thread go on."""
+    _goes_on(unless=_is_left)
+
+
+def _has_run() -> None:
+    lane = lanes.counted()
+    if lane is None:
+        return
+    gate: Gate = lane.gate
+    with _lock:
+        if not _is_left():
+            return
+        _waiting.append(gate)
+    atexit.register(_goes_on)  # an interrupt ends the wait before the threads
+    gate.blocked()
+
+
+def _is_left() -> bool:
+    return any(left() for left in _lefts)
+
+
+def _goes_on(*, unless: Callable[[], bool] = lambda: False) -> None:
+    """The main thread runs again, if it has waited."""
+    with _lock:
+        gate = _waiting.pop() if _waiting and not unless() else None
+    if gate is not None:
+        gate.started()
+
+
+def _forked() -> None:
+    """In a forked child only the thread that forked is there."""
+    global _lock
+    _lock = _thread.allocate_lock()
+    _waiting.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
