@@ -150,9 +150,10 @@ def test_ctrl_c_where_the_program_waits_ends_it_again(
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     command = ["reenact", "record", "--", "python", "agent.py"]
     with subprocess.Popen(command, cwd=desk.folder, env=desk.environment, start_new_session=True, **pipes) as process:  # type: ignore[call-overload]
-        assert process.stdout.readline() == b"before\n"
-        out = b"before\n"
-        if name != "in a tool":
+        out = b""
+        if name != "in a tool":  # that one goes on by itself: what is read ahead of the line would be lost
+            out = process.stdout.readline()
+            assert out == b"before\n"
             assert asked.wait(30)
             process.send_signal(signal.SIGINT)
         rest, err = process.communicate(timeout=30)
