@@ -66,7 +66,10 @@ def started(run: Run, project: Path) -> tuple[str, ...]:
         ("uvicorn", "agent:main", "--app-dir", "/tmp"), ("uvicorn", "agent:main", "--env-file", "x"), ("uvicorn",),
         ("uvicorn", "agent:main", "--log-config=evil.ini"), ("uvicorn", "agent:main", "--loop", "evil:loop"),
         ("python", "-m", "uvicorn", "agent:main", "pkg:main"), ("uvicorn", "agent:main", "--port"),
-        ("uvicorn", "agent:main", "--port", "1; x"), ("uvicorn", "--reload", "agent:main"), ("gunicorn", "agent:main"),
+        ("uvicorn", "agent:main", "--uds", "precious.txt"), ("uvicorn", "agent:main", "--fd", "0"),
+        ("uvicorn", "--factory", "agent:os.abort"), ("uvicorn", "agent:main", "--port", "1; x"),
+        ("uvicorn", "--reload", "agent:main"),
+        ("gunicorn", "agent:main"),
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -54,6 +54,12 @@ THREADS = """
     with ThreadPoolExecutor(3) as pool:
         print(list(pool.map(one, range(5))))
 """
+EXITS = """
+    import sys, reenact
+    @reenact.tool(effect="read")
+    def look(query): return 0
+    sys.exit(look("status"))
+"""
 BUSY = """
     import reenact
     from concurrent.futures import ThreadPoolExecutor
@@ -127,3 +133,17 @@ def test_what_nothing_brings(forks: Forks) -> None:
     forks.record(WAITING)
     forks.fork(0, "--result", "0=false", status=1)
     forks.replays_exactly()
+
+
+def test_one_that_was_stopped_is_no_golden(forks: Forks) -> None:
+    forks.record(LONE)
+    forks.fork(0, "--result", "0=5", status=5)
+    said = forks.desk.run("golden", "add", "@", "--as", "stopped", status=2).stderr
+    assert "is a fork that was stopped: it has no end" in said
+
+
+def test_a_fork_whose_program_fails_says_so(forks: Forks) -> None:
+    forks.record(EXITS, status=0)
+    report = forks.fork(0, "--result", "0=3", "--live", "none")
+    assert (report["status"], forks.runs()[0]["status"]) == ("failed", "failed")
+    assert "status: failed" in report["last_line"]

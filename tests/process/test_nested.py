@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import reenact
+from reenact.store.nesting import holder_of
 from tests.kit.recorded import Desk
 
 AGENT = """
@@ -76,7 +79,16 @@ def test_it_resumes_with_the_run_around_it(desk: Desk) -> None:
 def test_it_is_kept_as_a_golden_with_the_run_around_it(desk: Desk) -> None:
     desk.record("agent.py")
     inner, outer = _inner_and_outer(desk)
-    desk.run("golden", "add", inner, "--as", "bought")
+    said = desk.run("golden", "add", inner, "--as", "bought").stderr
+    assert f"run {inner[-8:]} is part of run {outer[-8:]}" in said
     told = json.loads(desk.run("golden", "run", "--json").stdout.splitlines()[0])
     assert (told["name"], told["status"]) == ("bought", "passed"), told
     assert told["recorded"] == outer
+
+
+def test_a_run_that_says_it_is_inside_itself_is_taken_as_it_is(desk: Desk) -> None:
+    desk.record("agent.py")
+    inner, _ = _inner_and_outer(desk)
+    with reenact.open_store(str(desk.folder / ".reenact")) as store:
+        run = store.run(inner)
+        assert holder_of(store, replace(run, parent=run.id)).id == run.id

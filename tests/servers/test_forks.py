@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.servers.conftest import UVICORN, Project, Upstream
+from tests.servers.conftest import UVICORN, Project, Upstream, until
 
 APP = """
 import asyncio, contextlib, json, os, time
@@ -78,6 +80,19 @@ with make_server("127.0.0.1", 0, app) as server:
     print(f"listens on http://127.0.0.1:{server.server_port}", file=__import__("sys").stderr, flush=True)
     server.handle_request()
 """
+
+
+ROUNDS = (
+    PLAIN.replace(
+        "    server.handle_request()",
+        """    server.timeout = 0.2
+    for n in range(4):
+        server.handle_request()
+        token()""",
+    )
+    .replace("import json, os", "import json, os, reenact")
+    .replace("def app(", "@reenact.tool(effect='read')\ndef token(): return 1\n\ndef app(")
+)
 
 
 class Forked:
@@ -223,3 +238,36 @@ def test_a_golden_of_a_request_is_reviewed(project: Project, runs: dict[str, dic
     assert project.command("golden", "run", "reviewed").returncode == 0
     (project.folder / "app.py").write_text(APP)
     assert project.command("golden", "run", "reviewed").returncode == 1
+
+
+SOCKETED = (sys.executable, "-m", "uvicorn", "app:app", "--uds", "app.sock", "--limit-max-requests", "1")
+
+
+def test_a_replay_removes_no_socket_of_a_server_that_runs(tmp_path: Path, upstream: Upstream) -> None:
+    project = Project(tmp_path, upstream)
+    project.write("async def app(scope, receive, send):\n    assert scope['type'] == 'lifespan'\n")
+    recording = subprocess.Popen(
+        [sys.executable, "-m", "reenact", "record", "--", *SOCKETED], cwd=tmp_path, env=project.environment,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    until((tmp_path / "app.sock").exists)
+    recording.send_signal(signal.SIGTERM)
+    recording.wait(30)
+    (tmp_path / "app.sock").touch()
+    project.replay(project.runs()[0]["run"])
+    project.command("fork", f"{project.runs()[0]['run']}:0", "--live", "none")
+    assert (tmp_path / "app.sock").exists()
+
+
+def test_a_program_that_waits_for_requests_in_vain_ends_as_it_did(tmp_path: Path, upstream: Upstream) -> None:
+    project = Project(tmp_path, upstream)
+    project.write(ROUNDS)
+    with project.serving(sys.executable, "app.py", stop=0) as server:
+        server.ask("/", b"one")
+    assert project.replay(project.runs()[0]["run"])[0].returncode == 0
+
+
+def test_a_request_has_no_error_in_its_place(project: Project, runs: dict[str, dict[str, Any]]) -> None:
+    done = project.command("fork", f"{runs['POST /ask']['run']}:0", "--error", "0=ValueError:x")
+    assert done.returncode == 2
+    assert "no error can stand in its place" in done.stderr

@@ -18,7 +18,6 @@ _TEXT: Final = r"[^\0\n]{0,200}"
 _FLAGS: Final = frozenset({"access-log", "use-colors", "proxy-headers", "server-header", "date-header"})
 _UVICORN: Final[Mapping[str, str]] = {
     "host": _TEXT,
-    "uds": _TEXT,
     "root-path": _TEXT,
     "header": _TEXT,
     "forwarded-allow-ips": _TEXT,
@@ -30,7 +29,7 @@ _UVICORN: Final[Mapping[str, str]] = {
     "log-level": "critical|error|warning|info|debug|trace",
     **dict.fromkeys(
         (
-            "port", "fd", "workers", "backlog", "limit-concurrency", "limit-max-requests", "limit-max-requests-jitter",
+            "port", "workers", "backlog", "limit-concurrency", "limit-max-requests", "limit-max-requests-jitter",
             "timeout-keep-alive", "timeout-graceful-shutdown", "timeout-worker-healthcheck", "ws-max-size",
             "ws-max-queue", "ws-ping-interval", "ws-ping-timeout", "h11-max-incomplete-event-size",
         ),
@@ -38,8 +37,8 @@ _UVICORN: Final[Mapping[str, str]] = {
     ),
 }  # fmt: skip
 """Options with a value, and what it may be. Not among them: files that configure logging or set variables, folders that
-modules are taken from, certificates."""
-_APPLICATION: Final = re.compile(r"[A-Za-z_][\w.]{0,200}:[A-Za-z_][\w.]{0,100}")
+modules are taken from, certificates, and sockets that lie in the file system or are open already."""
+_APPLICATION: Final = re.compile(r"[A-Za-z_][\w.]{0,200}:[A-Za-z_]\w{0,100}")
 
 
 def server_of_project(argv: tuple[str, ...], inside: Callable[[str], bool]) -> tuple[str, ...] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -173,6 +174,8 @@ def _run(argv: tuple[str, ...], boot: Boot, cwd: str, options: Options, start_it
 def _concluded(run: Run, boot: Boot, status: int) -> Report:
     text = boot.result
     if text is None:
+        if status == -signal.SIGINT:
+            raise KeyboardInterrupt  # typed at a terminal, which told the process and us
         failure = boot.failure
         if "UnreplayableRun" in failure:
             raise UnreplayableRun(failure.strip(), next_command=f"reenact show {tail(run.id)}")

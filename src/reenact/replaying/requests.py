@@ -166,7 +166,7 @@ class Stage:
         """There is nothing to send. A program that handles one request after the other has handled as many as then; the
         interrupt that ended it comes where it would wait for the next."""
         self._performed += 1
-        if self._performed > max(1, self._served):
+        if self._recorded_end < 0 and self._performed > max(1, self._served):
             raise KeyboardInterrupt
 
 

@@ -14,7 +14,9 @@ def holder_of(store: Store, run: Run) -> Run:
         store: Where they are.
         run: The run.
     """
-    while run.lane and run.parent:
+    seen = {run.id}
+    while run.lane and run.parent and run.parent not in seen:
+        seen.add(run.parent)
         try:
             run = store.run(run.parent)
         except RunNotFound:  # its holder is gone, or not part of this store

@@ -251,7 +251,7 @@ class _Forwarding:
             self._process.send_signal(number)
 
     def _pass_on_if_sent(self, number: int, frame: FrameType | None) -> None:
-        if not _in_front_of_a_terminal():
+        if self._process is None or not _in_front_of_a_terminal():
             self._pass_on(number, frame)
 
     def __exit__(self, *exc: object) -> None:

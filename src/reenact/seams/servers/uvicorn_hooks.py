@@ -41,6 +41,8 @@ def _configuring(original: Any) -> Any:
         if serving is not None and serving.alone:
             self.workers = 1
             self.reload = False
+        if serving is not None and serving.performer() is not None:
+            self.uds = None  # nobody listens, and at its end it would remove what lies there
 
     return __init__
 

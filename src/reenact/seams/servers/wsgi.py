@@ -68,11 +68,14 @@ def _serving(application_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
                 original(self, *args, **options)
                 return
             serving.serving()
+            perform = serving.performer()
+            if perform is not None and not serving.alone:  # nobody is served, and nothing is waited for
+                perform(None)
+                return
             gate = serving.preamble.gate
             gate.blocked()  # the main strand waits for the world
             try:
                 with lanes.inside(None):
-                    perform = serving.performer()
                     if perform is None:
                         original(self, *args, **options)
                     else:

@@ -11,6 +11,7 @@ from reenact.abc.store import Store
 from reenact.errors import UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
+from reenact.facts.stopped import was_stopped
 from reenact.store.nesting import holder_of
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.expectations.strength import strength
@@ -85,6 +86,7 @@ def add_golden(
             next_command=f"reenact golden rm {golden.name}",
         )
     run = holder_of(store, run)
+    _require_whole(run)
     fixed = holder_of(store, fixed) if fixed is not None else None
     court = GoldenCourt(golden.name, asks="missing")
     _require_strength(store, run, fixed, expectations, court)
@@ -110,6 +112,16 @@ def add_golden(
     size = path.stat().st_size
     now = replace(now, name=golden.name, file=shelf.shown(path))
     return Added(path, golden, replace(packed, path=path), now, size, len(opinions))
+
+
+def _require_whole(run: Run) -> None:
+    """A fork that was stopped has no end that today's code could come to."""
+    if was_stopped(run):
+        raise UsageError(
+            f"run {tail(run.id)} is a fork that was stopped: it has no end",
+            cause="it asked what it might not ask; what the code would have done with the answer nobody knows",
+            next_command=f"reenact fork {tail(run.parent or run.id)}:{run.fork_event or 0} --live all --dry-run",
+        )
 
 
 def _require_strength(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from reenact.testing.goldens.golden import check_name
 
 FOLDER: Final = os.path.join("tests", "goldens")
 SUFFIX: Final = ".reenact"
+_DRAFT: Final = re.compile(r"\.draft-[0-9a-z]{8}\.reenact$")
+"""How the file ends that `golden add` tries out before it has its name."""
 _MARKS: Final = (".reenact", "pyproject.toml", "reenact.toml", ".git")
 WILD: Final = frozenset("*?[")
 """What makes a name a pattern."""
@@ -85,8 +88,8 @@ def select(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 def is_golden(file: str) -> bool:
-    """Whether a file of the folder is one: a draft that a killed process has left begins with a dot."""
-    return file.endswith(SUFFIX) and not file.startswith(".")
+    """Whether a file of the folder is one, and no draft that a killed process has left."""
+    return file.endswith(SUFFIX) and not file.startswith(".") and _DRAFT.search(file) is None
 
 
 def open_shelf(start: Path | None = None) -> Shelf:

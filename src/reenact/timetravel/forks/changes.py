@@ -67,6 +67,12 @@ def check(recording: Recording, plan: Plan, entry: str = "") -> None:
                 cause="steps, inputs and tools of effect none always run",
                 next_command=f"reenact show {tail(recording.run.id)}",
             )
+        if arrives(event.call) and number in plan.errors:
+            raise ForkError(
+                f"event {number} is what somebody asked of the server: no error can stand in its place",
+                cause="its body can be another one",
+                next_command=f"reenact fork {tail(recording.run.id)}:{number} --input '{{}}'",
+            )
         _check_reached(recording, event, plan)
         changed_outcome(recording, event, plan)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -27,7 +28,7 @@ from reenact.timetravel.forks.code import Code, code_of
 from reenact.timetravel.forks.input import asks_people
 from reenact.timetravel.forks.places import require_place
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.forks.report import ForkReport, first_line
+from reenact.timetravel.forks.report import ForkReport, first_line, last_line
 
 
 def fork_run(
@@ -99,15 +100,19 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
             )
         text, failure = boot.result, boot.failure
     if text is None:
+        if status == -signal.SIGINT:
+            raise KeyboardInterrupt  # typed at a terminal, which told the process and us
         raise ReplayError(
             f"the fork of {tail(run.id)} ended without a report (exit status {status})"
             + (f": {failure.strip()}" if failure else ""),
             cause="the interpreter did not import reenact, or the process was killed",
             next_command=f"reenact replay {tail(run.id)}",
         )
-    if not preamble_of(run):  # a request is a part of its process, whose status is not its own
-        keep_status(url, child, status)
-    return ForkReport.from_json(json.loads(text))
+    report = ForkReport.from_json(json.loads(text))
+    if preamble_of(run):  # a request is a part of its process, whose status is not its own
+        return report
+    report = replace(report, status=keep_status(url, child, status).status.value)
+    return replace(report, last_line=last_line(report))
 
 
 def require_ended(run: Run) -> None:
@@ -130,23 +135,26 @@ def require_ended(run: Run) -> None:
         )
 
 
-def keep_status(url: str, child: str, status: int) -> None:
+def keep_status(url: str, child: str, status: int) -> Run:
     """Keep what only whoever started a process could see of its run: the exit status.
 
     Args:
         url: Of the store that has the run.
         child: Id of the run.
         status: Exit status; negative for the signal that ended the process.
+
+    Returns:
+        The run as it stands.
     """
     with open_store(url) as store:
-        keep_status_in(store, child, status)
+        return keep_status_in(store, child, status)
 
 
-def keep_status_in(store: Store, child: str, status: int) -> None:
+def keep_status_in(store: Store, child: str, status: int) -> Run:
     """The same, in a store that is open."""
     run = store.run(child)
     if run.status in (Status.INTERRUPTED, Status.RECORDING):
-        return
+        return run
     failed = status != 0 and run.status is Status.OK
     error = (f"exit status {status}" if status > 0 else f"ended by signal {-status}") if failed else run.error
-    store.conclude(replace(run, exit_status=status, status=Status.FAILED if failed else run.status, error=error))
+    return store.conclude(replace(run, exit_status=status, status=Status.FAILED if failed else run.status, error=error))

@@ -74,7 +74,8 @@ def asked_with(event: Event, value: Json) -> tuple[Stream, bytes]:
 
 
 def _body(value: Json) -> bytes:
-    return value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _phrase(status: int) -> str:

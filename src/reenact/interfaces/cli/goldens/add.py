@@ -15,7 +15,7 @@ from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.commands.pack import tell_findings
-from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.opening import opened, said_around
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens.adding import Added, add_golden
@@ -73,6 +73,7 @@ def command(
     expectations = [expect(text) for text in expect_]
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
+        said_around(shell, store, run)
         mended = _fixed(store, fixed)
         added = add_golden(
             store,

@@ -26,7 +26,7 @@ def _say(place: str, text: str) -> None:
             mode = file.read()
     except OSError:
         mode = ""
-    if mode in ("replay", "fork", "golden", "warm"):
+    if mode not in ("", "record"):
         sys.stderr.write(f"reenact: {text}\n")
         sys.stderr.flush()
         os._exit(3)
@@ -41,8 +41,23 @@ def _make_way() -> None:
     import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
 
 
+def _interrupted() -> None:
+    """End as a program does that was interrupted before its first line. Making way, with no module of the program's own
+    there, would turn the interrupt into a missing module: Python passes over that, and runs the program for real."""
+    try:
+        import signal
+
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        os._exit(130)
+
+
 if __name__ == "sitecustomize":
     try:
         _boot()
-    finally:
-        _make_way()
+    except KeyboardInterrupt:
+        _interrupted()
+    except Exception as error:
+        _say(os.environ.get("REENACT_BOOT", ""), f"the session could not begin: {type(error).__name__}: {error}")
+    _make_way()

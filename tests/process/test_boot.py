@@ -1,0 +1,44 @@
+"""An interrupt, or a fault, while a session begins never lets the program run as if nobody had asked for one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reenact.seams.boot.parent import Boot
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes to hold a boot with")
+
+
+@pytest.mark.parametrize("mode", ["record", "replay", "fork", "golden", "experiment"])
+def test_an_interrupt_in_the_boot_ends_the_program_before_its_first_line(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "agent.py").write_text("open('ran', 'w').close()\n")
+    with Boot({"mode": mode}, os.environ) as boot:
+        held = boot.place / "instructions.json"
+        held.unlink()
+        os.mkfifo(held)
+        program = subprocess.Popen([sys.executable, "agent.py"], cwd=tmp_path, env=boot.environment)
+        reading = os.open(held, os.O_WRONLY)  # until the boot reads it
+        program.send_signal(signal.SIGINT)
+        assert program.wait(30) == -signal.SIGINT
+        os.close(reading)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(("mode", "runs"), [("record", True), ("replay", False), ("experiment", False)])
+def test_a_fault_in_the_boot_costs_a_recording_and_ends_whatever_must_not_touch_the_world(
+    tmp_path: Path, mode: str, runs: bool
+) -> None:
+    (tmp_path / "agent.py").write_text("open('ran', 'w').close()\n")
+    with Boot({"mode": mode}, os.environ) as boot:
+        (boot.place / "instructions.json").write_text("[]")  # no instructions that this version gives
+        program = subprocess.run(
+            [sys.executable, "agent.py"], cwd=tmp_path, env=boot.environment, capture_output=True, check=False
+        )
+        assert "could not begin" in boot.failure
+    assert (program.returncode == 0, (tmp_path / "ran").exists()) == (runs, runs), program.stderr
