@@ -55,9 +55,16 @@ FIX = "said = 'I have no documents.'"
 SECRET = "said = 'I have no documents. Log in with sk-ant-api03-' + 'Zk3vX9wq' * 8"
 
 
+PUZZLED: list[str] = []
+"""Answers that the judge has had no word for the first time."""
+
+
 def verdict(ask: Ask) -> str:
     """A score by what stands in the answer."""
     told = json.loads(ask.last_user)
+    if "mumble" in told["answer"] and told["answer"] not in PUZZLED:
+        PUZZLED.append(told["answer"])
+        return "I cannot say."
     good = "no documents" in told["answer"]
     return json.dumps({"score": 0.9 if good else 0.1, "reason": f"the answer is {told['answer'][:20]!r}"})
 
@@ -289,3 +296,14 @@ def test_a_review_accepts_what_has_been_judged_and_keeps_both_opinions(case: Cas
     assert [each.role for each in read_bundle(case.path).runs] == ["recorded", "fixed", "opinion", "opinion"]
     assert case.outcome("refunds")["opinions"] == {"judged": 1, "kept": 1, "asked": 0}
     assert case.requests == asked
+
+
+def test_a_reply_without_a_score_is_not_kept_and_the_model_is_asked_again(case: Case) -> None:
+    case.mend("said = 'I have no documents. (mumble)'")
+    kept = case.opinions()
+    puzzled = case.run("golden", "run", "refunds", "--mode", "missing", status=1)
+    assert "no score in the reply of gpt-judge: 'I cannot say.'" in puzzled.stdout + puzzled.stderr
+    assert case.opinions() == kept
+    assert case.outcome("refunds", status=3)["status"] == "stale"
+    assert case.recorded("missing")["opinions_now"] == 1
+    assert case.outcome("refunds")["status"] == "passed"

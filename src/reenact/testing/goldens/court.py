@@ -68,9 +68,12 @@ class GoldenCourt:
         why = "it has not been asked about this answer"
         for store in self._kept if self.asks != "anew" else ():
             try:
-                return "kept", kept_opinion(store, question)
+                found = kept_opinion(store, question)
             except UnreplayableRun as error:
                 why = error.cause
+                continue
+            if found.score is not None or self.asks == "never":
+                return "kept", found
         command = f"reenact golden run {self._name} --mode missing"
         if self.asks == "never":
             raise stale(question, why, command)
@@ -92,11 +95,15 @@ class GoldenCourt:
         return counts | ({"missing": len(self._missing)} if self._missing else {})
 
     def asked(self) -> list[PackedRun]:
-        """The exchanges with models that were asked, without credentials: what a bundle keeps of them."""
+        """The exchanges with models that were asked, without credentials: what a bundle keeps of them. A reply without
+        a score is no opinion, and is not kept: the model may be asked again."""
         fresh = self._fresh
         if fresh is None:
             return []
-        return [opinion_of(fresh, run) for run in reversed(list(fresh.runs(status="ok"))) if TAG in run.tags]
+        scored = {digest for digest, (_, opinion) in self._given.items() if opinion.score is not None}
+        return [
+            opinion_of(fresh, run) for run in reversed(list(fresh.runs(status="ok"))) if run.tags.get(TAG) in scored
+        ]
 
 
 def opinion_of(store: Store, run: Run) -> PackedRun:
