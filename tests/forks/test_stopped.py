@@ -147,3 +147,13 @@ def test_a_fork_whose_program_fails_says_so(forks: Forks) -> None:
     report = forks.fork(0, "--result", "0=3", "--live", "none")
     assert (report["status"], forks.runs()[0]["status"]) == ("failed", "failed")
     assert "status: failed" in report["last_line"]
+
+
+def test_a_write_that_another_fork_has_made_is_handed_out_and_said(forks: Forks) -> None:
+    forks.record(LONE)
+    again = ("fork", f"{forks.parent}:0", "--result", "0=5")
+    forks.desk.run(*again, status=5)
+    forks.desk.run(*again, "--allow-write", "pay")
+    maker = forks.runs()[0]["run"]
+    said = forks.desk.run(*again).stderr
+    assert f"reenact: frozen pay: it was made as event 1 of run {maker[-8:]}" in said

@@ -55,6 +55,10 @@ class Doubt:
     next_command: str
 
 
+MADE = "it was made as"
+"""How the reason begins why a write is answered by what came of it before, in whatever run of the lineage."""
+
+
 class Ledger:
     """The writes of the lineage that a fork belongs to.
 
@@ -108,7 +112,7 @@ class Ledger:
             return Standing(claim, None, b"", f"it was begun as {place}, and nobody saw how it ended")
         parts = recording.parts(event.number) if isinstance(outcome, Stream) else ()
         body = b"".join(data for _, _, data in parts) or recording.body(event.answer)
-        return Standing(claim, outcome, body, f"it was made as {place}")
+        return Standing(claim, outcome, body, f"{MADE} {place}")
 
 
 def claims_of(recording: Recording) -> Iterator[Claim]:

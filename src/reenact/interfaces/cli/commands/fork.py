@@ -21,6 +21,7 @@ from reenact.timetravel import preview
 from reenact.timetravel.forks.dry import DryRun
 from reenact.timetravel.forks.dry import dry_run as planned
 from reenact.timetravel.forks.launch import fork_run
+from reenact.timetravel.forks.ledger import MADE
 from reenact.timetravel.forks.plan import OPENINGS, Plan
 from reenact.timetravel.forks.report import ForkReport
 
@@ -163,12 +164,12 @@ def _tell_plan(shell: Shell, plan: DryRun) -> None:
 
 
 def tell_fork(shell: Shell, report: ForkReport) -> None:
-    """How each live call came about, and how the fork ended."""
+    """How each live call came about, which writes somebody of the lineage has made, and how the fork ended."""
     if shell.json:
         shell.line(report.to_json())
         return
     for answer in report.answers:
-        if answer["how"] != "frozen":
+        if answer["how"] != "frozen" or str(answer["why"]).startswith(MADE):
             shell.talk(f"reenact: {answer['how']} {preview.safe(str(answer['name']))}: {answer['why']}")
     if report.message:
         for text in report.message.splitlines():
