@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.servers.conftest import UVICORN, Project, Upstream, until
@@ -240,22 +240,34 @@ def test_a_golden_of_a_request_is_reviewed(project: Project, runs: dict[str, dic
     assert project.command("golden", "run", "reviewed").returncode == 1
 
 
+LIVING = """
+async def app(scope, receive, send):
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+        return
+    for kind in ("startup", "shutdown"):
+        assert (await receive())["type"] == f"lifespan.{kind}"
+        await send({"type": f"lifespan.{kind}.complete"})
+"""
 SOCKETED = (sys.executable, "-m", "uvicorn", "app:app", "--uds", "app.sock", "--limit-max-requests", "1")
 
 
 def test_a_replay_removes_no_socket_of_a_server_that_runs(tmp_path: Path, upstream: Upstream) -> None:
     project = Project(tmp_path, upstream)
-    project.write("async def app(scope, receive, send):\n    assert scope['type'] == 'lifespan'\n")
+    project.write(LIVING)
     recording = subprocess.Popen(
         [sys.executable, "-m", "reenact", "record", "--", *SOCKETED], cwd=tmp_path, env=project.environment,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     until((tmp_path / "app.sock").exists)
-    recording.send_signal(signal.SIGTERM)
-    recording.wait(30)
+    with httpx.Client(transport=httpx.HTTPTransport(uds=str(tmp_path / "app.sock"), retries=20)) as client:
+        assert client.get("http://app/").status_code == 204
+    assert recording.wait(30) == 0  # its limit of one request: not by a signal, which ends it before it tidies up
     (tmp_path / "app.sock").touch()
     project.replay(project.runs()[0]["run"])
-    project.command("fork", f"{project.runs()[0]['run']}:0", "--live", "none")
+    forked = Forked(project, project.runs()[0], 0, "--live", "none")  # no scratch lies before its files
+    assert forked.report["frozen"] == 2
     assert (tmp_path / "app.sock").exists()
 
 
