@@ -17,8 +17,10 @@ import anyio
 import pytest
 
 import reenact
+from reenact.abc.sources import CLOCK
 from reenact.facts.order import Tag
 from reenact.replaying.order import ReplayGate
+from reenact.timetravel.forks.gate import ForkGate
 
 from .driver import World, record, replay
 
@@ -327,4 +329,17 @@ def test_a_strand_that_blocks_unseen_does_not_keep_a_replay_from_its_end() -> No
     gate.look(gate.give_up_us + 11, still=False)
     assert ended == []
     gate.look(gate.give_up_us + 12, still=True)
+    assert ended == [True]
+
+
+def test_a_fork_whose_world_has_yet_to_answer_is_at_no_end() -> None:
+    ended: list[bool] = []
+    order = (iter(()), lambda: iter(()), bool, ended.append, lambda: ended.append(True))
+    gate = ForkGate(CLOCK, lambda path: None, *order)
+    gate.cut = True
+    gate.sets_out(7, None, transport=True)
+    gate.silent(gate.give_up_us + 1)
+    assert ended == []
+    gate.lost(7)
+    gate.silent(gate.give_up_us + 1)
     assert ended == [True]
