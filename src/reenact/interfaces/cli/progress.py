@@ -1,4 +1,4 @@
-"""Progress over many goldens, on one line of a terminal."""
+"""Progress over many goldens, or cells of an experiment, on one line of a terminal."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ class Progress:
     Args:
         total: How many there are.
         bad: What those are called that are counted apart.
+        known: How many of them were done before.
     """
 
-    def __init__(self, total: int, bad: str) -> None:
+    def __init__(self, total: int, bad: str, *, known: int = 0) -> None:
         self._total = total
         self._word = bad
-        self._done = 0
+        self._done = known
         self._bad = 0
-        self._shown = sys.stderr is not None and sys.stderr.isatty() and total > 1
+        self._shown = sys.stderr is not None and sys.stderr.isatty() and total - known > 1
         self._since = time.monotonic()
 
     def one(self, *, bad: bool) -> None:
@@ -34,6 +35,7 @@ class Progress:
             sys.stderr.flush()
 
     def end(self) -> None:
-        """Leave the line."""
+        """Leave the line. Again: nothing."""
         if self._shown:
+            self._shown = False
             sys.stderr.write("\n")

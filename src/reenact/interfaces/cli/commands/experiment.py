@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +15,7 @@ from reenact.errors import UsageError
 from reenact.facts.expressions import Expression, compile_expression
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.opening import opened, store_url
+from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.replaying.launch import folder_of, project_of
 from reenact.testing.expectations.expectation import Expectation, expect
@@ -181,42 +180,15 @@ def _run(shell: Shell, experiment: Experiment, run: Runner) -> list[Cell]:
         f"reenact: rows: {len(experiment.rows)}  candidates: {len(experiment.candidates)}  repeat:"
         f" {experiment.repeat}  cells: {len(kept)}, done already: {known}"
     )
-    progress = _Progress(known, len(kept))
+    progress = Progress(len(kept), "not passed", known=known)
     try:
-        return run_experiment(experiment, run, done=progress.one)
+        return run_experiment(experiment, run, done=lambda cell: progress.one(bad=cell.status not in ("passed", "ran")))
     except KeyboardInterrupt:
         progress.end()
         shell.talk("reenact: broken off; what is done is kept: the same command goes on")
         raise
     finally:
         progress.end()
-
-
-class _Progress:
-    """What has been done so far, on one line of a terminal."""
-
-    def __init__(self, known: int, total: int) -> None:
-        self._done, self._total = known, total
-        self._bad = 0
-        self._shown = sys.stderr is not None and sys.stderr.isatty() and total > known
-        self._since = time.monotonic()
-
-    def one(self, cell: Cell) -> None:
-        """One more is known."""
-        self._done += 1
-        self._bad += cell.status not in ("passed", "ran")
-        if self._shown:
-            filled = 30 * self._done // self._total
-            bar = "#" * filled + "." * (30 - filled)
-            spent = time.monotonic() - self._since
-            sys.stderr.write(f"\r[{bar}] {self._done}/{self._total}  {self._bad} not passed  {spent:.0f} s ")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        """Leave the line. Again: nothing."""
-        if self._shown:
-            self._shown = False
-            sys.stderr.write("\n")
 
 
 def _tell(shell: Shell, cells: Sequence[Cell], rows: Sequence[Row], tried: Sequence[Candidate]) -> None:

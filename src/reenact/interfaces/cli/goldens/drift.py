@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from reenact.interfaces.cli.goldens.progress import Progress
+from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, current, paint
 from reenact.testing.goldens.drifting import WORST_FIRST, Drift, Standing, drifts
 from reenact.testing.goldens.shelf import open_shelf

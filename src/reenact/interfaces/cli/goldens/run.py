@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from reenact.errors import UsageError
-from reenact.interfaces.cli.goldens.progress import Progress
 from reenact.interfaces.cli.goldens.review import review_all
+from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.testing.goldens.batch import How, run_goldens
 from reenact.testing.goldens.deciding import Reasons
