@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -172,10 +171,8 @@ def _run(argv: tuple[str, ...], boot: Boot, cwd: str, options: Options, start_it
 
 
 def _concluded(run: Run, boot: Boot, status: int) -> Report:
-    text = boot.result
+    text = boot.left(status)
     if text is None:
-        if status == -signal.SIGINT:
-            raise KeyboardInterrupt  # typed at a terminal, which told the process and us
         failure = boot.failure
         if "UnreplayableRun" in failure:
             raise UnreplayableRun(failure.strip(), next_command=f"reenact show {tail(run.id)}")

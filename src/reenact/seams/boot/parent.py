@@ -96,6 +96,17 @@ class Boot:
         """What the session left in the file ``result`` of the private directory."""
         return self._read("result")
 
+    def left(self, status: int) -> str | None:
+        """What the session left in that file; ``status`` is how its process ended.
+
+        Raises:
+            KeyboardInterrupt: Nothing, for an interrupt was typed at the terminal, which told the process and us.
+        """
+        text = self.result
+        if text is None and status == -signal.SIGINT:
+            raise KeyboardInterrupt
+        return text
+
     def close(self) -> None:
         """Remove the private directory."""
         shutil.rmtree(self.place, ignore_errors=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -98,10 +97,8 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
             status = run_program(
                 program, boot.environment, stdin=None if asks_people(plan) else given, cwd=start.cwd, **streams
             )
-        text, failure = boot.result, boot.failure
+        text, failure = boot.left(status), boot.failure
     if text is None:
-        if status == -signal.SIGINT:
-            raise KeyboardInterrupt  # typed at a terminal, which told the process and us
         raise ReplayError(
             f"the fork of {tail(run.id)} ended without a report (exit status {status})"
             + (f": {failure.strip()}" if failure else ""),
