@@ -87,9 +87,14 @@ def several(
     workers = workers or os.cpu_count() or 1
     with Warmth(workers) as warmth, ThreadPoolExecutor(workers) as pool:
         waiting = {pool.submit(run, name, warmth): name for name in names}
-        for future in as_completed(waiting):
-            one = found[waiting[future]] = future.result()
-            done(one)
+        try:
+            for future in as_completed(waiting):
+                one = found[waiting[future]] = future.result()
+                done(one)
+        except BaseException:
+            # The pool would run every other one before it let go: whoever interrupts waits for those under way alone.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return [found[name] for name in names]
 
 
