@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.replaying.verdict import from_divergence
+from reenact.timetravel.forks.course import Course
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.session import ForkSession
 
@@ -31,6 +33,7 @@ class ForkReport:
         live: Calls that were performed.
         answers: How each call after the branching event was answered, and why.
         refused: Calls that were not allowed, and contacts with the world outside the seams.
+        unasked: What was allowed to write and was not called from the branching event on, a phrase each.
         divergence: Where the prefix could not be re-enacted, as data; None where it could.
         message: Why the fork stopped before its end; empty where it ended by itself.
         doubt: Whether it stopped at a write that may have happened already.
@@ -50,6 +53,7 @@ class ForkReport:
     live: int = 0
     answers: tuple[Mapping[str, Json], ...] = ()
     refused: tuple[str, ...] = ()
+    unasked: tuple[str, ...] = ()
     divergence: Mapping[str, Json] | None = None
     message: str = ""
     doubt: bool = False
@@ -119,6 +123,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         live=course.live,
         answers=tuple(answer.to_json() for answer in course.answers),
         refused=(*course.refused, *contacts),
+        unasked=tuple(_unasked(plan, course)),
         divergence=diverged.data if diverged is not None else None,
         message=message,
         doubt=session.doubt is not None,
@@ -126,6 +131,16 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         exit_code=code,
     )
     return replace(report, last_line=last_line(report))
+
+
+def _unasked(plan: Plan, course: Course) -> Iterator[str]:
+    """A name that is allowed and never called is mostly a name that was misspelled."""
+    called = {answer.name for answer in course.answers}
+    for name in dict.fromkeys(plan.allow_writes):
+        if name not in called:
+            near = difflib.get_close_matches(name, called, 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            yield f"{name} was allowed to write, and was not called from event {plan.at} on{meant}"
 
 
 def last_line(report: ForkReport) -> str:
