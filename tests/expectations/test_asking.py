@@ -137,7 +137,10 @@ def test_a_grader_that_breaks_on_the_bad_run_proves_nothing(project: Path, bad: 
 
 @pytest.mark.parametrize(
     "text",
-    ["judge('true')", "judge('true', 5)", "judge('true', 'm', 'x')", "grade('a:b', 'c')", "judge(x, y)", "judge"],
+    [
+        *("judge('true')", "judge('true', 5)", "judge('true', 'm', 'x')", "grade('a:b', 'c')", "judge(x, y)", "judge"),
+        *("judge('true', 'm', 1.7)", "judge('true', 'm', 0)"),
+    ],
 )
 def test_asking_otherwise_is_refused_when_it_is_said(text: str) -> None:
     with pytest.raises(UsageError):
