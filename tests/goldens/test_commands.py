@@ -64,14 +64,14 @@ def test_what_is_missing_is_recorded_once_and_kept_beside_the_incident(incident:
     try:
         models, searches = incident.asked()
         said = incident.run("golden", "run", "refunds", "--mode", "missing").stdout
-        assert "1 answers recorded, kept beside the incident" in said
+        assert "1 answer recorded, kept beside the incident" in said
         assert incident.asked() == (models + 1, searches), "the model was asked once, the search not at all"
         found = incident.outcome("refunds")
         assert (found["status"], found["used"]) == ("passed", {"overlay": 1})
         assert incident.asked() == (models + 1, searches)
         with zipfile.ZipFile(path) as bundle:
             golden = json.loads(bundle.read("golden.json"))
-        assert [each["what"] for each in golden["history"]] == ["added", "rerecorded"]
+        assert [each["what"] for each in golden["history"]] == ["added", "recorded"]
         incident.write(AGENT)
         assert incident.outcome("refunds", status=1)["status"] == "failed", "the incident is what it was"
     finally:

@@ -201,7 +201,7 @@ def test_rerecord_asks_anew_and_keeps_one_opinion_a_question(case: Case) -> None
     assert sorted(case.opinions()) == sorted(kept) and len(kept) == 2
     with zipfile.ZipFile(case.path) as bundle:
         history = json.loads(bundle.read("golden.json"))["history"]
-    assert [each["reason"] for each in history] == ["", "0 answers, 1 opinions", "0 answers, 1 opinions"]
+    assert [each["reason"] for each in history] == ["", "1 opinion", "1 opinion"]
 
 
 def test_the_key_of_the_judge_is_in_no_bundle(case: Case) -> None:

@@ -125,7 +125,7 @@ def test_sockets_are_named_once_and_refused(
     seen = counter.contacts
     if program is not IN_A_THREAD and program is not DATAGRAM:
         assert seen == contacts
-    assert f"gap  {what} at {where}, 1 times" in world.shown()
+    assert f"gap  {what} at {where}, 1 time" in world.shown()
     assert f"{what} at {where} is not in the recording" in world.kit()
     replayed = world.replay()
     assert replayed.returncode == 5, replayed.stderr
@@ -152,7 +152,7 @@ def test_an_agent_that_swallows_everything_is_refused_all_the_same(world: World,
 @pytest.mark.skipif(sys.platform == "win32", reason="no exec in place on Windows")
 def test_a_program_that_becomes_another_is_named(world: World) -> None:
     world.record('import os\nos.execvp("echo", ["echo", "from echo"])\n')
-    assert "gap  process at agent.py:2 (echo), 1 times" in world.shown()
+    assert "gap  process at agent.py:2 (echo), 1 time" in world.shown()
     replayed = world.replay()
     assert replayed.returncode == 5 and "process echo at agent.py:2" in replayed.stderr
     assert "from echo" not in replayed.stdout
@@ -162,14 +162,14 @@ def test_a_program_that_becomes_another_is_named(world: World) -> None:
 def test_native_libraries_are_named_and_declared_as_not_visible(world: World) -> None:
     world.record("import ctypes\nprint(ctypes.CDLL('libc.so.6' if __import__('sys').platform == 'linux' else None))\n")
     if sys.platform == "linux":
-        assert "gap  native library at agent.py:2 (libc.so.6, what it does is not visible), 1 times" in world.shown()
+        assert "gap  native library at agent.py:2 (libc.so.6, what it does is not visible), 1 time" in world.shown()
 
 
 def test_a_client_in_c_is_named_and_refused(world: World) -> None:
     world.write("", "curl_cffi/__init__.py")
     world.write("class Curl:\n    def perform(self):\n        print('connected')\n", "curl_cffi/curl.py")
     world.record("from curl_cffi.curl import Curl\nCurl().perform()\n")
-    assert "gap  native connection at agent.py:2 (curl_cffi), 1 times" in world.shown()
+    assert "gap  native connection at agent.py:2 (curl_cffi), 1 time" in world.shown()
     replayed = world.replay()
     assert replayed.returncode == 5 and "native connection to curl_cffi at agent.py:2" in replayed.stderr
     assert "connected" not in replayed.stdout
@@ -222,7 +222,7 @@ def test_a_recorded_block_names_them_too(world: World, counter: Counter) -> None
     )
     done = world.run(sys.executable, "agent.py")
     assert done.returncode == 0, done.stderr
-    assert f"gap  connection at agent.py:5 (127.0.0.1:{tcp}), 1 times" in world.shown()
+    assert f"gap  connection at agent.py:5 (127.0.0.1:{tcp}), 1 time" in world.shown()
 
 
 def test_what_is_only_named_does_not_count_as_captured(world: World) -> None:

@@ -87,8 +87,8 @@ def test_connections_are_named_and_refused(world: World, server: Server) -> None
     assert recorded.stdout == "42 7\n"
     shown = world.shown()
     name = f"psycopg to postgres on {server.folder}"
-    assert f"gap  database at agent.py:5 ({name}), 1 times" in shown, shown
-    assert f"gap  database at agent.py:8 ({name}), 1 times" in shown, shown
+    assert f"gap  database at agent.py:5 ({name}), 1 time" in shown, shown
+    assert f"gap  database at agent.py:8 ({name}), 1 time" in shown, shown
     assert f"gap: database at agent.py:5 ({name})" in world.kit()
     assert b"hunter2secret1" not in world.kept()
     replayed = world.replay()

@@ -186,7 +186,7 @@ def test_a_database_in_memory_is_the_program_s_own(shop: World) -> None:
 )
 def test_a_connection_past_connect_is_named_and_refused(shop: World, connection: str, name: str) -> None:
     shop.record(f"import sqlite3\nprint({connection}.execute('SELECT 1').fetchone())\n")
-    assert f"gap  database at agent.py:2 ({name}), 1 times" in shop.shown()
+    assert f"gap  database at agent.py:2 ({name}), 1 time" in shop.shown()
     assert "database at agent.py:2" in shop.kit()
     replayed = shop.replay()
     assert replayed.returncode == 5 and f"database to {name} at agent.py:2" in replayed.stderr

@@ -10,6 +10,7 @@ from reenact.errors import Divergence, UnreplayableRun
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.imported import UNPROVEN, is_imported, remarks
+from reenact.facts.phrases import counted
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.session import ReplaySession
@@ -105,7 +106,7 @@ def conclude(
             *session.changed_inputs(),
             *tally.remarks.values(),
             *(f"{what} ({count})" for what, count in tally.gaps.items()),
-            *(f"ignore rule {name} applied {count} times" for name, count in session.rules.ignored.items()),
+            *(f"ignore rule {name} applied {counted(count, 'time')}" for name, count in session.rules.ignored.items()),
         ),
         saved=saved,
     )

@@ -14,6 +14,7 @@ from reenact.abc.store import Recording
 from reenact.errors import EventNotFound, RunNotFound, UsageError
 from reenact.facts.event import Event
 from reenact.facts.ids import ALPHABET, TAIL_LENGTH, TIME_LENGTH, tail
+from reenact.facts.phrases import counted
 
 _BACK = re.compile(r"@(?:~([0-9]{1,9}))?")
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -127,7 +128,7 @@ def find_event(recording: Recording, at: int | str) -> Event:
             return event
     found = sum(1 for _ in recording.events(name=wanted.name, limit=max(wanted.ordinal, 0)))
     run = tail(recording.run.id)
-    count = "no event" if not found else f"only {found} event{'s' if found > 1 else ''}"
+    count = "no event" if not found else f"only {counted(found, 'event')}"
     raise EventNotFound(
         f"run {run} has {count} called {wanted.name!r}",
         cause="another name, or fewer calls of it than the reference asks for; the first is #1",

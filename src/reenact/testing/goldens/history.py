@@ -28,7 +28,7 @@ class Change:
     Attributes:
         at: When, ISO 8601 in UTC.
         what: ``added``, ``accepted`` (one difference), ``reviewed`` (all were: the answering run is another one from
-            here on) or ``rerecorded``.
+            here on), ``recorded`` (what was missing) or ``rerecorded`` (what was recorded later, anew).
         event: Number of the event it is about, in the run that the golden answered from; None for the whole golden, or
             where it had none.
         category: ``create``, ``fix``, ``trim`` or ``update``; empty where nothing was accepted.

@@ -9,6 +9,7 @@ from typing import Final
 
 from reenact.abc.sources import CLOCK
 from reenact.errors import UsageError
+from reenact.facts.phrases import counted
 from reenact.replaying.options import Options
 from reenact.store import open_store
 from reenact.testing.expectations.judging import asks_a_judge
@@ -104,8 +105,10 @@ def _recorded(
             if kept:
                 overlays.append(packed_today(store, store.run(told.run), "overlay"))
     if kept or opinions or anew:
-        reason = f"{kept} answers" + (f", {len(opinions)} opinions" if opinions else "")
-        changed = golden.noted(Change(stamp(CLOCK), "rerecorded", reason=reason))
+        what = {"answer": kept, "opinion": len(opinions)}
+        reason = " and ".join(counted(count, each) for each, count in what.items() if count) or "nothing is missing"
+        how = "rerecorded" if anew else "recorded"
+        changed = golden.noted(Change(stamp(CLOCK), how, reason=reason))
         with_golden(opened.path, changed, overlays=overlays, opinions=opinions)
     return Recorded(outcome, kept, len(opinions)), False
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from reenact.facts.call import Json
+from reenact.facts.phrases import counted
 
 Status = Literal["passed", "failed", "stale", "refused", "broken"]
 EXIT: Final[Mapping[str, int]] = {"passed": 0, "failed": 1, "stale": 3, "broken": 4, "refused": 5}
@@ -97,9 +98,14 @@ class Outcome:
             told += f"  {held}"
         if self.samples:
             told += f"  {self.samples[0]} of {self.samples[1]} times"
-        told += f"  {self.boundaries} boundaries crossed{self._used()}"
+        told += f"  {self.crossed}{self._used()}"
         judges = f"  {self.judges}" if self.judges else ""
         return f"{told}{judges}  {self.duration_us / 1e6:.2f} s"
+
+    @property
+    def crossed(self) -> str:
+        """How many boundaries the agent's own code crossed, for people."""
+        return f"{counted(self.boundaries, 'boundary', 'boundaries')} crossed"
 
     def _used(self) -> str:
         return "".join(f"  {count} {source}" for source, count in sorted(self.used.items()) if count)

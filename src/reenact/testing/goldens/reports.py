@@ -76,7 +76,7 @@ def summary(outcomes: Sequence[Outcome], pages: dict[str, str] | None = None, li
 def _section(outcome: Outcome, page: str) -> str:
     judges = f", {outcome.judges}" if outcome.judges else ""
     if outcome.status == "passed":
-        return f"- passed: `{_code(outcome.name)}` ({outcome.boundaries} boundaries crossed{judges})\n"
+        return f"- passed: `{_code(outcome.name)}` ({outcome.crossed}{judges})\n"
     told = _clean(outcome.message or "\n".join(outcome.differences))
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", told)), default=0))
     link = f" ([page]({page}))" if page else ""

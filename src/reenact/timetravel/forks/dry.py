@@ -8,6 +8,7 @@ from typing import Any
 
 from reenact.abc.store import Store
 from reenact.facts.call import Effect, Kind
+from reenact.facts.phrases import counted
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import project_of
 from reenact.replaying.options import Options
@@ -52,10 +53,12 @@ class DryRun:
         """For a person."""
         told = [
             self.first_line,
-            f"  frozen          {self.frozen} calls before the branching event",
+            f"  frozen          {counted(self.frozen, 'call')} before the branching event",
             f"  if asked again  {self.after} calls after it keep their recorded answers",
         ]
-        told += [f"  asked anew      {name} ({count} times in the recording)" for name, count in self.anew.items()]
+        told += [
+            f"  asked anew      {name} ({counted(count, 'time')} in the recording)" for name, count in self.anew.items()
+        ]
         told += [
             f"  blocked write   {name} ({count} recorded); a new one is refused" for name, count in self.writes.items()
         ]

@@ -13,6 +13,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json, Kind
 from reenact.facts.difference import Difference, differences, patch, render, words
 from reenact.facts.event import Event
+from reenact.facts.phrases import counted
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
@@ -106,7 +107,7 @@ def _headline(comparison: Comparison) -> str:
     first = comparison.first_difference
     if first is None:
         said = "the same" if comparison.same else "the events are the same, the ends are not"
-        return paint(f"{said}: {len(comparison.pairs)} events", bold=True)
+        return paint(f"{said}: {counted(len(comparison.pairs), 'event')}", bold=True)
     at = first.numbers[0] if first.numbers[0] is not None else first.numbers[1]
     side = "" if first.numbers[0] is not None else " of the right run"
     how = " and ".join(first.changes)

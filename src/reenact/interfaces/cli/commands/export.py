@@ -8,6 +8,7 @@ import click
 
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
+from reenact.facts.phrases import counted
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
@@ -79,7 +80,7 @@ def _save(output: Path, written: Written) -> None:
 def _tell(shell: Shell, written: Written, output: Path | None, run: str) -> None:
     if shell.json and output is not None:
         shell.line({"file": str(output), "exchanges": written.exchanges, "lost": dict(written.lost)})
-    many = f"{written.exchanges} exchange{'' if written.exchanges == 1 else 's'}"
+    many = counted(written.exchanges, "exchange")
     shell.talk(f"reenact: {run}: {many} written" + (f" to {safe(str(output))}" if output is not None else ""))
     for what, count in written.lost.items():
         shell.talk(f"reenact: not in the file: {count} {safe(what)}")

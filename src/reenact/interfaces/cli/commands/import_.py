@@ -12,6 +12,7 @@ from reenact.abc.settings import load_settings
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.facts.settings import policy_of
 from reenact.interfaces.cli.arguments import fields, pairs
@@ -118,4 +119,4 @@ def _arrived(shell: Shell, run: Run) -> None:
 
 
 def _counted(exchanges: int) -> str:
-    return f"{exchanges} exchange{'' if exchanges == 1 else 's'}"
+    return counted(exchanges, "exchange")

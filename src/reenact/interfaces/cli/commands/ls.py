@@ -13,6 +13,7 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.facts.expressions import compile_expression
 from reenact.facts.ids import tail
+from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import Since, pairs
 from reenact.interfaces.cli.opening import opened
@@ -105,7 +106,7 @@ def _graph(twigs: Iterable[Twig]) -> Iterator[str]:
     for twig in twigs:
         run = twig.run
         parts = [tail(run.id), origin(run, drawn=twig.depth > 0), run.agent or "-", outcome(run)]
-        parts += [f"{run.totals.events} events", preview.ago(now - run.started_us)]
+        parts += [counted(run.totals.events, "event"), preview.ago(now - run.started_us)]
         text = "  ".join(preview.safe(part) for part in parts if part)
         line = preview.clip(f"{twig.drawn}* {text}", _WIDTH)
         yield paint(line, fg="red") if run_failed(run) else line

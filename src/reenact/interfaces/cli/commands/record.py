@@ -13,6 +13,7 @@ from reenact.abc.settings import load_settings
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.kit import Standing
+from reenact.facts.phrases import counted
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.settings import ORDERS, Settings, policy_of
@@ -106,8 +107,8 @@ def _tell(shell: Shell, run: Run) -> None:
     spent = None if run.ended_us is None else run.ended_us - run.started_us
     totals = run.totals
     shell.talk(
-        f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {totals.events} events ({totals.models} model, "
-        f"{totals.tools} tool){_served(run)}  {preview.duration(spent)}{_kit(shell, run)}"
+        f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {counted(totals.events, 'event')} "
+        f"({totals.models} model, {totals.tools} tool){_served(run)}  {preview.duration(spent)}{_kit(shell, run)}"
         f"  -> reenact show {tail(run.id)}"
     )
     for reason in run.degraded[:1]:
@@ -117,7 +118,7 @@ def _tell(shell: Shell, run: Run) -> None:
 def _served(run: Run) -> str:
     """How many requests a server has served, each a run of its own."""
     served = run.capture.get("served")
-    return f"  {served} request{'' if served == 1 else 's'}" if isinstance(served, int) else ""
+    return f"  {counted(served, 'request')}" if isinstance(served, int) else ""
 
 
 def _kit(shell: Shell, run: Run) -> str:

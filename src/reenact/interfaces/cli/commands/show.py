@@ -13,6 +13,7 @@ from reenact.abc.store import Recording, Store
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
+from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.commands.ls import outcome
@@ -153,14 +154,14 @@ def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View) ->
     for line in tell(recording, everything=view.everything, stretch=stretch):
         yield story_line(line)
     for what, place, count in recording.gaps():
-        yield paint(f"  gap  {preview.safe(what)} at {preview.safe(place)}, {count} times", fg="yellow")
+        yield paint(f"  gap  {preview.safe(what)} at {preview.safe(place)}, {counted(count, 'time')}", fg="yellow")
 
 
 def headline(run: Run, cost: Decimal | None = None, *, drawn: bool = False) -> str:
     """A run in one line: id, agent, outcome, events, time, cost where it is known, lineage, labels. ``drawn``: its
     parent stands above it, so it need not be named."""
     parts = [tail(run.id), run.title + (f"@{run.version}" if run.version else ""), outcome(run)]
-    parts.append(f"{run.totals.events} events")
+    parts.append(counted(run.totals.events, "event"))
     if run.ended_us is not None:
         parts.append(preview.duration(run.ended_us - run.started_us))
     if cost is not None:

@@ -150,9 +150,9 @@ def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
         shell.talk(f"reenact: opinions of models that judge, kept beside it: {added.opinions}")
     if now.status == "failed":
         first = (now.message or "it differs").splitlines()[0]
-        shell.talk(f"reenact: it fails now: {safe(first)}  ({now.boundaries} boundaries crossed)")
+        shell.talk(f"reenact: it fails now: {safe(first)}  ({now.crossed})")
     else:
-        shell.talk(f"reenact: it passes now: {now.boundaries} boundaries crossed")
+        shell.talk(f"reenact: it passes now: {now.crossed}")
     if added.golden.any_seed is False:
         shell.talk("reenact: what it does depends on the hash seed: it always runs in an interpreter of its own")
     shell.next(f"reenact golden run {shlex.quote(added.golden.name)}")

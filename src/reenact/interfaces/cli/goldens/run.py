@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from reenact.errors import UsageError
+from reenact.facts.phrases import counted
 from reenact.interfaces.cli.goldens.review import review_all
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, Shell, current
@@ -169,9 +170,11 @@ def _record(shell: Shell, shelf: Shelf, names: list[str], mode: str) -> int:
 
 
 def _kept(recorded: Recorded) -> str:
-    parts = [f"{recorded.kept} answers"] if recorded.kept else []
-    parts += [f"{recorded.opinions} opinions"] if recorded.opinions else []
-    return f"{' and '.join(parts)} recorded, kept beside the incident" if parts else "nothing was missing"
+    parts = [counted(recorded.kept, "answer")] if recorded.kept else []
+    parts += [counted(recorded.opinions, "opinion")] if recorded.opinions else []
+    if parts:
+        return f"{' and '.join(parts)} recorded, kept beside the incident"
+    return "nothing was missing" if recorded.outcome.status in ("passed", "failed") else "nothing was recorded"
 
 
 def _tell(shell: Shell, outcomes: list[Outcome]) -> None:
