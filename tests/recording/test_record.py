@@ -179,6 +179,26 @@ def test_nested_records_are_child_runs(store: reenact.Store) -> None:
     assert reenact.replay(root, entry=outer, store=store).output == answer
 
 
+def test_nested_runs_side_by_side_count_their_own_calls_alone(store: reenact.Store) -> None:
+    """Each goes on when the other has made a call, so that each runs while the other's calls are made."""
+
+    @reenact.record(store=store)
+    async def helper(count: int) -> None:
+        for number in range(count):
+            look(f"{count}/{number}")
+            await asyncio.sleep(0)
+
+    @reenact.record(agent="outer", store=store)
+    async def outer() -> None:
+        await asyncio.gather(helper(3), helper(5))
+
+    asyncio.run(outer())
+    root = _last(store)
+    totals = sorted((run.totals.tools, run.totals.events) for run in store.runs() if run.parent == root.id)
+    assert totals == [(3, 3), (5, 5)]
+    assert root.totals.tools == 8
+
+
 def test_notes_and_the_run_id_in_logs(store: reenact.Store) -> None:
     seen: list[str] = []
 

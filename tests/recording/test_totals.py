@@ -82,3 +82,26 @@ def test_a_child_run_has_the_sums_of_its_own_calls(client: openai.OpenAI) -> Non
         whole = totals("memory:children")
         assert sum(run.totals.tokens_in for run in children) < whole.tokens_in
         assert whole.models == 4
+
+
+def test_child_runs_side_by_side_have_the_tokens_of_their_own_calls(client: openai.OpenAI) -> None:
+    both = threading.Barrier(2)
+
+    def inner(calls: int) -> None:
+        with reenact.record(agent=f"asks {calls}", store=store):
+            both.wait(30)
+            for _ in range(calls):
+                ask(client)
+            both.wait(30)
+
+    with reenact.open_store("memory:beside") as store:
+        with reenact.record(agent="outer", store=store) as root:
+            threads = [threading.Thread(target=inner, args=(calls,)) for calls in (0, 2)]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+        children = {run.agent: run.totals for run in store.runs() if run.parent == root.id}
+    found = children["asks 0"], children["asks 2"]
+    assert [(each.models, each.events) for each in found] == [(0, 0), (2, 2)]
+    assert [bool(each.tokens_in) for each in found] == [False, True]

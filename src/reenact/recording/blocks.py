@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
@@ -21,7 +21,7 @@ from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunClosed, RunOpened
-from reenact.facts.run import Run, Status, Totals
+from reenact.facts.run import Run, Status
 from reenact.facts.values import describe_error, encode
 from reenact.recording.active import active, current
 from reenact.recording.opening import Opened, Who, interpreter, new_run, status_of
@@ -258,7 +258,6 @@ class _ChildBlock(Block):
                 self._inner = lanes.current() or lane
         session: Any = lane.session
         self._put = getattr(session, "put", None)
-        self._before = session.counted() if self._put is not None else Totals()
         root: Run = getattr(session, "own_run", session.run)  # a fork writes another run than it answers for
         self.run = replace(
             new_run(who, root.entry, policy, CLOCK, ENTROPY),
@@ -269,6 +268,7 @@ class _ChildBlock(Block):
             capture={"require": list(policy.require)} if policy.require else {},
         ).kept_in(root.home)
         if self._put is not None:
+            session.child_began(self.run.lane)
             self._put(RunOpened(self.run))
 
     def listen(self) -> AbstractContextManager[None]:
@@ -293,12 +293,7 @@ class _ChildBlock(Block):
             status, line = status_of(error)
             session: Any = self._outer.session
             ended = replace(self.run, status=status, error=line, ended_us=CLOCK.wall_us())
-            self._put(RunClosed(replace(ended, totals=_between(self._before, session.counted()))))
-
-
-def _between(before: Totals, after: Totals) -> Totals:
-    """What a child run added to its root's totals (siblings that ran meanwhile are counted too)."""
-    return Totals(**{field.name: getattr(after, field.name) - getattr(before, field.name) for field in fields(Totals)})
+            self._put(RunClosed(replace(ended, totals=session.child_ended(self.run.lane))))
 
 
 def open_block(

@@ -17,6 +17,7 @@ from reenact.facts.record import (
     CallIssued,
     CallSettled,
     HeadArrived,
+    LaneOpened,
     Noted,
     Record,
     RunClosed,
@@ -25,6 +26,7 @@ from reenact.facts.record import (
     StreamEnded,
 )
 from reenact.facts.run import Run
+from reenact.recording.tallies import belongs
 
 LARGEST = 4 << 20
 """Answers above this many bytes are read when somebody looks at them."""
@@ -33,6 +35,7 @@ LARGEST = 4 << 20
 @dataclass(slots=True)
 class _Exchange:
     call: Call
+    lane: str = ""
     head: Mapping[str, Json] | None = None
     parts: list[bytes] = field(default_factory=list)
     size: int = 0
@@ -46,6 +49,11 @@ class Sums:
     tokens_in: int = 0
     tokens_out: int = 0
 
+    def plus(self, usage: Mapping[str, int]) -> Sums:
+        """With one more call."""
+        tokens = usage.get("tokens_in", 0), usage.get("tokens_out", 0)
+        return Sums(self.models + 1, self.tokens_in + tokens[0], self.tokens_out + tokens[1])
+
 
 class Readings:
     """Collects model exchanges as they are recorded, and reads them in idle time.
@@ -58,7 +66,9 @@ class Readings:
         self._done: collections.deque[tuple[int, _Exchange] | RunOpened | RunClosed] = collections.deque()
         self._reading = threading.Lock()
         self._sums = Sums()
-        self._before: dict[str, Sums] = {}
+        self._paths: dict[int, str] = {}
+        self._inside: dict[str, Sums] = {}
+        """What the runs inside have come to so far, by the lane of each."""
 
     def saw(self, record: Record) -> None:
         """Look at one record, in the writer's thread. About 0.2 µs for what is no model call."""
@@ -72,7 +82,7 @@ class Readings:
                     exchange.parts.append(record.data)
         elif isinstance(record, CallIssued):
             if record.call.kind is Kind.HTTP and record.call.head.get("method") == "POST":
-                self._open[record.event] = _Exchange(record.call)
+                self._open[record.event] = _Exchange(record.call, self._paths.get(record.lane, ""))
         elif isinstance(record, HeadArrived):
             exchange = self._open.get(record.event)
             if exchange is not None:
@@ -81,6 +91,8 @@ class Readings:
             exchange = self._open.pop(record.event, None)
             if exchange is not None and exchange.head is not None:
                 self._done.append((record.event, exchange))
+        elif isinstance(record, LaneOpened):
+            self._paths[record.number] = record.path
         elif isinstance(record, RunOpened | RunClosed) and record.run.relation == "child":
             self._done.append(record)
 
@@ -96,7 +108,7 @@ class Readings:
             while self._done:
                 waiting = self._done.popleft()
                 if isinstance(waiting, RunOpened):
-                    self._before[waiting.run.id] = self._sums
+                    self._inside[waiting.run.lane] = Sums()
                     continue
                 found = self._ended(waiting.run) if isinstance(waiting, RunClosed) else self._read(*waiting)
                 if found is not None:
@@ -110,25 +122,19 @@ class Readings:
         reading = read(call.head, call.body, exchange.head or {}, b"".join(exchange.parts))
         if reading is None:
             return None
-        usage = reading.usage
-        self._sums = Sums(
-            self._sums.models + 1,
-            self._sums.tokens_in + usage.get("tokens_in", 0),
-            self._sums.tokens_out + usage.get("tokens_out", 0),
-        )
+        self._sums = self._sums.plus(reading.usage)
+        for lane, sums in self._inside.items():
+            if belongs(exchange.lane, lane):
+                self._inside[lane] = sums.plus(reading.usage)
         return Noted(event, "reading", reading.to_json(brief=True))
 
     def _ended(self, run: Run) -> RunClosed | None:
-        """The end of a child run with what its model calls came to (those of siblings meanwhile are counted too)."""
-        before = self._before.pop(run.id, None)
-        if before is None or before == self._sums:
+        """The end of a run inside with what its own model calls came to; None where it made none."""
+        sums = self._inside.pop(run.lane, Sums())
+        if not sums.models:
             return None
-        totals = replace(
-            run.totals,
-            models=run.totals.models + self._sums.models - before.models,
-            tokens_in=self._sums.tokens_in - before.tokens_in,
-            tokens_out=self._sums.tokens_out - before.tokens_out,
-        )
+        models = run.totals.models + sums.models
+        totals = replace(run.totals, models=models, tokens_in=sums.tokens_in, tokens_out=sums.tokens_out)
         return RunClosed(replace(run, totals=totals))
 
 

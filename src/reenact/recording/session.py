@@ -45,6 +45,7 @@ from reenact.recording.evidence import Evidence
 from reenact.recording.order import RecordingGate
 from reenact.recording.readings import Readings
 from reenact.recording.repeats import First, RepeatedCall, Repeats
+from reenact.recording.tallies import Tally
 from reenact.recording.writer import LAST_WORK_US, Receipt, Writer
 from reenact.seams import lanes
 from reenact.seams.ambient import EFFECT, pack
@@ -128,7 +129,7 @@ class RecordingSession:
         self._lock = _thread.RLock()  # a signal handler may make calls while its own thread holds it
         self._paths: dict[str, int] = {}
         self._events = itertools.count()
-        self._counts: dict[Kind, int] = {}
+        self._tally = Tally()
         self._bytes = 0
         self._reads: dict[int, Reads] = {}
         self._faults: list[str] = []
@@ -196,8 +197,7 @@ class RecordingSession:
         if call.observed:
             self.observed[event] = lane.parent
         with self._lock:
-            kind = Kind.TOOL if calls_a_tool(call) else call.kind
-            self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._tally.add(lane.path, Kind.TOOL if calls_a_tool(call) else call.kind)
         self.put(_issued(event, number, position, lane.parent, self.now_us(), call, **known))
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
@@ -342,19 +342,19 @@ class RecordingSession:
         lanes.session_began(lanes.unowned(self, self.gate) if fallback else None)
         return lanes.inside(self.root)
 
-    def counted(self) -> Totals:
-        """What the run has added up to so far, but for what only a reading of model calls gives."""
-        counts = self._counts
-        return Totals(
-            events=sum(counts.values()),
-            models=counts.get(Kind.MODEL, 0),
-            tools=counts.get(Kind.TOOL, 0),
-            deliveries=self.gate.count,
-            unproven=self.gate.unproven,
-        )
+    def child_began(self, lane: str) -> None:
+        """A run inside this one begins in a lane."""
+        with self._lock:
+            self._tally.begin(lane)
+
+    def child_ended(self, lane: str) -> Totals:
+        """What a run inside this one has added up to, but for what only a reading of its model calls gives."""
+        with self._lock:
+            return _summed(self._tally.end(lane))
 
     def _totals(self) -> Totals:
-        counted, sums = self.counted(), self.readings.sums()
+        counted, sums = _summed(self._tally.calls), self.readings.sums()
+        counted = replace(counted, deliveries=self.gate.count, unproven=self.gate.unproven)
         models = counted.models + sums.models
         return replace(counted, models=models, tokens_in=sums.tokens_in, tokens_out=sums.tokens_out)
 
@@ -395,6 +395,10 @@ class RecordingSession:
         end = self.clock.mono_us() + LAST_WORK_US
         while self.clock.mono_us() < end and self._idle_work():
             pass
+
+
+def _summed(calls: Mapping[Kind, int]) -> Totals:
+    return Totals(events=sum(calls.values()), models=calls.get(Kind.MODEL, 0), tools=calls.get(Kind.TOOL, 0))
 
 
 def _packed(reads: Reads) -> Iterator[Record]:

@@ -451,9 +451,13 @@ class ForkSession(ReplaySession):
         """The run that is being written: the fork, where ``run`` is the one that it branched from."""
         return self.child.run
 
-    def counted(self) -> Totals:
-        """What the fork has added up to so far, but for what only a reading of model calls gives."""
-        return self.child.counted()
+    def child_began(self, lane: str) -> None:
+        """A run inside the fork begins: the fork's own log counts it."""
+        self.child.child_began(lane)
+
+    def child_ended(self, lane: str) -> Totals:
+        """What a run inside the fork has added up to."""
+        return self.child.child_ended(lane)
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
         """The agent's notes are the fork's own."""

@@ -1,0 +1,33 @@
+"""Tallies: how many calls of each kind a run has made, and each run inside it, by the strands that made them."""
+
+from __future__ import annotations
+
+from reenact.facts.call import Kind
+
+
+def belongs(path: str, lane: str) -> bool:
+    """Whether a lane is, or lies below, another one: a run inside a run has those of its own lane."""
+    return path.startswith(lane) and path[len(lane) : len(lane) + 1] in ("", "/", ">")
+
+
+class Tally:
+    """Calls by kind. Whoever adds holds the session's lock."""
+
+    def __init__(self) -> None:
+        self.calls: dict[Kind, int] = {}
+        self._inside: dict[str, dict[Kind, int]] = {}
+
+    def add(self, lane: str, kind: Kind) -> None:
+        """A call was issued in a lane. The runs inside are looked at only where there are any."""
+        self.calls[kind] = self.calls.get(kind, 0) + 1
+        for own, calls in list(self._inside.items()):  # a signal handler may begin a run meanwhile
+            if belongs(lane, own):
+                calls[kind] = calls.get(kind, 0) + 1
+
+    def begin(self, lane: str) -> None:
+        """A run inside begins: what its lane does from now on is its own too."""
+        self._inside[lane] = {}
+
+    def end(self, lane: str) -> dict[Kind, int]:
+        """It has ended: what it made; nothing for a lane in which none began."""
+        return self._inside.pop(lane, {})
