@@ -178,3 +178,17 @@ def test_with_the_fork_that_fixed_it_a_fix_that_was_taken_back_fails(incident: P
     incident.mend(FIX)
     assert incident.outcome("mended")["status"] == "passed"
     incident.run("golden", "rm", "mended")
+
+
+def test_a_golden_that_was_cut_is_refused_with_the_way_back(incident: Project) -> None:
+    path = incident.folder / "tests" / "goldens" / "refunds.reenact"
+    before = path.read_bytes()
+    try:
+        path.write_bytes(before[:-30])
+        found = incident.outcome("refunds", status=4)
+        assert found["status"] == "broken"
+        assert found["message"].endswith("next: git restore tests/goldens/refunds.reenact"), found["message"]
+        said = incident.run("golden", "run", status=4).stderr
+        assert said.endswith("next: git restore tests/goldens/refunds.reenact\n"), said
+    finally:
+        path.write_bytes(before)

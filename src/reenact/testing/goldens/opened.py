@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from reenact.errors import UsageError
+from reenact.errors import StoreError, UsageError
 from reenact.facts.run import Run
 from reenact.store.bundles import BundleStore, bundle_store
 from reenact.testing.expectations.expectation import Expectation
@@ -67,7 +68,12 @@ def open_golden(path: Path) -> OpenGolden:
         UsageError: It is no golden, or there is none.
         StoreError: It is damaged.
     """
-    store = bundle_store(path)
+    try:
+        store = bundle_store(path)
+    except StoreError as error:
+        if path.is_file():  # a golden lies beside the code, where git has what it was
+            error.next_command = f"git restore {os.path.relpath(path)}"
+        raise
     data = store.bundle.golden
     if data is None:
         raise UsageError(

@@ -195,4 +195,4 @@ def _tell(shell: Shell, outcomes: list[Outcome]) -> None:
     bad = next((outcome for outcome in outcomes if outcome.status != "passed"), None)
     if bad is None:
         return
-    shell.next((bad.status == "stale" and bad.next_command) or f"reenact show {bad.file}")
+    shell.next((bad.status in ("stale", "broken") and bad.next_command) or f"reenact show {bad.file}")
