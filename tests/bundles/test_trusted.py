@@ -17,10 +17,10 @@ from reenact.errors import UnreplayableRun
 from reenact.facts.run import Entry, Run
 from reenact.replaying.caller import find
 from reenact.replaying.entries import start_of
-from reenact.replaying.launch import environment_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import Renaming, relocated
 from reenact.replaying.revision import Tree
+from reenact.replaying.starting import environment_of
 from reenact.seams import trust
 from reenact.store import open_store
 from reenact.store.bundles import PackedRun, write_bundle

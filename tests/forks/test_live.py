@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -154,3 +155,16 @@ def test_what_a_tool_that_goes_live_sends_is_part_of_it(forks: Forks) -> None:
         report = forks.fork(*allowed, "--settle", "retry")
         assert world.seen()[8:] == ["second"] * 2, "what it had sent is not sent again; its search and its mail are"
     forks.replays_exactly(report["run"])
+
+
+def test_a_command_that_keeps_us_out_is_refused_before_it_runs(forks: Forks) -> None:
+    """It would run live, writes and all."""
+    with counting() as world:
+        forks.desk.environ = {"WORLD_URL": world.url}
+        forks.record(PAYER)
+        before = world.seen()
+        for option in ("-I", "-E", "-S"):
+            command = f"{sys.executable} {option} agent.py"
+            done = forks.desk.run("fork", f"{forks.parent}:0", "--cmd", command, status=3)
+            assert f"starts Python with {option}" in done.stderr
+        assert world.seen() == before

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from reenact.replaying.launch import Starter
+from reenact.replaying.starting import Starter
 from reenact.testing.goldens.batch import several
 
 

@@ -42,3 +42,17 @@ def test_a_fault_in_the_boot_costs_a_recording_and_ends_whatever_must_not_touch_
         )
         assert "could not begin" in boot.failure
     assert (program.returncode == 0, (tmp_path / "ran").exists()) == (runs, runs), program.stderr
+
+
+@pytest.mark.parametrize("instructions", ["[]", '{"mode": "replay", "store": "", "run": "", "options": {}}'])
+def test_a_boot_that_cannot_say_why_it_failed_ends_the_program_all_the_same(tmp_path: Path, instructions: str) -> None:
+    """As on a full disk: what could not be left for the parent is said on standard error."""
+    (tmp_path / "agent.py").write_text("open('ran', 'w').close()\n")
+    with Boot({"mode": "replay"}, os.environ) as boot:
+        (boot.place / "instructions.json").write_text(instructions)
+        (boot.place / "failed").mkdir()
+        program = subprocess.run(
+            [sys.executable, "agent.py"], cwd=tmp_path, env=boot.environment, capture_output=True, check=False
+        )
+    assert program.returncode in (2, 3, 4) and b"could not begin" in program.stderr, program
+    assert not (tmp_path / "ran").exists()

@@ -168,7 +168,7 @@ def test_a_replay_that_cannot_begin_does_not_run_the_program(programs: Programs)
     agent = programs.script("print('touching the world')")
     done = programs.booted(sys.executable, agent, instructions={"explode": True, "mode": "replay"})
     assert done.out == b"" and done.status == 3
-    assert b"could not begin" in done.err
+    assert done.said["failure"] == "the recorder cannot begin"
 
 
 def test_the_programs_own_sitecustomize_runs_in_its_place(programs: Programs) -> None:

@@ -1,26 +1,19 @@
-"""Starting a replay: a fresh interpreter with the recorded hash seed, and the report it leaves."""
+"""Launching a replay: what it needs beside the run, and its report with how its process ended."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
 
 from reenact.abc.store import Store
-from reenact.errors import ReplayError, UnreplayableRun, UsageError
+from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
-from reenact.facts.known import placeholder
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION
-from reenact.facts.spotting import normalise
-from reenact.facts.variables import may_travel
 from reenact.replaying import player
 from reenact.replaying.entries import Start, start_of
 from reenact.replaying.options import Options
@@ -28,21 +21,11 @@ from reenact.replaying.relocating import relocated
 from reenact.replaying.report import Report
 from reenact.replaying.results import exit_statuses
 from reenact.replaying.revision import REVISION, Tree, kept_revision, remarks, tree_of
+from reenact.replaying.starting import Left, Process, Starter, run_process
 from reenact.replaying.verdict import first_line, last_line
-from reenact.seams import trust
-from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
-from reenact.seams.zone import zone_for
+from reenact.seams.boot.parent import run_program
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
-
-STUCK_EXIT = 1
-
-Starter = Callable[..., int]
-"""Runs a program to its end, as ``run_program`` does: how the process of a replay is started."""
-
-
-class Unreported(ReplayError):
-    """The process of a replay has ended without saying what came of it."""
 
 
 def replay_run(
@@ -131,59 +114,19 @@ def _replayed(
 ) -> Report:
     """Run the program, and read the report it leaves."""
     keep = folder_of(store_url)
-    instructions = {
-        "mode": "replay",
-        "store": store_url,
-        "run": run.id,
-        "options": asdict(options),
-        "entry": start.entry,
-        "file": start.file,
-        "within": start.within,
-        "tree": None if tree is None else asdict(tree),
-        "root": project_of(store_url),
-        "keep": [keep] if keep else [],
-    }
-    environment = environment_of(run, os.environ)
-    if tree is not None:
-        environment = tree.environment(environment)
-    seed = hash_seed or run.entry.hash_seed or None
-    with Boot(instructions, environment, hash_seed=seed, show_seed=bool(run.environment.get("hash_seed_set"))) as boot:
-        status = _run(start.argv, boot, start.cwd, options, start_it)
-        return _concluded(run, boot, status)
+    more = {"root": project_of(store_url), "keep": [keep] if keep else []}
+    process = Process("replay", store_url, run, start, tree, options, more, hash_seed=hash_seed)
+    return _concluded(run, run_process(process, start_it))
 
 
-def _run(argv: tuple[str, ...], boot: Boot, cwd: str, options: Options, start_it: Starter) -> int:
-    option = ignores_boot(argv)
-    if option:
-        raise UnreplayableRun(
-            f"the command starts Python with {option}, which keeps it from loading reenact: it would run live",
-            cause="the option was given when the run was recorded, or with --cmd: give the command without it",
-            next_command="reenact replay @ --cmd 'python agent.py'",
-            missing=("entry",),
-        )
-    program = find_program(argv, boot.environment.get("PATH"))
-    closed = {name: subprocess.DEVNULL for name in ("stdout", "stderr") if getattr(sys, f"__{name}__") is None}
-    streams: dict[str, Any] = {"cwd": cwd, **closed}
-    if options.divert_output:
-        streams["stdout"] = 2
-    with tempfile.TemporaryFile() as nothing:  # what the agent reads comes from the recording
-        return start_it(program, boot.environment, stdin=nothing, **streams)
-
-
-def _concluded(run: Run, boot: Boot, status: int) -> Report:
-    text = boot.left(status)
-    if text is None:
-        failure = boot.failure
-        if "UnreplayableRun" in failure:
-            raise UnreplayableRun(failure.strip(), next_command=f"reenact show {tail(run.id)}")
-        raise Unreported(
-            f"the replay of {tail(run.id)} ended without a report (exit status {status})"
-            + (f": {failure.strip()}" if failure else ""),
-            cause=f"the program, or somebody else, ended its process by signal {-status}"
-            if status < 0
-            else "the interpreter did not import reenact, or the process was killed",
-            next_command=f"reenact show {tail(run.id)}" if status < 0 else "reenact replay @ --cmd 'python agent.py'",
-        )
+def _concluded(run: Run, left: Left) -> Report:
+    """The report of a replay, with what only its parent sees: how its process ended."""
+    status, ended = left.status, f"the program, or somebody else, ended its process by signal {-left.status}"
+    text = left.report(
+        f"the replay of {tail(run.id)}",
+        cause=ended if status < 0 else "",
+        next_command=f"reenact show {tail(run.id)}" if status < 0 else "reenact replay @ --cmd 'python agent.py'",
+    )
     report = Report.from_json(json.loads(text))
     if is_imported(run) and status and report.divergence is None:
         known = "how it ended when it was recorded is not known"
@@ -222,32 +165,3 @@ def project_of(store_url: str | None) -> str:
         else:
             return path
     return here
-
-
-def environment_of(run: Run, now: Mapping[str, str], *, live: bool = False) -> dict[str, str]:
-    """The environment a replay starts in: today's, with what was recorded by value, and placeholders for credentials.
-
-    Args:
-        run: The recorded run; ``environment["env"]`` holds values by name, ``environment["env_secret"]`` the names of
-            credentials that were set.
-        now: Today's environment.
-        live: Whether calls may go live: then a run from elsewhere does not say where they go.
-    """
-    environment = dict(now)
-    values = run.environment.get("env") or {}
-    secrets = run.environment.get("env_secret") or ()
-    ours = trust.is_ours(run)
-    for name, value in values.items():
-        if not ours and (not may_travel(name, live=live) or "\0" in str(value)):
-            continue
-        if normalise(str(value).encode()) == str(value).encode():  # a value that redaction touched is today's
-            environment[name] = str(value)
-    same = run.capture.get("same_values") or {}
-    for name in secrets:
-        environment.setdefault(name, placeholder(same.get(name, name)))
-    for name, value in zone_for(run.environment.get("time_zone") or {}, now).items():
-        if value is None:
-            environment.pop(name, None)
-        else:
-            environment[name] = value
-    return environment

@@ -87,19 +87,21 @@ def _claim(place: str) -> bool:
     return True
 
 
-def _write(place: str, name: str, text: str) -> None:
+def _write(place: str, name: str, text: str) -> bool:
     try:
         with open(os.path.join(place, name), "w", encoding="utf-8") as file:
             file.write(text)
     except OSError:
-        return
+        return False
+    return True
 
 
 def _failed(place: str, mode: Any, error: Exception) -> None:
-    _write(place, "failed", str(error) or type(error).__name__)
+    told = _write(place, "failed", str(error) or type(error).__name__)
     if mode != "record":
-        sys.stderr.write(f"reenact: the {mode} could not begin: {error}\n")
-        sys.stderr.flush()
+        if not told:  # the parent will not know why
+            sys.stderr.write(f"reenact: the {mode} could not begin: {error}\n")
+            sys.stderr.flush()
         os._exit(int(getattr(error, "exit_code", 3)))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from reenact.replaying.launch import Starter
+from reenact.replaying.starting import Starter
 from reenact.seams.boot.warmth import Warmth
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import run_golden

@@ -13,8 +13,8 @@ from typing import Any, Final, Literal
 
 from reenact.abc.store import Recording
 from reenact.errors import ReenactError
-from reenact.replaying.launch import Starter
 from reenact.replaying.opening import known_values
+from reenact.replaying.starting import Starter
 from reenact.seams.boot.parent import run_program
 from reenact.testing.goldens.batch import several
 from reenact.testing.goldens.causes import Cause, asked_otherwise, runs_on, stale_causes

@@ -26,11 +26,11 @@ from reenact.recording.opening import status_of
 from reenact.replaying import caller, guard
 from reenact.replaying.blocking import BLOCK
 from reenact.replaying.entries import Start, start_of
-from reenact.replaying.launch import environment_of
 from reenact.replaying.opening import redactor_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import placed, relocated
 from reenact.replaying.revision import Tree, kept_revision
+from reenact.replaying.starting import environment_of
 from reenact.replaying.touching import WATCH
 from reenact.seams import lanes, wiring
 from reenact.seams.setting import variables_set

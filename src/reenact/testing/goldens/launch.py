@@ -1,24 +1,22 @@
-"""Starting one golden: a fresh interpreter with the recorded hash seed, and what it leaves."""
+"""Launching one golden: what it needs beside its bundle, and what its process leaves."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import subprocess
-import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
 from reenact.facts.run import Run
 from reenact.replaying.entries import start_of
-from reenact.replaying.launch import Starter, Unreported, environment_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
-from reenact.seams.boot.parent import Boot, find_program, run_program
+from reenact.replaying.starting import Process, Starter, run_process
+from reenact.seams.boot.parent import run_program
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.handing import is_handed, path_of
 from reenact.testing.goldens.session import Misses
@@ -120,19 +118,10 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
     run, golden = asked.run, asked.golden
     moved_run, moved = relocated(run, project)
     with code_of(moved_run, asked.planned, start_of(moved_run, options, project), moved) as code:
-        start, tree = code.start, code.tree
         child = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
-        instructions = {
-            "mode": asked.mode,
-            "store": asked.bundle,
-            "run": run.id,
+        more = {
             "child": child,
             "plan": code.plan.to_json(),
-            "options": asdict(options),
-            "entry": start.entry,
-            "file": start.file,
-            "within": start.within,
-            "tree": None if tree is None else asdict(tree),
             "root": project,
             "keep": [os.path.dirname(path_of(into))],
             "into": into,
@@ -142,32 +131,17 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
             "name": golden.name,
             **asked.more,
         }
-        environment = environment_of(run, os.environ, live=not asked.closed)
-        if tree is not None:
-            environment = tree.environment(environment)
-        seed = asked.hash_seed or run.entry.hash_seed or None
-        shown = bool(run.environment.get("hash_seed_set"))
-        with Boot(instructions, environment, hash_seed=seed, show_seed=shown) as boot:
-            program = find_program(start.argv, boot.environment.get("PATH"))
-            with tempfile.TemporaryFile() as nothing:  # what the agent reads comes from the recording
-                streams: dict[str, Any] = {"cwd": start.cwd}
-                if options.divert_output:
-                    streams |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-                status = start_it(program, boot.environment, stdin=nothing, **streams)
-            text, failure = boot.result, boot.failure
-    if status == -signal.SIGINT and run.exit_status != status:
+        # Of the run as it was recorded: where its paths were moved to is for the code, and data of the environment.
+        process = Process(asked.mode, asked.bundle, run, code.start, code.tree, options, more, live=not asked.closed)
+        process = replace(process, hash_seed=asked.hash_seed, silent=options.divert_output)
+        left = run_process(process, start_it)
+    if left.status == -signal.SIGINT and run.exit_status != left.status:
         raise KeyboardInterrupt  # typed at a terminal, which told the process and us
-    if text is None:
-        raise Unreported(
-            f"golden {golden.name} ended without a report (exit status {status})"
-            + (f": {failure.strip()}" if failure else ""),
-            cause="the interpreter did not import reenact, or the process was killed",
-            next_command=f"reenact golden run {golden.name}",
-        )
+    text = left.report(f"golden {golden.name}", next_command=f"reenact golden run {golden.name}")
     data = json.loads(text)
     told = data.pop(_TOLD)
     if not is_handed(into):
-        keep_status(into, child, status)
+        keep_status(into, child, left.status)
     return Told(
         report=ForkReport.from_json(data),
         used=told["used"],
@@ -176,6 +150,6 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         enforcement=tuple(told["enforcement"]),
         run=child,
         unfelt=tuple(told.get("unfelt") or ()),
-        exit_status=status,
+        exit_status=left.status,
         stale_call=told.get("stale_call") or {},
     )

@@ -14,9 +14,10 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import ReenactError, StoreError
 from reenact.facts.run import Run
-from reenact.replaying.launch import Starter, Unreported, replay_run
+from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
+from reenact.replaying.starting import Starter, Unreported
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.court import Asks, GoldenCourt, judgement

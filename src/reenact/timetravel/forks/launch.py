@@ -1,25 +1,23 @@
-"""Starting a fork: a fresh interpreter with the recorded hash seed, and the report it leaves."""
+"""Launching a fork: what it needs beside its parent, and its report with how its process ended."""
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
-from reenact.errors import ForkError, ReplayError
+from reenact.errors import ForkError
 from reenact.facts.ids import make_run_id, tail
 from reenact.facts.imported import is_imported
 from reenact.facts.run import Run, Status
 from reenact.replaying.entries import start_of
-from reenact.replaying.launch import environment_of, project_of
+from reenact.replaying.launch import project_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.replaying.requests import preamble_of
-from reenact.seams.boot.parent import Boot, find_program, run_program
+from reenact.replaying.starting import Process, run_process
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
 from reenact.timetravel.forks.changes import check
@@ -50,7 +48,7 @@ def fork_run(
     Raises:
         ForkError: It cannot branch there, or not with this change.
         UnreplayableRun: The run cannot be started again here.
-        ReplayError: The forking process ended without a report.
+        Unreported: The forking process ended without a report.
     """
     with open_store(store_url) as store:
         run = store.run(parent) if options.entry else holder_of(store, store.run(parent))
@@ -70,45 +68,15 @@ def fork_run(
 
 def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     """Run the program, and read the report it leaves."""
-    start, plan, tree = code.start, code.plan, code.tree
-    child = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
-    instructions = {
-        "mode": "fork",
-        "store": url,
-        "run": run.id,
-        "child": child,
-        "plan": plan.to_json(),
-        "options": asdict(options),
-        "entry": start.entry,
-        "file": start.file,
-        "within": start.within,
-        "tree": None if tree is None else asdict(tree),
-    }
-    environment = environment_of(run, os.environ, live=True)
-    if tree is not None:
-        environment = tree.environment(environment)
-    seed = run.entry.hash_seed or None
-    with Boot(instructions, environment, hash_seed=seed, show_seed=bool(run.environment.get("hash_seed_set"))) as boot:
-        program = find_program(start.argv, boot.environment.get("PATH"))
-        with tempfile.TemporaryFile() as given:
-            given.write(plan.input.encode() if isinstance(plan.input, str) else b"")
-            given.seek(0)
-            streams = {"stdout": 2} if options.divert_output else {}
-            status = run_program(
-                program, boot.environment, stdin=None if asks_people(plan) else given, cwd=start.cwd, **streams
-            )
-        text, failure = boot.left(status), boot.failure
-    if text is None:
-        raise ReplayError(
-            f"the fork of {tail(run.id)} ended without a report (exit status {status})"
-            + (f": {failure.strip()}" if failure else ""),
-            cause="the interpreter did not import reenact, or the process was killed",
-            next_command=f"reenact replay {tail(run.id)}",
-        )
+    plan, child = code.plan, make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
+    more = {"child": child, "plan": plan.to_json()}
+    given = None if asks_people(plan) else plan.input if isinstance(plan.input, str) else ""
+    left = run_process(Process("fork", url, run, code.start, code.tree, options, more, live=True, given=given))
+    text = left.report(f"the fork of {tail(run.id)}", next_command=f"reenact replay {tail(run.id)}")
     report = ForkReport.from_json(json.loads(text))
     if preamble_of(run):  # a request is a part of its process, whose status is not its own
         return report
-    report = replace(report, status=keep_status(url, child, status).status.value)
+    report = replace(report, status=keep_status(url, child, left.status).status.value)
     return replace(report, last_line=last_line(report))
 
 

@@ -19,16 +19,21 @@ def _boot() -> None:
 
 def _say(place: str, text: str) -> None:
     """Tell the parent why nothing is recorded; a replay must not go on without its session."""
+    told = True
     try:
         with open(os.path.join(place, "failed"), "w", encoding="utf-8") as file:
             file.write(text)
+    except OSError:
+        told = False
+    try:
         with open(os.path.join(place, "mode"), encoding="utf-8") as file:
             mode = file.read()
     except OSError:
         mode = ""
     if mode not in ("", "record"):
-        sys.stderr.write(f"reenact: {text}\n")
-        sys.stderr.flush()
+        if not told:
+            sys.stderr.write(f"reenact: {text}\n")
+            sys.stderr.flush()
         os._exit(3)
 
 

@@ -1,0 +1,201 @@
+"""Starting a process in which the agent's code runs again: a replay, a fork, a golden; and what such a process leaves.
+
+A fresh interpreter with the recorded hash seed and environment, which begins the session before the program's first
+line. What could not begin there has ended before the program did anything.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from reenact.errors import ReplayError, UnreplayableRun
+from reenact.facts.ids import tail
+from reenact.facts.known import placeholder
+from reenact.facts.run import Run
+from reenact.facts.spotting import normalise
+from reenact.facts.variables import may_travel
+from reenact.replaying.entries import Start
+from reenact.replaying.options import Options
+from reenact.replaying.revision import Tree
+from reenact.seams import trust
+from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
+from reenact.seams.zone import zone_for
+
+Starter = Callable[..., int]
+"""Runs a program to its end, as ``run_program`` does."""
+
+_CODES = range(2, 6)
+"""Exit statuses with which a process says why it could not begin."""
+
+
+class Unreported(ReplayError):
+    """A process has ended without saying what came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that is to be started.
+
+    Attributes:
+        mode: Who begins in it (``seams.boot.child``).
+        store: URL of the store, or file of the bundle, that has the run.
+        run: The run that its code is answered from.
+        start: The program; ``tree`` the worktree that it runs in, None for none.
+        options: How the agent is started, and where its output goes.
+        more: What ``mode`` is told besides.
+        live: Whether calls may go live: then a run from elsewhere does not say where they go.
+        hash_seed: Another one than the recorded; empty takes that one.
+        given: Its standard input; None for ours.
+        silent: Whether what it prints goes nowhere.
+    """
+
+    mode: str
+    store: str
+    run: Run
+    start: Start
+    tree: Tree | None
+    options: Options
+    more: Mapping[str, Any]
+    live: bool = False
+    hash_seed: str = ""
+    given: str | None = ""
+    silent: bool = False
+
+    @property
+    def instructions(self) -> dict[str, Any]:
+        """What it is told, JSON-able."""
+        return {
+            "mode": self.mode,
+            "store": self.store,
+            "run": self.run.id,
+            "options": asdict(self.options),
+            "entry": self.start.entry,
+            "file": self.start.file,
+            "within": self.start.within,
+            "tree": None if self.tree is None else asdict(self.tree),
+            **self.more,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a process has left.
+
+    Attributes:
+        status: Its exit status; negative for the signal that ended it.
+        text: The report, as it wrote it; None where it wrote none.
+        failure: Why it could not begin; empty where it could, or never came so far.
+    """
+
+    status: int
+    text: str | None
+    failure: str = ""
+
+    def report(self, what: str, *, cause: str = "", next_command: str) -> str:
+        """The report.
+
+        Args:
+            what: What was started, for people.
+            cause: Why there may be none; empty for the usual reason.
+            next_command: What helps where there is none.
+
+        Raises:
+            Unreported: There is none. Its exit code is the process's own, where that says why it could not begin.
+        """
+        if self.text is not None:
+            return self.text
+        failure = self.failure.strip()
+        if failure:  # with its own cause, and its own next command
+            error = Unreported(f"{what} could not begin: {failure}")
+            error.exit_code = self.status if self.status in _CODES else error.exit_code  # type: ignore[misc]
+            raise error
+        raise Unreported(
+            f"{what} ended without a report (exit status {self.status})",
+            cause=cause or "the interpreter did not import reenact, or the process was killed",
+            next_command=next_command,
+        )
+
+
+def run_process(process: Process, start_it: Starter = run_program) -> Left:
+    """Start a process, and wait until it has ended.
+
+    Args:
+        process: Which.
+        start_it: Starts it.
+
+    Raises:
+        UnreplayableRun: Its command keeps Python from loading us, so that the program would run live.
+        UsageError: There is no such program, or it cannot be started.
+        KeyboardInterrupt: An interrupt was typed at the terminal, which told the process and us.
+    """
+    run, start, tree = process.run, process.start, process.tree
+    _require_boot(run, start.argv)
+    environment = environment_of(run, os.environ, live=process.live)
+    if tree is not None:
+        environment = tree.environment(environment)
+    seed = process.hash_seed or run.entry.hash_seed or None
+    shown = bool(run.environment.get("hash_seed_set"))
+    with Boot(process.instructions, environment, hash_seed=seed, show_seed=shown) as boot:
+        program = find_program(start.argv, boot.environment.get("PATH"))
+        with tempfile.TemporaryFile() as given:
+            given.write((process.given or "").encode())
+            given.seek(0)
+            stdin = None if process.given is None else given
+            status = start_it(program, boot.environment, stdin=stdin, cwd=start.cwd, **_streams(process))
+        return Left(status, boot.left(status), boot.failure)
+
+
+def _streams(process: Process) -> dict[str, Any]:
+    """Where its output goes, where that is not where ours does. A stream that we have closed is nowhere for it."""
+    streams: dict[str, Any] = {
+        name: subprocess.DEVNULL
+        for name in ("stdout", "stderr")
+        if process.silent or getattr(sys, f"__{name}__") is None
+    }
+    return streams if process.silent or not process.options.divert_output else streams | {"stdout": 2}
+
+
+def _require_boot(run: Run, argv: tuple[str, ...]) -> None:
+    option = ignores_boot(argv)
+    if option:
+        raise UnreplayableRun(
+            f"the command starts Python with {option}, which keeps it from loading reenact: it would run live",
+            cause="the option was given when the run was recorded, or with --cmd: give the command without it",
+            next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
+            missing=("entry",),
+        )
+
+
+def environment_of(run: Run, now: Mapping[str, str], *, live: bool = False) -> dict[str, str]:
+    """The environment a replay starts in: today's, with what was recorded by value, and placeholders for credentials.
+
+    Args:
+        run: The recorded run; ``environment["env"]`` holds values by name, ``environment["env_secret"]`` the names of
+            credentials that were set.
+        now: Today's environment.
+        live: Whether calls may go live: then a run from elsewhere does not say where they go.
+    """
+    environment = dict(now)
+    values = run.environment.get("env") or {}
+    secrets = run.environment.get("env_secret") or ()
+    ours = trust.is_ours(run)
+    for name, value in values.items():
+        if not ours and (not may_travel(name, live=live) or "\0" in str(value)):
+            continue
+        if normalise(str(value).encode()) == str(value).encode():  # a value that redaction touched is today's
+            environment[name] = str(value)
+    same = run.capture.get("same_values") or {}
+    for name in secrets:
+        environment.setdefault(name, placeholder(same.get(name, name)))
+    for name, value in zone_for(run.environment.get("time_zone") or {}, now).items():
+        if value is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = value
+    return environment
