@@ -54,6 +54,8 @@ def test_a_call_without_a_recording_is_stale_and_never_answered_by_another(incid
     assert (found["status"], found["stale_at"]) == ("stale", "think")
     assert "golden run refunds --mode missing" in found["message"]
     assert "recorded calls of think" in found["message"]
+    beside = '  beside event 2 it asks\n    ~ arguments.prompt: "Refunds?" -> "Refunds?: nothing found"\n'
+    assert beside in found["message"], found["message"]
     assert incident.asked() == asked
 
 

@@ -71,7 +71,7 @@ class CellSession(GoldenSession):
         where = call.source or "an unknown place"
         return UnreplayableRun(
             f"row {self._name} is stale on this candidate: {call.name} at {where} {found.why}"
-            + recorded_calls(self.recording, call),
+            + recorded_calls(self.recording, call, found.place),
             cause="the candidate leads to a call that was not recorded, and tools stay frozen; answers=@FILE of the "
             "candidate scripts what is missing",
             next_command="reenact experiment --help",

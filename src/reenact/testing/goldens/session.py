@@ -118,7 +118,7 @@ class GoldenSession(ForkSession):
         )
         return UnreplayableRun(
             f"golden {self._name} is stale: {call.name} at {call.source or 'an unknown place'} {found.why}"
-            + recorded_calls(self.recording, call),
+            + recorded_calls(self.recording, call, found.place),
             cause="the agent asks something else than when it was recorded" + ("" if asks else f", and {kept}"),
             next_command=f"reenact golden run {self._name} --mode missing"
             if asks

@@ -5,9 +5,11 @@ from __future__ import annotations
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, EffectRefused
 from reenact.facts.call import Call
+from reenact.facts.difference import differences, render
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
+from reenact.replaying.divergence import asked as requested
 from reenact.timetravel import preview
 from reenact.timetravel.contents import Unread, asked
 from reenact.timetravel.forks.ladder import Found
@@ -15,23 +17,42 @@ from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.story import arguments_of
 
 
-def recorded_calls(recording: Recording, call: Call, most: int = 8) -> str:
-    """The recorded calls of one name, a line each, for who asked something else; empty where there are none."""
+def recorded_calls(recording: Recording, call: Call, place: Event | None = None, most: int = 8) -> str:
+    """The recorded calls of one name, a line each, for who asked something else; empty where there are none.
+
+    Args:
+        recording: The recording.
+        call: What is asked now.
+        place: The recorded call whose place it takes; None where that is not known.
+        most: How many are listed.
+    """
     lines = []
+    nearest: Event | None = None
     for event in recording.events(name=call.name):
         if event.call.kind is call.kind:
+            nearest = event if nearest is None or (place is not None and event.number == place.number) else nearest
             request = asked(recording, event)
             told = preview.call_text(event.name, None if isinstance(request, Unread) else arguments_of(request), 140)
             lines.append(f"\n  event {event.number}  {told}")
     more = f"\n  … and {len(lines) - most} more" if len(lines) > most else ""
-    return f"\n  recorded calls of {call.name}:" + "".join(lines[:most]) + more if lines else ""
+    if nearest is None:
+        return ""
+    return f"\n  recorded calls of {call.name}:" + "".join(lines[:most]) + more + _parting(recording, nearest, call)
+
+
+def _parting(recording: Recording, event: Event, call: Call) -> str:
+    """Where a call parts from a recorded one of its name: requests are long, and mostly begin alike."""
+    before = requested(event.call.head, recording.body(event.request), event.call.kind)
+    found = differences(before, requested(call.head, call.body, call.kind))
+    told = "".join(f"\n    {line}" for line in render(found, most=3).splitlines())
+    return f"\n  beside event {event.number} it asks{told}" if told else ""
 
 
 def refused_call(recording: Recording, call: Call, found: Found, why: str, next_command: str) -> EffectRefused:
     """The error for a call that the fork may not make."""
     return EffectRefused(
         f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; {found.why})"
-        + (recorded_calls(recording, call) if found.answer is None else ""),
+        + (recorded_calls(recording, call, found.place) if found.answer is None else ""),
         cause="after the change the agent asks something that was not recorded",
         next_command=next_command,
     )
