@@ -3,7 +3,8 @@
 ``connect`` gives a connection of a subclass, made of the class that was asked for, whose cursors cross at ``execute``.
 Rows are read in portions, the first with the statement and each further one when the program reads on, as tuples; the
 row factory is applied to them in every session, since it is the program's own. A replayed connection is a real one to
-a database in memory that nobody asks, so that whatever else a program does with its objects still works.
+a database in memory that nobody asks, so that whatever else a program does with its objects still works. Where a fork
+asks more of it, the database itself is opened (``reopening``).
 
 A database in memory is the program's own, and left alone. So are the standard library's uses, and a connection that is
 made by its class and not by ``connect``: the audit hook names that one.
@@ -24,6 +25,7 @@ from reenact.facts.values import decode, encode
 from reenact.seams import contacts, places
 from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import in_memory
+from reenact.seams.databases.reopening import Reopening, cannot_go_on
 from reenact.seams.databases.statements import further, statement
 from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
@@ -62,13 +64,16 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
         if name is None or len(args) > _BY_POSITION or not isinstance(factory, type):
             contacts.database("sqlite3", name or "")
             return original(database, *args, **options)
+        plain = {**options, "factory": module.Connection}
         options["factory"] = _of(factory, connections)
         crossed = _Crossing(lane, lambda: further(name, "connect"))
         made = crossed.answer(lambda: original(database, *args, **options), lambda _: None)
         if made is None:
             options["uri"] = False
             made = original(":memory:", *args, **options)
-        made._begin(cursors, name, crossed.frozen)
+        made._begin(cursors, name)
+        if crossed.frozen:
+            made._played = Reopening(name, _file(database), lambda: original(database, *args, **plain))
         return made
 
     return connect
@@ -76,9 +81,14 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
 
 def _name(lane: Lane, database: Any) -> str:
     """A database as people know it: below the root by its path there, elsewhere by the name of its file."""
-    text = places.text_of(database) or str(database)
-    path = places.absolute(text.removeprefix("file:").partition("?")[0])
+    path = _file(database)
     return places.below(path, places.root_of(lane.session.run)) or os.path.basename(path)
+
+
+def _file(database: Any) -> str:
+    """Path of a database, however it is named."""
+    text = places.text_of(database) or str(database)
+    return places.absolute(text.removeprefix("file:").partition("?")[0])
 
 
 def _of(asked: type, ours: type) -> type:
@@ -147,12 +157,13 @@ class _Connection:
     """What is put above the library's class of connections."""
 
     _database = ""
-    _played = False
+    _played: Reopening | None = None
     _changed = False
     _cursors: Any = None
+    text_factory: Any
 
-    def _begin(self, cursors: Any, database: str, played: bool) -> None:
-        self._cursors, self._database, self._played = cursors, database, played
+    def _begin(self, cursors: Any, database: str) -> None:
+        self._cursors, self._database = cursors, database
 
     def cursor(self, factory: Any = None) -> Any:
         """A cursor whose statements are crossings."""
@@ -185,18 +196,55 @@ class _Connection:
 
     def _ended(self, what: str, effect: Effect) -> None:
         real: Any = super()
-        lane = listening()
-        if not self._database or (lane is None and not self._played):
+        lane, played = listening(), self._played
+        if played is not None and played.live is not None:
+            real = played.live
+        if not self._database or (lane is None and played is None):
             getattr(real, what)()
         elif lane is not None:
             _Crossing(lane, lambda: further(self._database, what, effect)).answer(getattr(real, what), lambda _: None)
+        if played is not None:
+            if played.live is not None and played.live.in_transaction:  # a part of the writes that went live in it
+                getattr(played.live, what)()
+            played.ended()
         self._changed = False
 
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open; in a replay, as the statements tell."""
         real: Any = super()
-        return self._changed if self._played else bool(real.in_transaction)
+        if self._played is None:
+            return bool(real.in_transaction)
+        return self._changed or (self._played.live is not None and bool(self._played.live.in_transaction))
+
+    def _defined(self, how: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        real: Any = super()
+        getattr(real, how)(*args, **options)
+        if self._played is not None:
+            self._played.define(how, args, options)
+
+    def create_function(self, *args: Any, **options: Any) -> None:
+        """Define a function of the program's for its statements."""
+        self._defined("create_function", args, options)
+
+    def create_aggregate(self, *args: Any, **options: Any) -> None:
+        """The same of an aggregate."""
+        self._defined("create_aggregate", args, options)
+
+    def create_window_function(self, *args: Any, **options: Any) -> None:
+        """The same of a window function."""
+        self._defined("create_window_function", args, options)
+
+    def create_collation(self, *args: Any, **options: Any) -> None:
+        """The same of an order of texts."""
+        self._defined("create_collation", args, options)
+
+    def close(self) -> None:
+        """Close it, and the database itself where a fork has opened that."""
+        real: Any = super()
+        if self._played is not None:
+            self._played.close()
+        real.close()
 
     def __enter__(self) -> Any:
         return self
@@ -221,6 +269,8 @@ class _Cursor:
     _more = False
     _event = -1
     _late: Exception | None = None
+    _live: Any = None
+    """The real cursor that a statement went to; None where it is this one, or the recording answered."""
 
     def execute(self, sql: str, parameters: Any = (), /) -> Any:
         """Execute one statement."""
@@ -242,23 +292,30 @@ class _Cursor:
             self._told, self._rows, self._more = {}, iter(()), False
             return getattr(real, method)(sql) if how == "script" else getattr(real, method)(sql, parameters)
         crossed = _Crossing(lane, lambda: statement(owner._database, sql, parameters, how))
+        played: Reopening | None = owner._played
+        self._live = None
 
         def perform() -> dict[str, Any]:
-            getattr(real, method)(sql) if how == "script" else getattr(real, method)(sql, parameters)
+            asked = real
+            if played is not None:
+                asked = self._live = played.require(lane, owner.text_factory).cursor()
+            getattr(asked, method)(sql) if how == "script" else getattr(asked, method)(sql, parameters)
             rows = self._portion()
             return {
-                "columns": None if real.description is None else [column[0] for column in real.description],
+                "columns": None if asked.description is None else [column[0] for column in asked.description],
                 "rows": rows,
                 "more": not self._ends(rows),
-                "rowcount": real.rowcount,
-                "lastrowid": real.lastrowid,
+                "rowcount": asked.rowcount,
+                "lastrowid": asked.lastrowid,
                 "open": bool(owner.in_transaction),
             }
 
         told = crossed.answer(perform, lambda result: result)
+        if played is not None and self._live is None:
+            played.passed(sql, uncommitted=bool(told["open"]))
         self._told, self._rows, self._more, self._event = told, map(_row, told["rows"]), told["more"], crossed.event
         owner._changed = told["open"]
-        if crossed.frozen:
+        if crossed.frozen or self._live is not None:
             self._describe(told["columns"])
         return self
 
@@ -270,7 +327,7 @@ class _Cursor:
 
     def _portion(self) -> list[Any]:
         """The next rows as tuples, whatever the row factory."""
-        real: Any = super()
+        real: Any = super() if self._live is None else self._live
         late, self._late = self._late, None
         if late is not None:
             raise late
@@ -291,7 +348,11 @@ class _Cursor:
         """Whether a portion is the last one."""
         return len(rows) < PORTION and self._late is None
 
-    def _following(self) -> dict[str, Any]:
+    def _following(self, lane: Lane | None) -> dict[str, Any]:
+        real: Any = super()
+        owner = real.connection
+        if lane is not None and owner._played is not None and self._live is None:
+            raise cannot_go_on(lane, owner._database, "more rows are asked for than were read when it was recorded")
         rows = self._portion()
         return {"rows": rows, "more": not self._ends(rows)}
 
@@ -306,7 +367,7 @@ class _Cursor:
         if row is self and self._more:
             lane = listening()
             crossed = _Crossing(lane, lambda: further(real.connection._database, "rows", of=self._event))
-            told = crossed.answer(self._following, lambda result: result)
+            told = crossed.answer(lambda: self._following(lane), lambda result: result)
             self._rows, self._more = map(_row, told["rows"]), told["more"]
             row = next(self._rows, self)
         if row is self:
@@ -336,6 +397,8 @@ class _Cursor:
         """Close it; nothing more is given."""
         real: Any = super()
         self._told, self._rows, self._more, self._late = {}, iter(()), False, None
+        if self._live is not None:
+            self._live.close()
         real.close()
 
     @property

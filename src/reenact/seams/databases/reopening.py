@@ -1,0 +1,125 @@
+"""Reopening: the database behind a connection that a fork answered from its recording, opened when it asks for more.
+
+Until then nothing was opened, so nothing that the connection was told is there: settings that only concern a connection
+are made again; where there was more (a write that was not committed, a temporary table, an attached database), what it
+would read is not what it would have read, and the fork stops.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from reenact.errors import ForkError
+from reenact.facts.call import Effect
+from reenact.facts.ids import tail
+from reenact.seams.databases.statements import effect_of, first_word
+from reenact.seams.lanes import Lane
+
+_PRAGMA: Final = re.compile(r"\s*PRAGMA\s+(?:\w+\.)?(\w+)", re.IGNORECASE)
+_SETTINGS: Final = frozenset(
+    {"automatic_index", "busy_timeout", "cache_size", "cache_spill", "case_sensitive_like", "cell_size_check"}
+    | {"defer_foreign_keys", "foreign_keys", "ignore_check_constraints", "mmap_size", "query_only"}
+    | {"read_uncommitted", "recursive_triggers", "reverse_unordered_selects", "synchronous", "temp_store"}
+    | {"threads", "trusted_schema"}
+)
+"""What a ``PRAGMA`` sets for one connection, by the documentation of SQLite; everything else is kept in the file."""
+
+_TEMPORARY: Final = re.compile(r"\s*CREATE\s+TEMP(?:ORARY)?\b", re.IGNORECASE)
+
+
+class Reopening:
+    """A connection that was answered from a recording, and the real one, once there is need of it.
+
+    Attributes:
+        live: The real one; None until something had to be asked.
+
+    Args:
+        name: The database, for people.
+        path: Its file.
+        open_it: Opens it as the program did.
+    """
+
+    def __init__(self, name: str, path: str, open_it: Callable[[], Any]) -> None:
+        self._name = name
+        self._path = path
+        self._open_it = open_it
+        self._settings: list[str] = []
+        self._defined: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self._lost = ""
+        self._uncommitted = False
+        self.live: Any = None
+
+    def passed(self, sql: str, *, uncommitted: bool) -> None:
+        """A statement was answered from the recording; ``uncommitted``: it has left a transaction open."""
+        if self.live is not None:
+            return
+        word = first_word(sql)
+        pragma = _PRAGMA.match(sql)
+        if pragma is not None and pragma[1].lower() in _SETTINGS:
+            self._settings.append(sql)
+        elif word == "ATTACH":
+            self._lost = "another database was attached to it"
+        elif _TEMPORARY.match(sql):
+            self._lost = "it had made something temporary"
+        self._uncommitted = uncommitted and (self._uncommitted or effect_of(sql) is Effect.WRITE)
+
+    def ended(self) -> None:
+        """The transaction that was open is so no more."""
+        self._uncommitted = False
+
+    def define(self, how: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """The program defines a function, an aggregate or a collation."""
+        self._defined.append((how, args, options))
+        if self.live is not None:
+            getattr(self.live, how)(*args, **options)
+
+    def require(self, lane: Lane, text_factory: Any) -> Any:
+        """The real connection.
+
+        Args:
+            lane: Who asks.
+            text_factory: What the program has texts read by.
+
+        Raises:
+            ForkError: It would not answer as the one that was answered from the recording; the fork stops.
+        """
+        if self.live is None:
+            if self._uncommitted:
+                self._lost = "a write that it had not committed was not made again"
+            elif not os.path.exists(self._path):
+                self._lost = "its file is not there any more"
+            if self._lost:
+                raise cannot_go_on(lane, self._name, self._lost)
+            live = self._open_it()
+            for how, args, options in self._defined:
+                getattr(live, how)(*args, **options)
+            for sql in self._settings:
+                live.execute(sql)
+            self.live = live
+        self.live.text_factory = text_factory
+        return self.live
+
+    def close(self) -> None:
+        """Close the real one, if there is one."""
+        if self.live is not None:
+            self.live.close()
+
+
+def cannot_go_on(lane: Lane, name: str, why: str) -> ForkError:
+    """The error for a connection that was answered from the recording, and cannot be asked now; the fork stops.
+
+    Args:
+        lane: Who asks.
+        name: The database.
+        why: What stands in the way.
+    """
+    error = ForkError(
+        f"the fork cannot ask {name}: {why}",
+        cause="the connection was answered from the recording, and what was done through it is not there",
+        next_command=f"reenact show {tail(lane.session.run.id)}",
+    )
+    lane.session.fault(error)
+    return error

@@ -1,0 +1,132 @@
+"""A fork asks the database itself for what was not asked before, and never the stand-in of a replay."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.forks.conftest import Forks
+
+BEGIN = """
+import sqlite3
+import reenact
+
+shop = sqlite3.connect("shop.db")
+"""
+READS = (
+    BEGIN
+    + """
+shop.row_factory = sqlite3.Row
+shop.create_function("louder", 1, lambda text: text.upper() + "!")
+shop.execute("PRAGMA case_sensitive_like = ON")
+print([row["name"] for row in shop.execute("SELECT name FROM orders")])
+with reenact.step("plan", {"like": "a%"}) as state:
+    pass
+for row in shop.execute("SELECT louder(name) AS name FROM orders WHERE name LIKE ?", (state["like"],)):
+    print(row["name"])
+shop.close()
+"""
+)
+WRITES = (
+    BEGIN
+    + """
+with reenact.step("plan", {"name": "pear"}) as state:
+    pass
+with shop:
+    shop.execute("INSERT INTO orders VALUES (?)", (state["name"],))
+print(shop.execute("SELECT count(*) FROM orders WHERE name = ?", (state["name"],)).fetchone())
+"""
+)
+IN_A_TRANSACTION = (
+    BEGIN
+    + """
+shop.execute("INSERT INTO orders VALUES ('fig')")
+with reenact.step("plan", {"name": "apple"}) as state:
+    pass
+try:
+    print(shop.execute("SELECT count(*) FROM orders WHERE name = ?", (state["name"],)).fetchone())
+except Exception as error:
+    print(error)
+shop.commit()
+"""
+)
+TEMPORARY = (
+    BEGIN
+    + """
+shop.execute("CREATE TEMP TABLE mine AS SELECT * FROM orders")
+with reenact.step("plan", {"name": "apple"}) as state:
+    pass
+print(shop.execute("SELECT count(*) FROM mine WHERE name = ?", (state["name"],)).fetchone())
+"""
+)
+
+
+@pytest.fixture
+def names(forks: Forks) -> Path:
+    """The database of the program, in its folder."""
+    path = forks.desk.folder / "shop.db"
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE orders(name)")
+        made.executemany("INSERT INTO orders VALUES (?)", [("apple",), ("Avocado",), ("banana",)])
+    made.close()
+    return path
+
+
+def orders(path: Path) -> list[str]:
+    """What is in it now."""
+    asked = sqlite3.connect(path)
+    try:
+        return [name for (name,) in asked.execute("SELECT name FROM orders")]
+    finally:
+        asked.close()
+
+
+def test_what_was_not_asked_before_is_asked_of_the_database_as_the_program_has_set_it_up(
+    forks: Forks, names: Path
+) -> None:
+    """Its function, its setting (without it ``A%`` is ``a%``) and its row factory hold there too."""
+    forks.record(READS)
+    report = forks.fork("plan#1", "--set", "like=A%")
+    assert report["printed"].splitlines() == ["['apple', 'Avocado', 'banana']", "AVOCADO!"]
+    assert report["live"] == 1
+    names.unlink()
+    forks.replays_exactly(report["run"])
+
+
+def test_a_write_is_refused_and_made_once_where_it_is_allowed(forks: Forks, names: Path) -> None:
+    """Also though its commit is one that was recorded, which by itself is not made again."""
+    forks.record(WRITES)
+    before = orders(names)
+    assert "may change the world" in forks.fork("plan#1", "--set", "name=plum", status=5)["message"]
+    assert orders(names) == before
+    report = forks.fork("plan#1", "--set", "name=plum", "--allow-write", "INSERT shop.db")
+    assert report["printed"] == "(1,)\n"
+    assert orders(names) == [*before, "plum"]
+    forks.replays_exactly(report["run"])
+    assert orders(names) == [*before, "plum"]
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        (IN_A_TRANSACTION, "a write that it had not committed was not made again"),
+        (TEMPORARY, "it had made something temporary"),
+    ],
+)
+def test_what_the_database_would_answer_otherwise_is_not_asked(
+    forks: Forks, names: Path, program: str, why: str
+) -> None:
+    """The program cannot go on with the error either."""
+    forks.record(program)
+    report = forks.fork("plan#1", "--set", "name=banana", status=2)
+    assert f"the fork cannot ask shop.db: {why}" in report["message"]
+    assert report["status"] == "failed"
+
+
+def test_a_database_that_is_gone_is_not_made_anew(forks: Forks, names: Path) -> None:
+    forks.record(READS)
+    names.unlink()
+    assert "its file is not there any more" in forks.fork("plan#1", "--set", "like=A%", status=2)["message"]
+    assert not names.exists()
