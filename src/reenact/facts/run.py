@@ -40,6 +40,8 @@ class Entry:
         python: Path of the interpreter.
         hash_seed: ``PYTHONHASHSEED`` in force; empty when the interpreter chose a secret one.
         project: Root of the project the code came from: law 5 lets a replay execute only what lies inside it.
+        own: Command of the interpreter itself, where ``argv`` is of something else that started it (a shell, ``make``);
+            empty otherwise.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Entry:
     python: str = ""
     hash_seed: str = ""
     project: str = ""
+    own: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,7 +250,7 @@ class CredentialRedactor:
         eraser = self._eraser
         return replace(
             run,
-            entry=replace(run.entry, argv=eraser.argv(run.entry.argv)),
+            entry=replace(run.entry, argv=eraser.argv(run.entry.argv), own=eraser.argv(run.entry.own)),
             environment=self._surroundings(run.environment),
             tags={name: str(eraser.json(value, name)) for name, value in run.tags.items()},
             error=eraser.string(run.error),
@@ -366,7 +366,7 @@ def _withheld_beside(record: Record, why: str) -> tuple[Record, ...]:
     if isinstance(record, StreamEnded):
         return (replace(record, end=replace(record.end, error=None)),)
     if isinstance(record, (RunOpened, RunClosed)):
-        entry = replace(record.run.entry, argv=record.run.entry.argv[:1])
+        entry = replace(record.run.entry, argv=record.run.entry.argv[:1], own=())
         run = replace(record.run, environment={}, tags={}, error="", entry=entry, degraded=(why,))
         return (replace(record, run=run),)
     return (record,)

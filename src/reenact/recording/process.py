@@ -20,7 +20,7 @@ from reenact.recording.opening import Opened, Who, hash_seed, interpreter, new_r
 from reenact.recording.requests import Requests
 from reenact.recording.speech import Spoken
 from reenact.seams import escapes, lanes, logs, speech, stdio, wiring
-from reenact.seams.boot.parent import Boot, choose_hash_seed
+from reenact.seams.boot.parent import Boot, choose_hash_seed, is_python
 from reenact.seams.files import file_digests
 from reenact.seams.processes import heirs
 from reenact.seams.servers import hosting
@@ -159,7 +159,8 @@ def _policy(fields: dict[str, Any]) -> Policy:
 def _entry(instructions: dict[str, Any]) -> Entry:
     here = interpreter("command")
     argv = tuple(instructions.get("argv") or here.argv)
-    return replace(here, argv=argv, hash_seed=hash_seed(), project=instructions.get("project") or here.cwd)
+    own = () if is_python(argv) else here.argv
+    return replace(here, argv=argv, own=own, hash_seed=hash_seed(), project=instructions.get("project") or here.cwd)
 
 
 def begin(instructions: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from reenact.replaying.installed import server_of_project
 from reenact.replaying.options import Options
 from reenact.replaying.scripts import own_script
 from reenact.seams import places, trust
+from reenact.seams.boot.parent import is_python
 
 CALLER = "reenact.replaying.caller"
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*w?")
@@ -37,6 +39,8 @@ class Start:
         entry: ``module:function`` that the process calls instead of running a program; empty otherwise.
         file: File that defines the function.
         within: Root of the project that the function must be defined in; empty where a person vouches for it.
+        inner: Whether it is the interpreter alone that the recorded command had started; how that command ended is then
+            not how this process ends.
     """
 
     argv: tuple[str, ...]
@@ -44,6 +48,7 @@ class Start:
     entry: str = ""
     file: str = ""
     within: str = ""
+    inner: bool = False
 
 
 def start_of(run: Run, options: Options, project: str) -> Start:
@@ -60,7 +65,8 @@ def start_of(run: Run, options: Options, project: str) -> Start:
     entry = run.entry
     cwd = entry.cwd if os.path.isdir(entry.cwd) else os.getcwd()
     if options.command:
-        return Start(options.command, os.getcwd())
+        inner = bool(entry.own) and is_python(options.command)
+        return Start(options.command, os.getcwd(), inner=inner)
     if options.entry:
         if ":" not in options.entry:
             raise UsageError(
@@ -75,9 +81,8 @@ def start_of(run: Run, options: Options, project: str) -> Start:
         _defined(run, project)
         return Start(_calling(entry.target), cwd, entry.target, entry.file, project)
     if entry.kind in ("command", REQUEST) and entry.argv:
-        if trust.is_ours(run):
-            return Start(entry.argv, cwd)
-        return Start(_command(run, entry.argv, cwd, project), cwd)
+        argv = interpreted(run) if trust.is_ours(run) else _command(run, entry.own or entry.argv, cwd, project)
+        return Start(argv, cwd, inner=bool(entry.own))
     if is_imported(run):
         raise UnreplayableRun(
             f"run {tail(run.id)} was imported ({entry.target}), and its file knows no program",
@@ -93,6 +98,26 @@ def start_of(run: Run, options: Options, project: str) -> Start:
     )
 
 
+def interpreted(run: Run) -> tuple[str, ...]:
+    """The recorded command, or that of the interpreter which it started: what else a shell or ``make`` does it would do
+    again, in the world.
+
+    Raises:
+        UnreplayableRun: It is no Python program, and what it started is not known.
+    """
+    entry = run.entry
+    if entry.own:
+        return (entry.python or entry.own[0], *entry.own[1:])
+    if is_python(entry.argv) or shutil.which(entry.argv[0]) is None:
+        return entry.argv
+    raise UnreplayableRun(
+        f"the recorded command is shown, not executed: {' '.join(entry.argv)}",
+        cause=f"{entry.argv[0]} is no Python program, and what else it does would be done again",
+        next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
+        missing=("entry",),
+    )
+
+
 def _calling(target: str) -> tuple[str, ...]:
     return (sys.executable, "-m", CALLER)
 
@@ -103,6 +128,8 @@ def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[s
     if not _PYTHON.fullmatch(program):
         path = os.path.join(cwd, argv[0])
         if os.path.isfile(path) and _within(path, project):
+            if not is_python((path,)):
+                raise _shown(run, argv, f"{argv[0]} is no Python program, and what else it does would be done again")
             return argv
         script = own_script(argv[0], lambda file: _within(file, project))
         if script is not None:

@@ -116,10 +116,10 @@ def _replayed(
     keep = folder_of(store_url)
     more = {"root": project_of(store_url), "keep": [keep] if keep else []}
     process = Process("replay", store_url, run, start, tree, options, more, hash_seed=hash_seed)
-    return _concluded(run, run_process(process, start_it))
+    return _concluded(run, run_process(process, start_it), inner=start.inner)
 
 
-def _concluded(run: Run, left: Left) -> Report:
+def _concluded(run: Run, left: Left, *, inner: bool) -> Report:
     """The report of a replay, with what only its parent sees: how its process ended."""
     status, ended = left.status, f"the program, or somebody else, ended its process by signal {-left.status}"
     text = left.report(
@@ -132,7 +132,10 @@ def _concluded(run: Run, left: Left) -> Report:
         known = "how it ended when it was recorded is not known"
         report = replace(report, remarks=(*report.remarks, f"the program ended with exit status {status}; {known}"))
     difference = exit_statuses(run.exit_status, status) if report.divergence is None else None
-    if difference is not None:
+    if difference is not None and inner:
+        told = f"{run.entry.argv[0]} ended with {run.exit_status}, the program that it started ends with {status}"
+        report = replace(report, remarks=(*report.remarks, told))
+    elif difference is not None:
         report = replace(
             report,
             differences=(*report.differences, difference),

@@ -43,12 +43,17 @@ def placed(run: Run, tree: Tree) -> Run:
         run,
         entry=replace(
             entry,
-            argv=tuple(tree.moved(word) if os.path.isabs(word) else word for word in entry.argv),
+            argv=_moved(entry.argv, tree),
+            own=_moved(entry.own, tree),
             file=tree.moved(entry.file) if entry.file else "",
             cwd=tree.moved(entry.cwd) if entry.cwd else "",
             project=tree.path,
         ),
     )
+
+
+def _moved(words: tuple[str, ...], tree: Tree) -> tuple[str, ...]:
+    return tuple(tree.moved(word) if os.path.isabs(word) else word for word in words)
 
 
 class Renaming:

@@ -65,7 +65,8 @@ def _read(path: Path) -> bytes | None:
 
 
 def _digest(key: bytes, run: str, entry: Entry) -> str:
-    text = json.dumps([run, asdict(entry)], sort_keys=True).encode()
+    said = {name: value for name, value in asdict(entry).items() if value or name != "own"}
+    text = json.dumps([run, said], sort_keys=True).encode()
     return hmac.new(key, text, hashlib.sha256).hexdigest()
 
 

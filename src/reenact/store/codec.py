@@ -171,7 +171,7 @@ def run_of_data(known: Mapping[str, Json]) -> Run:
     """The run of ``run_data``. Fields that this version does not know are left out."""
     data: dict[str, Any] = {key: value for key, value in known.items() if key in _RUN_FIELDS}
     entry = {key: value for key, value in data["entry"].items() if key in _ENTRY_FIELDS}
-    entry["argv"] = tuple(entry.get("argv", ()))
+    entry |= {name: tuple(entry.get(name, ())) for name in ("argv", "own")}
     totals = {key: value for key, value in data["totals"].items() if key in _TOTAL_FIELDS}
     data["entry"] = Entry(**entry)
     data["totals"] = Totals(**totals)

@@ -8,7 +8,7 @@ import sys
 from importlib import import_module
 from typing import Any, Final
 
-__all__ = ["UNIMPORTABLE", "VARIABLE", "activate"]
+__all__ = ["LAUNCHERS", "UNIMPORTABLE", "VARIABLE", "activate"]
 
 VARIABLE: Final = "REENACT_BOOT"
 """Environment variable that names the private directory of one boot."""
@@ -28,7 +28,7 @@ _BEGINNERS: Final = {
 WARM: Final = "warm"
 """The mode of an interpreter that boots and waits: each of its children goes on in a mode of its own."""
 
-_LAUNCHERS: Final = frozenset({"hatch", "pdm", "pipenv", "poetry", "pyenv"})
+LAUNCHERS: Final = frozenset({"hatch", "pdm", "pipenv", "poetry", "pyenv"})
 """Programs written in Python that only start another: they pass the boot on."""
 
 
@@ -74,7 +74,7 @@ def _is_launcher() -> bool:
     words = [os.path.basename(word).removesuffix(".exe") for word in sys.orig_argv[1:3]]
     if words[:1] == ["-m"]:
         words = words[1:]
-    return bool(words) and words[0] in _LAUNCHERS
+    return bool(words) and words[0] in LAUNCHERS
 
 
 def _claim(place: str) -> bool:

@@ -16,9 +16,9 @@ from typing import Any, Final, NoReturn
 
 from reenact.abc.sources import Entropy
 from reenact.errors import UsageError
-from reenact.seams.boot.child import VARIABLE
+from reenact.seams.boot.child import LAUNCHERS, VARIABLE
 
-__all__ = ["Boot", "choose_hash_seed", "end_like", "find_program", "ignores_boot", "run_program"]
+__all__ = ["Boot", "choose_hash_seed", "end_like", "find_program", "ignores_boot", "is_python", "run_program"]
 
 _ONPATH: Final = str(Path(__file__).resolve().parent / "onpath")
 
@@ -157,6 +157,17 @@ def ignores_boot(argv: Sequence[str]) -> str:
     while words and "python" not in os.path.basename(words[0]).lower():
         words.pop(0)
     return next((f"-{letter}" for letter in _options(words[1:]) if letter in "IES"), "")
+
+
+def is_python(argv: Sequence[str]) -> bool:
+    """Whether a command is itself a Python program: an interpreter, or a script of one. Whatever starts Python in its
+    turn (a shell, ``make``, ``poetry run``) does other things too."""
+    words = list(argv)
+    if words and "python" not in os.path.basename(words[0]).lower():
+        started = os.path.basename(words[0]).lower().removesuffix(".exe")
+        return started not in LAUNCHERS and any("python" in os.path.basename(word) for word in _shebang(words[0])[:2])
+    rest = [os.path.basename(word) for word in words[1:3] if word != "-m"]
+    return bool(words) and rest[:1] not in [[name] for name in LAUNCHERS]
 
 
 def _options(words: Sequence[str]) -> Iterator[str]:

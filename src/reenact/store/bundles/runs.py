@@ -51,7 +51,15 @@ def run_in(data: Any) -> Run:
         _check(f"entry.{name}", value, getattr(_NO_ENTRY, name))
     for name, value in found["totals"].items():
         _check(f"totals.{name}", value, 0)
-    texts = (*run.entry.argv, *run.degraded, *run.tags, *run.tags.values(), *run.files, *run.files.values())
+    texts = (
+        *run.entry.argv,
+        *run.entry.own,
+        *run.degraded,
+        *run.tags,
+        *run.tags.values(),
+        *run.files,
+        *run.files.values(),
+    )
     if not all(type(text) is str for text in texts):
         raise TypeError("the words of a command, tags and files are texts")
     return run

@@ -20,6 +20,7 @@ from reenact.facts.known import Known
 from reenact.facts.record import RunClosed
 from reenact.facts.run import Run
 from reenact.facts.variables import is_secret
+from reenact.replaying.entries import interpreted
 from reenact.replaying.launch import project_of
 from reenact.seams import trust
 from reenact.store.bundles import BELONGING, PackedRun, members_of, write_bundle
@@ -131,7 +132,7 @@ def check(path: Path, run: Run) -> Checked:
     words = [sys.executable, "-m", "reenact", "--json", "replay", os.path.abspath(path)]
     folder = project_of(None)
     if run.entry.kind == "command" and run.entry.argv and trust.is_ours(run):
-        words += ["--cmd", shlex.join(run.entry.argv)]
+        words += ["--cmd", shlex.join(interpreted(run))]
         folder = run.entry.cwd if os.path.isdir(run.entry.cwd) else folder
     environment = {name: value for name, value in os.environ.items() if not is_secret(name) and name != "REENACT_STORE"}
     done = subprocess.run(
