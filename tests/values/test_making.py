@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
 from typing import Any
 
@@ -40,6 +41,17 @@ def test_what_it_makes_cannot_be_told_from_what_the_class_makes(cls: Any, values
         setattr(made, fields(cls)[0].name, None)
     with pytest.raises((TypeError, AttributeError)):
         made.something = 1
+
+
+def test_no_audit_hook_hears_of_it() -> None:
+    heard: list[str] = []
+    listening = True
+    sys.addaudithook(lambda event, args: heard.append(event) if listening else None)
+    make = maker(Payload)
+    heard.clear()
+    make("ab", 2)
+    said, listening = list(heard), False
+    assert said == []
 
 
 def test_it_takes_the_same_names_and_makes_defaults_anew() -> None:

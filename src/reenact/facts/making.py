@@ -1,8 +1,9 @@
 """Making facts fast: the constructor of a frozen, slotted dataclass without what freezing costs.
 
-A frozen dataclass sets each of its fields through ``object.__setattr__``, about 80 ns a field; an event with its call
-and payloads has forty. A twin of the same slots that is not frozen sets them by itself, and then becomes what it was
-made for. What comes out cannot be told from what the class's own constructor makes.
+A frozen dataclass sets each of its fields through ``object.__setattr__``, about 70 ns a field; an event with its call
+and payloads has forty. The descriptors of its slots set them in half of that. What comes out cannot be told from what
+the class's own constructor makes, and nobody hears of it: giving an object that is made as something else its class
+would be faster still by itself, but is an audit event, which every hook in the process is called for.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
+_ABSENT: Any = object()
+
 
 def maker(cls: type[T]) -> type[T]:
-    """A constructor of ``cls`` with the same parameters, about four times as fast. For hot paths only.
+    """A constructor of ``cls`` with the same parameters, twice as fast. For hot paths only.
 
     Args:
         cls: A frozen, slotted dataclass that derives from nothing and does nothing of its own when it is made.
@@ -25,26 +28,22 @@ def maker(cls: type[T]) -> type[T]:
     own = vars(cls)
     if cls.__bases__ != (object,) or "__slots__" not in own or "__post_init__" in own:
         raise TypeError(f"{cls.__name__} is no plain frozen dataclass with slots")
-
-    def become(draft: Any) -> None:
-        draft.__class__ = cls
-
-    twin = dataclasses.make_dataclass(
-        cls.__name__,
-        [(field.name, field.type, _default_of(field)) for field in dataclasses.fields(cast(Any, cls))],
-        namespace={"__post_init__": become, "__module__": cls.__module__},
-        slots=True,
-        eq=False,
-        repr=False,
-    )
-    return cast(type[T], twin)
-
-
-def _default_of(field: dataclasses.Field[Any]) -> Any:
-    """The same default in a field of its own."""
-    given: dict[str, Any] = {
-        name: getattr(field, name)
-        for name in ("default", "default_factory")
-        if getattr(field, name) is not dataclasses.MISSING
-    }
-    return dataclasses.field(**given)
+    # Written out for each class, as dataclasses write their own constructors: a loop would cost what is saved.
+    names: dict[str, Any] = {"_class": cls, "_new": object.__new__, "_absent": _ABSENT}
+    parameters, lines = [], []
+    for field in dataclasses.fields(cast(Any, cls)):
+        name, value = field.name, field.name
+        names[f"_set_{name}"] = own[name].__set__
+        if field.default is not dataclasses.MISSING:
+            names[f"_default_{name}"] = field.default
+            parameters.append(f"{name}=_default_{name}")
+        elif field.default_factory is not dataclasses.MISSING:
+            names[f"_default_{name}"] = field.default_factory
+            parameters.append(f"{name}=_absent")
+            value = f"_default_{name}() if {name} is _absent else {name}"
+        else:
+            parameters.append(name)
+        lines.append(f"    _set_{name}(_made, {value})")
+    body = "\n".join(["    _made = _new(_class)", *lines, "    return _made"])
+    exec(f"def make({', '.join(parameters)}):\n{body}", names)
+    return cast(type[T], names["make"])

@@ -32,8 +32,6 @@ RECEIVERS = ("self", "cls")
 """First parameters of methods: part of a call's surroundings, never of its arguments."""
 
 _UNCHANGING = frozenset((str, int, float, bool, bytes, type(None), *WRITE)) - {bytearray}
-_UNCHANGING_IDS = frozenset(map(id, _UNCHANGING))
-"""The same by identity: asks no metaclass for its hash."""
 _NO_IDENTITY = _UNCHANGING | {tuple, frozenset}
 _EMPTY = inspect.Parameter.empty
 
@@ -282,8 +280,11 @@ class SeamCall:
 
     def _look(self, before: Look | None) -> Look | None:
         """Look at what the call may change; None when nothing of it can change."""
-        held = self._bound.items()
-        roots = [("args." + name, value) for name, value in held if id(type(value)) not in _UNCHANGING_IDS]
+        roots: list[tuple[str, Any]] = []
+        for name, value in self._bound.items():
+            kind = type(value)  # no metaclass of the agent is asked for its hash
+            if not (type(kind) is type or shapes.has_plain_metaclass(kind)) or kind not in _UNCHANGING:
+                roots.append(("args." + name, value))
         surroundings = self._seam.surroundings
         if not surroundings.empty:
             roots += surroundings.variables()
