@@ -14,7 +14,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from reenact.facts import exceptions
 from reenact.facts.call import Json
@@ -57,10 +57,11 @@ _ATOMS: dict[type, Callable[[Any], Json]] = {
 }
 
 _fast = writer(ascii_only=False, nan=False)
+_make_tuple = tuple.__new__
+"""Makes a named tuple in C: every call of a tool is encoded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(NamedTuple):
     """A value as data.
 
     Attributes:
@@ -118,7 +119,7 @@ def encode(value: object, *, sort_sets: bool = False) -> Encoded:
     """
     try:
         if _is_plain(value):
-            return Encoded(_fast(value).encode())
+            return _make_tuple(Encoded, (_fast(value).encode(), (), ()))
     except Exception as error:  # NaN, a lone surrogate, a container changed by another thread: the slow path knows
         if by_signal_handler(error):
             raise
@@ -138,19 +139,26 @@ def _is_plain(value: Any) -> bool:
     count = 0
     for _ in range(_PLAIN_DEPTH_LIMIT):
         deeper: list[Any] = []
-        for item in level:
-            kind = type(item)
-            if kind is str or kind is float or kind is bool or item is None:
-                continue
-            if kind is list:
-                deeper.extend(item)
-            elif kind is dict and _plain_keys(item):
-                deeper.extend(item.values())
-            elif kind is not int or not -INTEGER_LIMIT < item < INTEGER_LIMIT:
-                return False
+        for held in level:
+            kind = type(held)
+            if kind is dict:
+                if not _plain_keys(held):
+                    return False
+                parts = held.values()
+            else:
+                parts = held if kind is list else (held,)
+            count += len(parts)
+            for part in parts:  # looked at here and now, because most of them hold nothing further
+                kind = type(part)
+                if kind is str or kind is float or kind is bool or part is None:
+                    continue
+                if kind is int and -INTEGER_LIMIT < part < INTEGER_LIMIT:
+                    continue
+                if kind is not dict and kind is not list:
+                    return False
+                deeper.append(part)
         if not deeper:
             return True
-        count += len(deeper)
         if count > _PLAIN_NODE_LIMIT:
             return False
         level = deeper

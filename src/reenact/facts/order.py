@@ -48,7 +48,7 @@ class Delivery(NamedTuple):
 
 def event_tag(event: int, part: int) -> Tag:
     """The tag of one part of an event: 0 its value or head, 1… its segments, -1 its end."""
-    return Tag("e", "", event, part)
+    return _make(Tag, ("e", "", event, part))
 
 
 _KINDS = "etwpjsi"

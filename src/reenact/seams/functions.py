@@ -74,6 +74,7 @@ class Seam:
         self.function = function
         self.kind = kind
         self.effect = effect
+        self.observed = effect is Effect.NONE
         self.rule = rule
         self.name = name or getattr(function, "__name__", "") or type(function).__name__
         self.key = key
@@ -82,6 +83,7 @@ class Seam:
         self.head: Mapping[str, Json] = {"tool": self.name, "effect": effect.value, **self.facts}
         self._parameters: tuple[inspect.Parameter, ...] | None = None
         self._plain: tuple[tuple[str, ...], dict[str, Any]] | None = None
+        self._bare: bool | None = None
         self._hints: dict[str, Any] | None = None
         # Types that a function inside a function names live in the frame that is decorating it now, and only there.
         local = "<locals>" in getattr(function, "__qualname__", "")
@@ -114,6 +116,14 @@ class Seam:
         return self._parameters
 
     @property
+    def bare(self) -> bool:
+        """Whether no parameter is part of the surroundings of a call: it has no receiver."""
+        if self._bare is None:
+            first = next(iter(self.parameters), None)
+            self._bare = first is None or first.name not in RECEIVERS
+        return self._bare
+
+    @property
     def surroundings(self) -> Surroundings:
         """Closure and globals."""
         if self._surroundings is None:
@@ -123,7 +133,7 @@ class Seam:
     @property
     def hints(self) -> dict[str, Any]:
         """Declared types by parameter, and of the ``return``; what cannot be resolved is absent."""
-        if self._hints is None:
+        if self._hints is None:  # evaluated at the first call: types may be declared below the function
             self._hints = {**self._near_hints, **hints_of(self.function)}
         return self._hints
 
@@ -137,7 +147,7 @@ class Seam:
             plain = self._plain = _plain_parameters(self.parameters)
         names, defaults = plain
         if names:
-            bound = dict(zip(names, args, strict=False))
+            bound = dict(zip(names, args))  # noqa: B905 - a keyword would cost a third of it
             for name in names[len(args) :]:
                 if name in kwargs:
                     bound[name] = kwargs[name]
@@ -237,7 +247,7 @@ class SeamCall:
     @property
     def observed(self) -> bool:
         """Whether its body always runs."""
-        return self._seam.effect is Effect.NONE
+        return self._seam.observed
 
     @property
     def declared(self) -> Any:
@@ -249,7 +259,7 @@ class SeamCall:
         seam = self._seam
         bound = self._bound = seam.bind(self._args, self._kwargs)
         asked = bound
-        if bound and next(iter(bound)) in RECEIVERS:
+        if not seam.bare and bound and next(iter(bound)) in RECEIVERS:
             asked = dict(islice(bound.items(), 1, None))
         encoded = encode(asked, sort_sets=True)
         body, head = encoded.body, seam.head
@@ -258,20 +268,13 @@ class SeamCall:
             head = {**head, "opaque": opaque}
         if seam.key is not None:
             head = {**head, "key": self._effect_key(bound)}
-        if not self.observed and getattr(self._lane.session, "checks_changes", True):
+        if not seam.observed and getattr(self._lane.session, "checks_changes", True):
             self._before = self._look(None)
         ordinal = bound.get("tool_call_id")
         return _make_call(
-            kind=seam.kind,
-            name=seam.name,
-            effect=seam.effect,
-            rule=seam.rule,
-            head=head,
-            body=body,
-            media=MEDIA,
-            ordinal=ordinal if type(ordinal) is str else None,
-            observed=seam.effect is Effect.NONE,
-        )
+            seam.kind, seam.name, seam.effect, seam.rule, head, body, MEDIA, "",
+            ordinal if type(ordinal) is str else None, None, seam.observed,
+        )  # fmt: skip
 
     def _effect_key(self, bound: dict[str, Any]) -> str:
         key = self._seam.key
@@ -339,6 +342,8 @@ class SeamCall:
             Divergence: What it changed is not what it was.
         """
         try:
+            if type(outcome) is Value and not outcome.head and not outcome.changes:
+                return decode(outcome.body, self._seam.hints.get("return"))
             made, error = self._restore(outcome)
         except ReplayError as problem:
             self._lane.session.fault(problem)  # it sticks, whatever the agent does with it

@@ -110,7 +110,10 @@ class Lane:
 
     def skip_scope(self, name: str) -> str:
         """The path of the inside of a call of this lane that nothing will run in (its answer is frozen)."""
-        return self.scope_path(name, self._ordinal(">" + _plain(name)))
+        name = ">" + _plain(name)
+        count = self._children.get(name, 0) + 1
+        self._children[name] = count
+        return f"{self.path}{name}#{count}"  # as ``scope_path``: a replay passes here at each frozen step
 
     def beneath(self) -> Lane:
         """Below a transport of this lane, outside of any call of it: nothing here is recorded, ordered or numbered."""

@@ -15,7 +15,7 @@ from reenact.seams import lanes
 from reenact.seams.functions import Seam, SeamCall
 from reenact.seams.generators import Playing, Taping, played, played_async, taped, taped_async
 from reenact.seams.lanes import Lane, listening
-from reenact.seams.switchboard import across, begin, cross
+from reenact.seams.switchboard import across, begin, crossed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,7 +62,12 @@ def _plain(seam: Seam) -> Callable[..., Any]:
         if lane is None:
             return function(*args, **kwargs)
         call = SeamCall(seam, lane, args, kwargs)
-        return cross(lane, call.describe, call.perform, call.seal, call.reveal)
+        crossing = begin(lane, call.describe)
+        if crossing is None:
+            return function(*args, **kwargs)
+        if crossing.mode == "frozen":  # what ``crossed`` does, without the call: a replay comes here at each step
+            return call.reveal(crossing.outcome().wait())
+        return crossed(lane, crossing, call.perform, call.seal, call.reveal)
 
     return called
 

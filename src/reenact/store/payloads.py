@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from reenact.errors import BlobCorrupt
@@ -41,6 +41,10 @@ class Hash(Protocol):
         """The digest of what was taken in."""
         ...
 
+    def hexdigest(self) -> str:
+        """The same in hexadecimal digits."""
+        ...
+
     def copy(self) -> Hash:
         """A hash that goes on from here."""
         ...
@@ -53,20 +57,23 @@ class KeyedHash:
         key: The store's secret.
     """
 
-    __slots__ = ("_empty",)
+    __slots__ = ("begin",)
 
     def __init__(self, key: bytes) -> None:
-        self._empty = hashlib.blake2b(key=key, digest_size=DIGEST_SIZE)
-
-    def begin(self) -> Hash:
+        self.begin: Callable[[], Hash] = hashlib.blake2b(key=key, digest_size=DIGEST_SIZE).copy
         """A hash object to be fed piece by piece."""
-        return self._empty.copy()
 
     def of(self, data: bytes) -> bytes:
-        """The digest of some bytes. About 1 µs and 1 ms a megabyte."""
-        found = self._empty.copy()
+        """The digest of some bytes. About 0.5 µs and 1 ms a megabyte."""
+        found = self.begin()
         found.update(data)
         return found.digest()
+
+    def named(self, data: bytes, digest: str) -> bool:
+        """Whether some bytes have this digest, which is in hexadecimal digits. As ``of``."""
+        found = self.begin()
+        found.update(data)
+        return found.hexdigest() == digest
 
 
 def compress(data: bytes) -> tuple[int, bytes]:

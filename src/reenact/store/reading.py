@@ -20,9 +20,9 @@ from reenact.store.ahead import AmbientRows, ShortStreams
 from reenact.store.attributes import Attributes
 from reenact.store.codec import joined, load, weaker
 from reenact.store.connection import Reading
-from reenact.store.payloads import KeyedHash, checked, corrupt, decompress, place
+from reenact.store.payloads import RAW, KeyedHash, checked, corrupt, decompress, place
 from reenact.store.references import no_event
-from reenact.store.rows import damaged, event_of, parsed, sum_of
+from reenact.store.rows import Recurring, damaged, event_of, parsed, sum_of
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT
 from reenact.store.snapshots import snapshots, versions
 from reenact.store.streams import FIRST_LINK, Chunk, Part, parts_of, said_of
@@ -74,6 +74,7 @@ class SqliteRecording:
         self._strands: dict[str, int] = {}
         self._ended: dict[int, tuple[bytes, int]] = {}
         self._fetch_notes = self._notes
+        self._recurring = Recurring()
         self._ambient = AmbientRows(reading)
         self._short = ShortStreams(reading, hasher)
         self._lane_sql, self._lane_values = _below(run.lane)
@@ -214,7 +215,7 @@ class SqliteRecording:
 
     def _event(self, row: tuple[Any, ...]) -> Event:
         address = row[0]
-        event = event_of(self._run.id, row[:9], Attributes(self._fetch_notes, address))
+        event = event_of(self._run.id, row[:9], Attributes(self._fetch_notes, address), self._recurring)
         q_codec, q_data, a_codec, a_data = row[9:]
         if q_data is not None and event.request is not None:
             self._bodies[event.request.digest] = (q_codec, q_data)
@@ -248,6 +249,8 @@ class SqliteRecording:
             return b""
         text = payload.digest
         found = self._bodies.get(text)
+        if found is not None and found[0] == RAW and self._hasher.named(found[1], text):
+            return found[1]
         digest = bytes.fromhex(text)
         if found is None:
             found = self._reading.row("SELECT codec, data FROM payload WHERE digest = ?", (digest,))
@@ -267,7 +270,7 @@ class SqliteRecording:
         """See ``abc.store.Recording``."""
         if payload is None:
             return not data
-        return payload.size == len(data) and self._hasher.of(data).hex() == payload.digest
+        return payload.size == len(data) and self._hasher.named(data, payload.digest)
 
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
         """See ``abc.store.Recording``. Each row is checked before any of its bytes is given."""

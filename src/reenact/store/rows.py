@@ -10,38 +10,48 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 from reenact.errors import StoreError
-from reenact.facts.call import Call, End, Fidelity, Json, Outcome, Stream
+from reenact.facts.call import Call, End, Failure, Fidelity, Json, Outcome, Stream, Value
 from reenact.facts.event import Event, Payload
 from reenact.facts.making import maker
 from reenact.facts.record import CallIssued, CallSettled, HeadArrived
 from reenact.store.codec import (
-    EFFECTS,
     FIDELITIES,
-    KINDS,
     dump,
     joined,
     pack_call,
     pack_end,
     pack_settled,
+    unpack_call,
     unpack_end,
     unpack_settled,
     weaker,
 )
+from reenact.store.payloads import DIGEST_SIZE
 from reenact.store.schema import LOW
 
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # missing in the stubs
 """``json.loads`` without what it does for other kinds of input: 0.5 µs less."""
 
-_make_call = maker(Call)
+F = TypeVar("F", Call, Value)
+
 _make_event = maker(Event)
 _make_payload = maker(Payload)
 _make_stream = maker(Stream)
 
-_FORM_AT = 6
+_CALL_AT, _FORM_AT = 7, 6
+"""Where what is asked begins in the list ``asked``, and what came in the list ``came``."""
+_REMARK_AT = 4
+"""Where the remark stands in the list ``asked``; in ``came`` one before."""
+_NO_REMARK = '"","'
+"""The text of an empty remark, up to the digest behind it."""
+_PAST_DIGEST = len(_NO_REMARK) + 2 * DIGEST_SIZE + len('",')
+"""From there to the size behind the digest, which is followed by the call, or by what came."""
+_RECURRING = 128
+"""Facts of each sort that are remembered."""
 
 
 def asked_row(record: CallIssued, digest: bytes) -> str:
@@ -117,50 +127,109 @@ Columns = tuple[int, str | None, str, int, str | None, int | None, str | None, i
 """Address and lane of an event; its three columns, each with its check sum; the digest of its stream."""
 
 
-def event_of(run: str, columns: Columns, attributes: Mapping[str, Any]) -> Event:
+class Recurring:
+    """What recurs from row to row, made once for all events of a run: facts are never changed, so events share them.
+
+    Attributes:
+        calls: What is asked, by its part of the column ``asked``: every call of one tool at one line of the agent's
+            code has the same.
+        values: What came back beside its bytes, by its part of the column ``came``.
+    """
+
+    __slots__ = ("calls", "values")
+
+    def __init__(self) -> None:
+        self.calls: dict[str, Call] = {}
+        self.values: dict[str, Value] = {}
+
+
+def _remember(known: dict[str, F], text: str, fact: F) -> None:
+    """Keep one of the facts that recur; what never does is not kept for long."""
+    if len(known) >= _RECURRING:
+        known.clear()
+    known[text] = fact
+
+
+def _call_of(asked: str, at: int, recurring: Recurring) -> tuple[list[Json], Call]:
+    """The column ``asked``, parsed: what stands before its call, and the call, whose text begins ``at``."""
+    found: list[Json] = _scan(asked, 0)[0]
+    call = unpack_call(found[_CALL_AT:])
+    if not found[_REMARK_AT] and found[_CALL_AT - 1]:
+        _remember(recurring.calls, asked[at:], call)
+    return found[:_CALL_AT], call
+
+
+def _came_of(came: str, at: int, recurring: Recurring) -> tuple[list[Json], Value | Failure | Stream]:
+    """The column ``came``, parsed: what stands before the outcome, and the outcome, whose text begins ``at``."""
+    found: list[Json] = _scan(came, 0)[0]
+    if found[_FORM_AT] == "s":
+        return found[:_FORM_AT], _make_stream(found[_FORM_AT + 1], None)
+    outcome = unpack_settled(found[_FORM_AT:])
+    if type(outcome) is Value and not outcome.head and not found[_REMARK_AT - 1] and found[_FORM_AT - 1]:
+        _remember(recurring.values, came[at:], outcome)
+    return found[:_FORM_AT], outcome
+
+
+def _end_of(ended: list[Json], begun: Stream | None) -> tuple[int, str, str, Stream]:
+    """The list ``ended``: when, how exact, what is remarked, and the whole stream, of which the head is known."""
+    at_us, _, word, said, size, segments, end = ended
+    return at_us, word, said, _make_stream(begun.head if begun is not None else {}, unpack_end(end), size, segments)
+
+
+def event_of(run: str, columns: Columns, attributes: Mapping[str, Any], recurring: Recurring) -> Event:
     """The event of its columns; a stream that is still open has the size 0 here.
 
-    One function for all of it: a replay makes each of its events here.
+    One function for the way of nearly every event: a replay makes each of its events here. Of each column only what is
+    the event's own is parsed; the rest of the text is looked up among those that were parsed before.
 
     Args:
         run: Id of the run.
         columns: Its columns.
         attributes: Its evidence.
+        recurring: Facts of the run's other events.
 
     Raises:
         StoreError: A column is not what was written.
     """
     address, path, asked, asked_crc, came, came_crc, ended, ended_crc, stream_digest = columns
-    (
-        position, parent, issued_us, fidelity_word, remark, digest, size,
-        kind, name, effect, rule, head, media, channel, ordinal, source, observed,
-    ) = parsed(address, asked, asked_crc)  # fmt: skip
-    call = _make_call(KINDS[kind], name, EFFECTS[effect], rule, head, b"", media, channel, ordinal, source, observed)
+    low = address & LOW
+    if crc32(asked.encode(), low) != asked_crc:
+        raise damaged(f"event {low}")
+    at = asked.find(",", asked.find(_NO_REMARK) + _PAST_DIGEST)
+    call = recurring.calls.get(asked[at:])
+    own: list[Json]
+    if call is not None:
+        own = _scan(asked[:at] + "]", 0)[0]
+    else:
+        own, call = _call_of(asked, at, recurring)
+    position, parent, issued_us, fidelity_word, remark, digest, size = own
     fidelity = FIDELITIES[fidelity_word]
-    request = _make_payload(digest, size, media) if size else None
+    request = _make_payload(digest, size, call.media) if size else None
     outcome: Outcome | None = None
     answer = first_us = ended_us = delivery = None
     if came is not None:
-        settled = parsed(address, came, came_crc)
-        at_us, delivery, word, said, digest, size, form, what = settled[:8]
+        if crc32(came.encode(), low) != came_crc:
+            raise damaged(f"event {low}")
+        at = came.find(",", came.find(_NO_REMARK) + _PAST_DIGEST)
+        outcome = recurring.values.get(came[at:])
+        if outcome is not None:
+            own = _scan(came[:at] + "]", 0)[0]
+        else:
+            own, outcome = _came_of(came, at, recurring)
+        at_us, delivery, word, said, digest, size = own
         if word != fidelity_word or said:
             fidelity, remark = weaker(fidelity, FIDELITIES[word]), joined(remark, said)
-        if form == "s":
+        if type(outcome) is Stream:
             first_us = at_us
-            outcome = _make_stream(what, None)
         else:
             ended_us = at_us
-            outcome = unpack_settled(settled[_FORM_AT:])
-            if size:
-                answer = _make_payload(digest, size, what if form == "v" else "")
+            answer = _make_payload(digest, size, getattr(outcome, "media", "")) if size else None
     if ended is not None and stream_digest is not None and (outcome is None or type(outcome) is Stream):
-        ended_us, _, word, said, size, segments, end = parsed(address, ended, ended_crc)
+        ended_us, word, said, outcome = _end_of(parsed(address, ended, ended_crc), outcome)
         if word != fidelity_word or said:
             fidelity, remark = weaker(fidelity, FIDELITIES[word]), joined(remark, said)
-        outcome = _make_stream(outcome.head if outcome is not None else {}, unpack_end(end), size, segments)
-        if size:
-            answer = _make_payload(stream_digest.hex(), size)
+        answer = _make_payload(stream_digest.hex(), outcome.size) if outcome.size else None
     return _make_event(
-        run, address & LOW, path or f"?{address & LOW}", position, parent, call, request, outcome, answer, issued_us,
+        run, low, path or f"?{low}", position, parent, call, request, outcome, answer, issued_us,
         first_us, ended_us, delivery, "", fidelity, remark, attributes,
     )  # fmt: skip

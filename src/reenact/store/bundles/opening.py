@@ -44,7 +44,7 @@ class ContentHash(KeyedHash):
     __slots__ = ()
 
     def __init__(self) -> None:
-        self._empty = hashlib.sha256()  # type: ignore[assignment]  # has what is used of a BLAKE2 hash
+        self.begin = hashlib.sha256().copy
 
 
 class BundleStore(MemoryStore):
