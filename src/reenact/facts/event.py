@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from reenact.facts.call import Call, Fidelity, Json, Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(NamedTuple):
     """Where exact bytes lie: ``digest`` is their keyed hash, ``size`` their length."""
 
     digest: str

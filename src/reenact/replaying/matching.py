@@ -64,23 +64,23 @@ class Matcher:
         """The first rung for a call whose very bytes are the recorded ones: what is hoped for, and the fast way."""
         if path == UNOWNED:
             return None
-        head = self._tape.lane(path).head()
+        head = self._tape.head(path)
         if head is None:
             return None
         recorded = head.call
         if recorded.kind is not call.kind or recorded.name != call.name or recorded.rule != call.rule:
             return None
-        if not self._ordinal_agrees(head, call):
+        if call.ordinal is not None and not self._ordinal_agrees(head, call):
             return None
         if recorded.head != call.head and plain(call.rule, recorded.head) != plain(call.rule, call.head):
             return None
-        return _make_match(head, "exact") if self._tape.holds(head, call.body) else None
+        return _make_match(head, "exact") if self._tape.holds(head.request, call.body) else None
 
     def find(self, path: str, call: Call) -> Match | Miss:
         """The recorded call that ``call``, issued by lane ``path`` and cleaned as the recording was, is."""
         if path == UNOWNED:
             return self._by_key_alone(call)
-        head = self._tape.lane(path).head()
+        head = self._tape.head(path)
         if head is not None and self._agrees(head, call) and self._ordinal_agrees(head, call):
             return Match(head, "exact")
         rest = self._tape.lane(path).rest()

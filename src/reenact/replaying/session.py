@@ -81,6 +81,8 @@ class ReplaySession:
 
     mode = "replay"
     closed = False
+    checks_changes = True
+    """What a call changed is told from what it found: it is looked at before."""
     arguments: bytes | None = None
     """Arguments that the entry point is called with in place of the recorded ones, encoded as those are."""
 
@@ -136,32 +138,21 @@ class ReplaySession:
         gate = self.gate
         if gate.halted is not None:
             raise gate.halted
-        position = lane.issued()
+        path, position = lane.path, lane.issued()
         lane.data = None
-        self._lanes.setdefault(lane.path, lane)
+        self._lanes.setdefault(path, lane)
         cleaned = call
         with self._lock:
-            found: Match | Miss | Own | None = self._matcher.identical(lane.path, call)
+            found: Match | Miss | Own | None = self._matcher.identical(path, call)
             if found is None:
                 cleaned = self._redactor.call(call)
-                found = self._matcher.find(lane.path, cleaned)
+                found = self._matcher.find(path, cleaned)
             if type(found) is Match:
-                self._count(found, lane.path)
+                self._count(found, path)
                 if self.options.save:
-                    self.matches.append((found.event.number, lane.path, position))
-        if isinstance(found, Own):
-            return UnrecordedCall(lane.scope(call.name, -1))
-        if isinstance(found, Miss):
-            missed = partial(self._miss, found, located(cleaned), lane)
-            if self._end is not None and self._end.holds(lane.path, cleaned, found, missed):
-                return UnrecordedCall(lane.scope(call.name, -1)) if call.observed else Unanswered(self, lane)
-            halt = self._diverged(missed())
-            if not self._observing:
-                raise halt
-            if found.reason == "changed" and found.nearest is not None and not is_imported(self.run):
-                self.tape.use(found.nearest)
-                self._passed.add(found.nearest.number)
-            return Unanswered(self, lane)
+                    self.matches.append((found.event.number, path, position))
+        if not isinstance(found, Match):
+            return self._unmatched(found, lane, call, cleaned)
         event = found.event
         if is_transport(call):
             return FrozenCall(self, lane, event)
@@ -173,6 +164,21 @@ class ReplaySession:
         here = lane.skip_scope(call.name)  # counted, whatever it was called in the recording
         self._frozen_scopes.add(recorded_scope or here)
         return FrozenCall(self, lane, event)
+
+    def _unmatched(self, found: Miss | Own, lane: Lane, call: Call, cleaned: Call) -> Frozen | Rerun:
+        """What a call gets that has no recording; raises the halt where it must have one."""
+        if isinstance(found, Own):
+            return UnrecordedCall(lane.scope(call.name, -1))
+        missed = partial(self._miss, found, located(cleaned), lane)
+        if self._end is not None and self._end.holds(lane.path, cleaned, found, missed):
+            return UnrecordedCall(lane.scope(call.name, -1)) if call.observed else Unanswered(self, lane)
+        halt = self._diverged(missed())
+        if not self._observing:
+            raise halt
+        if found.reason == "changed" and found.nearest is not None and not is_imported(self.run):
+            self.tape.use(found.nearest)
+            self._passed.add(found.nearest.number)
+        return Unanswered(self, lane)
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
         """The recorded read, or one that goes on from it."""

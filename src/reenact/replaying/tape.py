@@ -26,6 +26,8 @@ class LaneTape:
     def head(self) -> Event | None:
         """The next recorded call of the lane."""
         ahead = self._ahead
+        if not self._used and ahead:
+            return ahead[0]
         while True:
             if not ahead:
                 event = next(self._events, None)
@@ -62,6 +64,8 @@ class Tape:
         self._recording = recording
         self._lanes: dict[str, LaneTape] = {}
         self.used = 0
+        self.holds = recording.holds
+        """Whether a payload is exactly some bytes."""
 
     def lane(self, path: str) -> LaneTape:
         """One lane, opened when first asked for; a lane that was never recorded is empty."""
@@ -70,10 +74,16 @@ class Tape:
             tape = self._lanes[path] = LaneTape(self._recording.events(lane=path))
         return tape
 
+    def head(self, path: str) -> Event | None:
+        """The next recorded call of one lane that has not been used."""
+        tape = self._lanes.get(path)
+        return (self.lane(path) if tape is None else tape).head()
+
     def use(self, event: Event) -> None:
         """Mark a call as answered."""
         self.used += 1
-        self.lane(event.lane).use(event)
+        tape = self._lanes.get(event.lane)
+        (self.lane(event.lane) if tape is None else tape).use(event)
 
     def unused(self) -> Iterator[Event]:
         """Every call not answered yet, in order of lanes. Reads everything."""
@@ -83,7 +93,3 @@ class Tape:
     def body(self, event: Event) -> bytes:
         """What the recorded call asked."""
         return self._recording.body(event.request)
-
-    def holds(self, event: Event, body: bytes) -> bool:
-        """Whether the recorded call asked exactly this."""
-        return self._recording.holds(event.request, body)

@@ -83,7 +83,7 @@ class Seam:
         self.head: Mapping[str, Json] = {"tool": self.name, "effect": effect.value, **self.facts}
         self._parameters: tuple[inspect.Parameter, ...] | None = None
         self._plain: tuple[tuple[str, ...], dict[str, Any]] | None = None
-        self._bare: bool | None = None
+        self.receives = True
         self._hints: dict[str, Any] | None = None
         # Types that a function inside a function names live in the frame that is decorating it now, and only there.
         local = "<locals>" in getattr(function, "__qualname__", "")
@@ -116,14 +116,6 @@ class Seam:
         return self._parameters
 
     @property
-    def bare(self) -> bool:
-        """Whether no parameter is part of the surroundings of a call: it has no receiver."""
-        if self._bare is None:
-            first = next(iter(self.parameters), None)
-            self._bare = first is None or first.name not in RECEIVERS
-        return self._bare
-
-    @property
     def surroundings(self) -> Surroundings:
         """Closure and globals."""
         if self._surroundings is None:
@@ -145,16 +137,18 @@ class Seam:
         plain = self._plain
         if plain is None:
             plain = self._plain = _plain_parameters(self.parameters)
+            self.receives = any(parameter.name in RECEIVERS for parameter in self.parameters[:1])
         names, defaults = plain
-        if names:
-            bound = dict(zip(names, args))  # noqa: B905 - a keyword would cost a third of it
+        if not names:
+            return self._bind_any(args, kwargs)
+        bound = dict(zip(names, args))  # noqa: B905 - a keyword would cost a third of it
+        if len(args) < len(names):
             for name in names[len(args) :]:
                 if name in kwargs:
                     bound[name] = kwargs[name]
                 elif name in defaults:
                     bound[name] = defaults[name]
-            return bound
-        return self._bind_any(args, kwargs)
+        return bound
 
     def _bind_any(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """``bind`` for parameters of every sort."""
@@ -259,11 +253,11 @@ class SeamCall:
         seam = self._seam
         bound = self._bound = seam.bind(self._args, self._kwargs)
         asked = bound
-        if not seam.bare and bound and next(iter(bound)) in RECEIVERS:
+        if seam.receives and bound and next(iter(bound)) in RECEIVERS:
             asked = dict(islice(bound.items(), 1, None))
-        encoded = encode(asked, sort_sets=True)
-        body, head = encoded.body, seam.head
-        if encoded.opaque:
+        body, opaque_types, _ = encode(asked, sort_sets=True)
+        head = seam.head
+        if opaque_types:
             body, opaque = _encoded_singly(asked)
             head = {**head, "opaque": opaque}
         if seam.key is not None:

@@ -290,7 +290,10 @@ class Gate(ABC):
             Halt: The replay stopped while waiting.
         """
         with self.lock:
-            number = self.at_once(tag, lone=self.running == 1)
+            if self.running == 1 and self.halted is None and not self.closed:
+                number = self.alone(tag)  # what ``at_once`` does for a lone strand, without the call
+            else:
+                number = self.at_once(tag, lone=self.running == 1)
             if number is not None:
                 return number
             door = _thread.allocate_lock()

@@ -39,7 +39,8 @@ _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # missing in
 F = TypeVar("F", Call, Value)
 
 _make_event = maker(Event)
-_make_payload = maker(Payload)
+_make = tuple.__new__
+"""Makes a named tuple in C."""
 _make_stream = maker(Stream)
 
 _CALL_AT, _FORM_AT = 7, 6
@@ -204,7 +205,7 @@ def event_of(run: str, columns: Columns, attributes: Mapping[str, Any], recurrin
         own, call = _call_of(asked, at, recurring)
     position, parent, issued_us, fidelity_word, remark, digest, size = own
     fidelity = FIDELITIES[fidelity_word]
-    request = _make_payload(digest, size, call.media) if size else None
+    request = _make(Payload, (digest, size, call.media)) if size else None
     outcome: Outcome | None = None
     answer = first_us = ended_us = delivery = None
     if came is not None:
@@ -223,12 +224,12 @@ def event_of(run: str, columns: Columns, attributes: Mapping[str, Any], recurrin
             first_us = at_us
         else:
             ended_us = at_us
-            answer = _make_payload(digest, size, getattr(outcome, "media", "")) if size else None
+            answer = _make(Payload, (digest, size, getattr(outcome, "media", ""))) if size else None
     if ended is not None and stream_digest is not None and (outcome is None or type(outcome) is Stream):
         ended_us, word, said, outcome = _end_of(parsed(address, ended, ended_crc), outcome)
         if word != fidelity_word or said:
             fidelity, remark = weaker(fidelity, FIDELITIES[word]), joined(remark, said)
-        answer = _make_payload(stream_digest.hex(), outcome.size) if outcome.size else None
+        answer = Payload(stream_digest.hex(), outcome.size) if outcome.size else None
     return _make_event(
         run, low, path or f"?{low}", position, parent, call, request, outcome, answer, issued_us,
         first_us, ended_us, delivery, "", fidelity, remark, attributes,
