@@ -22,7 +22,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reenact.errors import UnreplayableRun
-from reenact.facts.values import canonical, decode, encode, jsonable
+from reenact.facts.values import canonical, decode, encode, encode_flat, jsonable, leads_of
 
 ZONES = [
     None,
@@ -159,6 +159,24 @@ def test_reading_foreign_data_gives_a_value_or_says_what_is_wrong(node: Any) -> 
         decode(json.dumps(node).encode())
     except UnreplayableRun as error:
         assert error.next_command
+
+
+flat = st.one_of(st.none(), st.booleans(), st.integers(), texts, st.sampled_from([2**63, -(2**63), 10**5000, "~", 1.5]))
+
+
+class Word(str):
+    """Text of a class of the agent's."""
+
+
+@given(st.dictionaries(st.sampled_from(["order", "größe", "_", "x1", "tool_call_id"]), flat | values, min_size=1))
+@example({"order": float("nan")})
+@example({"order": "\ud800"})
+@example({"order": True, "x1": Word("a")})
+def test_flat_arguments_are_written_as_any_value_is(given: dict[str, Any]) -> None:
+    written, whole = encode_flat(leads_of(given), given.values()), encode(given, sort_sets=True)
+    assert written is None or (written, (), ()) == whole
+    plain = all(type(value) in (str, bool, type(None)) or value == 7 for value in given.values())
+    assert written is not None or not plain or b"~" in whole.body
 
 
 @given(st.sets(hashables, max_size=6), st.dictionaries(texts, st.integers(), max_size=5))

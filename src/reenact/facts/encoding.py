@@ -12,7 +12,8 @@ Nothing here raises, whatever the agent hands over: what goes wrong with a part 
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable
+import json.encoder as _json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -57,6 +58,9 @@ _ATOMS: dict[type, Callable[[Any], Json]] = {
 }
 
 _fast = writer(ascii_only=False, nan=False)
+_quoted = _json.encode_basestring
+_digits = int.__repr__
+_WORDS = {None: "null", True: "true", False: "false"}
 _make_tuple = tuple.__new__
 """Makes a named tuple in C: every call of a tool is encoded."""
 
@@ -131,6 +135,36 @@ def encode(value: object, *, sort_sets: bool = False) -> Encoded:
             raise
         name = type_name(type(value))
         return Encoded(_fast({"~opaque": name}).encode(), (name,))
+
+
+def leads_of(names: Iterable[str]) -> tuple[str, ...]:
+    """What stands before each value of an object of these names, which are those of parameters: for ``encode_flat``."""
+    return tuple(f"{',' if place else '{'}{_fast(name)}:" for place, name in enumerate(names))
+
+
+def encode_flat(leads: tuple[str, ...], values: Iterable[Any]) -> bytes | None:
+    """What ``encode`` writes of an object whose values are text, integers, booleans and nothing else: a quarter of its
+    time, because nothing has to be looked at twice. None where one is something else.
+
+    Args:
+        leads: From ``leads_of`` the names, at least one.
+        values: As many, in their order.
+    """
+    text = ""
+    for lead, value in zip(leads, values):  # noqa: B905 - a keyword would cost a fifth of it
+        kind = type(value)
+        if kind is str:
+            text += lead + _quoted(value)
+        elif kind is int and -INTEGER_LIMIT < value < INTEGER_LIMIT:
+            text += lead + _digits(value)
+        elif value is None or kind is bool:
+            text += lead + _WORDS[value]
+        else:
+            return None
+    try:
+        return (text + "}").encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return None
 
 
 def _is_plain(value: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.decoding import decode
-from reenact.facts.encoding import Codec, Encoded, encode, register_codec
+from reenact.facts.encoding import Codec, Encoded, encode, encode_flat, leads_of, register_codec
 from reenact.facts.errors_as_data import describe_error, restore_error
 
 __all__ = [
@@ -21,7 +21,9 @@ __all__ = [
     "decode",
     "describe_error",
     "encode",
+    "encode_flat",
     "jsonable",
+    "leads_of",
     "register_codec",
     "restore_error",
 ]

@@ -19,7 +19,7 @@ from reenact.facts import shapes
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.making import maker
 from reenact.facts.scalars import WRITE
-from reenact.facts.values import decode, describe_error, encode, restore_error
+from reenact.facts.values import decode, describe_error, encode, encode_flat, leads_of, restore_error
 from reenact.seams.lanes import Lane
 from reenact.seams.mutation import Changes, Look, compare
 from reenact.seams.reapplying import reapply
@@ -84,6 +84,7 @@ class Seam:
         self._parameters: tuple[inspect.Parameter, ...] | None = None
         self._plain: tuple[tuple[str, ...], dict[str, Any]] | None = None
         self.receives = True
+        self.leads: tuple[str, ...] = ()
         self._hints: dict[str, Any] | None = None
         # Types that a function inside a function names live in the frame that is decorating it now, and only there.
         local = "<locals>" in getattr(function, "__qualname__", "")
@@ -138,6 +139,7 @@ class Seam:
         if plain is None:
             plain = self._plain = _plain_parameters(self.parameters)
             self.receives = any(parameter.name in RECEIVERS for parameter in self.parameters[:1])
+            self.leads = leads_of(plain[0][self.receives :])
         names, defaults = plain
         if not names:
             return self._bind_any(args, kwargs)
@@ -255,11 +257,13 @@ class SeamCall:
         asked = bound
         if seam.receives and bound and next(iter(bound)) in RECEIVERS:
             asked = dict(islice(bound.items(), 1, None))
-        body, opaque_types, _ = encode(asked, sort_sets=True)
-        head = seam.head
-        if opaque_types:
-            body, opaque = _encoded_singly(asked)
-            head = {**head, "opaque": opaque}
+        head, leads = seam.head, seam.leads
+        body = encode_flat(leads, asked.values()) if leads and len(asked) == len(leads) else None
+        if body is None:
+            body, opaque_types, _ = encode(asked, sort_sets=True)
+            if opaque_types:
+                body, opaque = _encoded_singly(asked)
+                head = {**head, "opaque": opaque}
         if seam.key is not None:
             head = {**head, "key": self._effect_key(bound)}
         if not seam.observed and getattr(self._lane.session, "checks_changes", True):
