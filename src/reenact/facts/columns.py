@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from operator import sub
 
-_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
+_EMPTY = {1: array("b"), 2: array("h"), 4: array("i"), 8: array("q")}
+"""Copied and filled: to make an array by its class is an audit event, for which every hook in the process is called."""
 _SWAPPED = sys.byteorder == "big"
 
 
@@ -23,9 +24,10 @@ def column(values: Sequence[int]) -> bytes:
     """
     bits = max(*values, ~min(values)).bit_length() + 1
     width = 1
-    while width * 8 < bits and width < max(_CODES):
+    while width * 8 < bits and width < max(_EMPTY):
         width *= 2
-    packed = array(_CODES[width], values)
+    packed = _EMPTY[width][:]
+    packed.extend(values)
     if _SWAPPED:
         packed.byteswap()
     return bytes([width]) + packed.tobytes()
@@ -39,9 +41,10 @@ def read(data: bytes, at: int, count: int) -> tuple[array[int], int]:
     """
     width = data[at] if at < len(data) else 0
     end = at + 1 + width * count
-    if width not in _CODES or end > len(data):
+    if width not in _EMPTY or end > len(data):
         raise ValueError("a column of integers is cut off, or has no known width")
-    found = array(_CODES[width], data[at + 1 : end])
+    found = _EMPTY[width][:]
+    found.frombytes(data[at + 1 : end])
     if _SWAPPED:
         found.byteswap()
     return found, end

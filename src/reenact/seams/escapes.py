@@ -23,8 +23,8 @@ from reenact.seams.lanes import listening
 
 _LIBRARY = "ctypes.dlopen"
 _OPENING = "open"
-_BESIDE = frozenset({_LIBRARY, _OPENING})
-"""Audit events that are asked for beside contact."""
+_HEARD = frozenset((*CONTACTS, _LIBRARY, _OPENING))
+"""Audit events that are looked at."""
 _MOST_NAMED = 500
 """Places named in one run: a program that connects from ever new places must not fill its recording with them."""
 
@@ -52,7 +52,7 @@ def install() -> None:
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     """The audit hook: about 0.1 µs for what is no contact, and for contact while nobody listens."""
-    if event not in CONTACTS and event not in _BESIDE:
+    if event not in _HEARD:
         return
     lane = listening()
     if lane is None:
