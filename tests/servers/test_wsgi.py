@@ -39,7 +39,8 @@ def application(environ, start_response):
         start_response("200 OK", [("Content-Type", "text/event-stream")])
         return pieces()
     if path == "/lines":
-        lines = environ["wsgi.input"].readline(), sum(map(len, environ["wsgi.input"]))
+        first = environ["wsgi.input"].readline()
+        lines = first, len(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]) - len(first)))
         write = start_response("200 OK", [("Content-Type", "text/plain")])
         write(repr(lines).encode())
         return ()

@@ -6,22 +6,20 @@ code runs, which belongs to nobody.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from reenact.abc.session import Frozen, Live
-from reenact.facts.call import Call, End, EndKind, Failure, Value
+from reenact.facts.call import Call, Failure, Value
 from reenact.facts.serving import Answer, request_call, scope_of_environ
 from reenact.facts.values import describe_error
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.servers.hosting import Request, host
+from reenact.seams.servers.wsgi_input import Body
 from reenact.seams.switchboard import begin
 
-_PIECE = 64 << 10
 Application = Callable[[dict[str, Any], Callable[..., Any]], Any]
 
 
@@ -140,12 +138,8 @@ class Exchange:
         crossing = begin(lane, lambda: call)
         self._body: Body | None = None
         if crossing is not None and crossing.mode != "rerun":
-            self._body = Body(crossing, lane, environ)
-            if crossing.mode == "live":
-                crossing.head({"headers": call.head.get("headers") or []}).wait()
-            else:
-                crossing.head().wait()
-            environ["wsgi.input"] = io.BufferedReader(self._body, _PIECE)
+            self._body = Body(crossing, lane, environ, call.head.get("headers") or [])
+            environ["wsgi.input"] = self._body
 
     def starting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """``start_response``, noted."""
@@ -191,78 +185,6 @@ class Exchange:
         except Exception as fault:
             if self.lane.session.fault(fault):
                 raise
-
-
-class Body(io.RawIOBase):
-    """The body of a request: what the server reads, or what was recorded of it."""
-
-    def __init__(self, crossing: Live | Frozen, lane: Lane, environ: Mapping[str, Any]) -> None:
-        super().__init__()
-        self._crossing = crossing
-        self._gate = lane.gate
-        self._source = environ.get("wsgi.input")
-        length = str(environ.get("CONTENT_LENGTH") or "")
-        self._remaining = int(length) if length.isdigit() else (-1 if environ.get("wsgi.input_terminated") else 0)
-        self._ahead = b""
-        self._over = False
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """One read of the server's, or the recorded piece."""
-        view = memoryview(buffer).cast("B")
-        if not self._ahead and not self._over:
-            self._ahead = self._arriving(len(view)) if self._crossing.mode == "live" else self._recorded()
-        part, self._ahead = self._ahead[: len(view)], self._ahead[len(view) :]
-        view[: len(part)] = part
-        return len(part)
-
-    def _arriving(self, size: int) -> bytes:
-        crossing = self._crossing
-        assert crossing.mode == "live"
-        wanted = size if self._remaining < 0 else min(size, self._remaining)
-        data = b""
-        if wanted and self._source is not None:
-            self._gate.blocked()
-            try:
-                with lanes.inside(None):
-                    data = self._source.read(wanted)
-            finally:
-                self._gate.unblocked()
-        if data:
-            crossing.segment(data).wait()
-        if self._remaining > 0:
-            self._remaining -= len(data)
-        if not data or not self._remaining:
-            self._over = True
-            crossing.end(End(EndKind.EOF)).wait()
-        return data
-
-    def _recorded(self) -> bytes:
-        crossing = self._crossing
-        assert crossing.mode == "frozen"
-        part = crossing.part().wait()
-        if not isinstance(part, End):
-            if self._remaining > 0:
-                self._remaining -= len(part)
-            if self._remaining:
-                return part
-            end = crossing.part().wait()
-            assert isinstance(end, End)
-        self._over = True
-        return b"" if isinstance(part, End) else part
-
-    def unread(self) -> None:
-        """The application reads no further."""
-        if self._over:
-            return
-        self._over = True
-        if self._crossing.mode == "live":
-            self._crossing.dropped(End(EndKind.CLOSED))
-        else:
-            self._crossing.dropped()
 
 
 class Response:
