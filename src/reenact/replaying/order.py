@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from reenact.facts.order import Delivery, Tag
+from reenact.replaying.unseen import Unseen
 from reenact.seams.gate import Gate, Waiter
 
 UNPROVEN_US = 20_000
@@ -69,6 +70,8 @@ class ReplayGate(Gate):
         self.surplus = 0
         self.granted: list[Delivery] = []
         self.keeping = False
+        self.unseen: Unseen | None = None
+        """Who is waited for while a strand blocks where no hook sees it; None: nobody."""
         self.cut_short = False
         """The recorded program died: behind its last delivery nothing has happened, and no timer fires."""
         self._signalled = False
@@ -151,23 +154,39 @@ class ReplayGate(Gate):
             waiter = self.waiting.get(head.tag)
             if waiter is not None:
                 if waiter.alive is None or waiter.alive():
-                    self._jump([waiter])  # a timer that fires sees its own deadline passed
-                    return waiter
+                    # a timer that fires sees its own deadline passed
+                    return None if self._is_too_early(head) else self._jump([waiter])
                 del self.waiting[head.tag]
             if not settled and not self._given_up:
                 return None
             beyond = self._out_of_place() or self._beyond_recording()
-            if beyond is not None:
+            if beyond is not None or self._may_come(head):
                 return beyond
-            if head.tag.kind == "e":
-                self._missing(head)
-                if self.halted is not None:
-                    return None
-            else:
-                self.doubts.append(head.number)
-            if self._next is head:
-                self._advance()
+            self._unawaited(head)
+            if self.halted is not None:
+                return None
         return self._after_recording()
+
+    def _unawaited(self, head: Delivery) -> None:
+        """Nobody waits for the next delivery, and nobody will: go on to the one after it."""
+        if head.tag.kind == "e":
+            self._missing(head)
+            if self.halted is not None:
+                return
+        else:
+            self.doubts.append(head.number)
+        if self._next is head:
+            self._advance()
+
+    def _may_come(self, head: Delivery) -> bool:
+        """Whether a strand that blocks where no hook sees it may yet come to this delivery."""
+        unseen, waited_us = self.unseen, self.unseen_us
+        return unseen is not None and waited_us >= 0 and unseen.may_come(head, self.waiting, waited_us, self._now_us)
+
+    def _is_too_early(self, head: Delivery) -> bool:
+        """Whether such a strand has yet to ask what it had asked by then."""
+        unseen, waited_us = self.unseen, self.unseen_us
+        return unseen is not None and waited_us >= 0 and unseen.is_late(head, self.waiting, waited_us)
 
     def _out_of_place(self) -> Waiter | None:
         """The first waiter for an answer that the matcher found out of its place."""

@@ -36,6 +36,7 @@ from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.tape import Tape
+from reenact.replaying.unseen import Unseen
 from reenact.seams import lanes
 from reenact.seams.ambient import EFFECT
 from reenact.seams.environment import NOTE as VARIABLE
@@ -116,10 +117,13 @@ class ReplaySession:
         self.gate.keeping = options.save
         self._end = StoppedEnd(self.run, rules) if was_stopped(self.run) else None
         self.gate.cut_short = self.run.interrupted_at is not None or self._end is not None
+        if not is_imported(self.run):
+            self.gate.unseen = Unseen(self._lane_of, self._gone, self._due)
         self.gate.attend = WATCH.attend
         self.ambience = Ambient(recording, self.gate.now_us, keeping=options.save)
         self.root = Lane(self.run.lane or "root", self, self.gate)
         self._lanes[self.root.path] = self.root
+        self.tape.lane(self.root.path)
 
     def _make_gate(self) -> ReplayGate:
         def again() -> Iterator[Delivery]:
@@ -423,6 +427,19 @@ class ReplaySession:
                 return lane.finished()
             path = parent_path(path)[0]
         return False
+
+    def _lane_of(self, event: int) -> str:
+        """The lane of a recorded event; empty for what is none."""
+        try:
+            return self.recording.event(event).lane
+        except StoreError:
+            return ""
+
+    def _due(self, at_us: int) -> list[str]:
+        """The lanes whose next recorded call had been made by then."""
+        with self._lock:
+            heads = self.tape.heads()
+        return [event.lane for event in heads if event.issued_us < at_us and not self._inside_frozen(event.lane)]
 
     def _stands_for(self, delivery: Delivery) -> bool:
         """Whether a recorded delivery happened inside a call that has been answered frozen."""

@@ -79,6 +79,10 @@ class Tape:
         tape = self._lanes.get(path)
         return (self.lane(path) if tape is None else tape).head()
 
+    def heads(self) -> list[Event]:
+        """The next recorded call of each lane that has been opened."""
+        return [event for tape in list(self._lanes.values()) if (event := tape.head()) is not None]
+
     def use(self, event: Event) -> None:
         """Mark a call as answered."""
         self.used += 1

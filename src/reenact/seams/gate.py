@@ -95,6 +95,9 @@ class Gate(ABC):
         ring: Sends a signal to the main thread; False where nothing handles it (``seams.strands.signals``).
         shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
         posted: Callbacks of this run posted to loops that show no view of their queue.
+        raising: Handlers of signals that were counted and have raised, in a wait that has yet to hear of it.
+        unseen_us: How long a strand has blocked where no hook sees it, while a delivery is looked for because of that;
+            -1 at any other time.
     """
 
     virtual = False
@@ -108,6 +111,8 @@ class Gate(ABC):
         self.nested = 0
         self.shared = False
         self.posted = 0
+        self.raising = 0
+        self.unseen_us = -1
         self._seen = (-1, 0)
         self._worked_us = 0
         self._spared_us = 0
@@ -132,8 +137,8 @@ class Gate(ABC):
     def choose(self, settled: bool) -> Waiter | None:
         """The waiter whose turn it is; None when nothing may be released. Locked.
 
-        ``settled``: nothing can run, so what is not waiting by now will not come. False when the watch asks although
-        something runs."""
+        ``settled``: nothing can run, so what is not waiting by now will not come, unless a strand blocks where no hook
+        sees it (``unseen_us``). False when the watch asks although something runs."""
 
     @abstractmethod
     def now_us(self) -> int:
@@ -217,7 +222,9 @@ class Gate(ABC):
                 self.stalled(waited_us)
             elif still or self.overdue(waited_us, self._worked_us):
                 running, self.running = self.running, 0
+                self.unseen_us = waited_us if still else -1
                 released = self.pump(settled=still, once=True)
+                self.unseen_us = -1
                 self.running += running
                 if still and not released:
                     self.silent(waited_us)

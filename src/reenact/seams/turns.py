@@ -117,3 +117,9 @@ def parent_path(path: str) -> tuple[str, bool]:
     """The path a lane hangs on (empty for a root), and whether the lane is a scope."""
     at = max(path.rfind("/"), path.rfind(">"))
     return ("", False) if at < 0 else (path[:at], path[at] == ">")
+
+
+def strand(path: str) -> str:
+    """The path of the strand that a lane belongs to: a scope lies in the strand that has opened it."""
+    start = path.rfind("/") + 1
+    return path[:start] + path[start:].partition(">")[0]

@@ -1,0 +1,73 @@
+"""Who is waited for while a strand of a replay blocks where no hook sees it: in a ``select``, in a lock of a C library.
+
+Nothing runs then, and yet that strand may go on by itself: its ``select`` times out, after as long as it did then. What
+it would ask next must neither be called missing, nor be overtaken by what came after it in the recorded run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from reenact.facts.order import Delivery, Tag
+from reenact.seams.turns import strand
+
+CALL_US = 2_000_000
+"""How long a call is waited for, beside twice the time that the recorded run took to it."""
+REST_US = 20_000
+"""The same for what is no answer, beside twice the time since the delivery before."""
+
+
+class Unseen:
+    """Knows which strands may yet come.
+
+    Args:
+        lane_of: The lane of a recorded event.
+        gone: Whether a recorded lane has ended, or will not appear.
+        due: The lanes whose next recorded call had been made by a moment (microseconds since the run began).
+    """
+
+    def __init__(
+        self, lane_of: Callable[[int], str], gone: Callable[[str], bool], due: Callable[[int], Iterable[str]]
+    ) -> None:
+        self._lane_of = lane_of
+        self._gone = gone
+        self._due = due
+        self._astray: set[str] = set()
+
+    def may_come(self, head: Delivery, waiting: Iterable[Tag], waited_us: int, now_us: int) -> bool:
+        """Whether somebody may yet wait for this delivery.
+
+        A call that is not made is a divergence, so it is waited for about as long as the recorded run took to it, once
+        for each strand; what is no call, as long as it took after the delivery before.
+
+        Args:
+            head: The next delivery.
+            waiting: What strands wait for.
+            waited_us: How long nothing has happened.
+            now_us: When the delivery before came.
+        """
+        path = self._path(head.tag)
+        if head.tag.kind != "e":
+            return waited_us <= REST_US + 2 * (head.at_us - now_us) and self._is_away(path, waiting)
+        return self._is_away(path, waiting) and self._has_patience(path, head, waited_us)
+
+    def is_late(self, head: Delivery, waiting: Iterable[Tag], waited_us: int) -> bool:
+        """Whether a call that had been made when this delivery came is still to be made."""
+        tags = list(waiting)
+        late = [path for path in self._due(head.at_us) if self._is_away(path, tags)]
+        patient = [path for path in late if self._has_patience(path, head, waited_us)]
+        return bool(patient)
+
+    def _has_patience(self, path: str, head: Delivery, waited_us: int) -> bool:
+        own = strand(path)
+        if waited_us > CALL_US + 2 * head.at_us:
+            self._astray.add(own)
+        return own not in self._astray
+
+    def _is_away(self, path: str, waiting: Iterable[Tag]) -> bool:
+        """Whether a strand has not ended, and waits for no delivery."""
+        return not self._gone(path) and strand(path) not in {strand(self._path(tag)) for tag in waiting}
+
+    def _path(self, tag: Tag) -> str:
+        """The lane that a delivery is for."""
+        return self._lane_of(tag.number) if tag.kind == "e" else tag.lane
