@@ -160,3 +160,86 @@ def test_a_program_that_waits_on_beyond_its_recording_is_stopped(tmp_path: Path)
     agent.write_text("import time\nwhile True: time.sleep(0.01)\n")
     replayed = desk.replay()
     assert replayed.code == 1 and b"never handed over" in replayed.err, (sys.platform, replayed.err)
+
+
+BESIDE = """
+import os, signal, threading, time
+done = threading.Semaphore(0)
+
+def handler(number, frame):
+    print("heard", flush=True)
+    for turn in range(3):
+        time.sleep(0.013)
+        print("handles", turn, flush=True)
+    done.release()
+
+def work(then):
+    for turn in range(6):
+        time.sleep(0.01)
+        print("works", turn, flush=True)
+        if turn == 1:
+            os.kill(os.getpid(), signal.SIGUSR1)
+    done.acquire()
+    then()
+
+signal.signal(signal.SIGUSR1, handler)
+for wait in ("join", "lock", "sleep"):
+    lock = threading.Lock()
+    lock.acquire()
+    thread = threading.Thread(target=work, args=[lock.release])
+    thread.start()
+    if wait == "lock":
+        lock.acquire()
+    elif wait == "sleep":
+        time.sleep(0.3)
+    thread.join()
+    print("over", flush=True)
+"""
+
+
+def test_what_a_handler_does_beside_a_thread_that_is_waited_for_is_in_order(tmp_path: Path) -> None:
+    """The main thread waits, and so does not count; its handler does."""
+    desk = Desk(tmp_path)
+    (desk.folder / "agent.py").write_text(BESIDE)
+    recorded = desk.record(["python", "agent.py"])
+    assert recorded.out.count(b"heard") == recorded.out.count(b"over") == 3, recorded.err
+    for _ in range(2):
+        assert unlike(recorded, desk.replay()) == ""
+
+
+RAISES_BESIDE = """
+import os, signal, threading, time
+
+def handler(number, frame):
+    time.sleep(0.01)
+    raise TimeoutError("heard")
+
+def work():
+    time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    for turn in range(5):
+        time.sleep(0.01)
+        print("works", turn, flush=True)
+
+signal.signal(signal.SIGUSR1, handler)
+thread = threading.Thread(target=work)
+thread.start()
+try:
+    thread.join()
+except TimeoutError as error:
+    print(error, flush=True)
+for turn in range(5):
+    time.sleep(0.01)
+    print("goes on", turn, flush=True)
+thread.join()
+"""
+
+
+def test_a_handler_that_raises_beside_a_thread_leaves_the_order_whole(tmp_path: Path) -> None:
+    """What was counted for the handler is its strand's again: neither too much is held, nor too little."""
+    desk = Desk(tmp_path)
+    (desk.folder / "agent.py").write_text(RAISES_BESIDE)
+    recorded = desk.record(["python", "agent.py"])
+    assert b"heard" in recorded.out, recorded.err
+    for _ in range(2):
+        assert unlike(recorded, desk.replay()) == ""

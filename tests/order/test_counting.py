@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
 import reenact
 from reenact.seams import lanes
+from reenact.seams.strands import signals
 
 from .driver import World, record_and_replay
 
@@ -34,6 +37,42 @@ def test_jobs_that_never_begin_are_counted_no_more() -> None:
         assert first.result()
         pool.shutdown(wait=True, cancel_futures=True)
         assert _running() == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there are no signals to speak of")
+@pytest.mark.parametrize("raises", [True, False])
+def test_a_handler_of_a_signal_is_counted_while_it_runs(raises: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs in a wait that is not counted; what it raises ends that wait, which is counted again, once."""
+    counted = []
+
+    def handler(number: int, frame: object) -> None:
+        counted.append(_running())
+        over.set()
+        if raises:
+            raise TimeoutError
+
+    def ring() -> None:
+        time.sleep(0.02)  # a signal that comes just before the interpreter waits is seen when it has waited
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+        over.wait(5)
+
+    with reenact.record(store="memory:counting"):
+        lane = lanes.current()
+        assert lane is not None
+        monkeypatch.setattr(signals, "_gate", lane.gate)
+        before = signal.signal(signal.SIGUSR1, handler)
+        try:
+            for _ in range(5):
+                over = threading.Event()
+                thread = threading.Thread(target=ring)
+                with contextlib.suppress(TimeoutError):
+                    thread.start()
+                    thread.join()
+                thread.join()
+                assert _running() == 1
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+    assert len(counted) == 5 and min(counted) >= 1, counted
 
 
 @pytest.fixture

@@ -240,7 +240,7 @@ class ReplayGate(Gate):
             return charged_us > SPIN_US
         return charged_us > SPIN_US if self._next.proven else waited_us > UNPROVEN_US
 
-    def signalled(self, number: int, path: str, uncounted: bool) -> bool:
+    def signalled(self, number: int, path: str, uncounted: bool, runs: bool = False) -> bool:
         """The recorded signal, in its place; another is nobody's when the recording has one like it later."""
         if self.lock._is_owned():  # type: ignore[attr-defined]  # in the middle of what the lock guards: sent again
             return False
@@ -248,13 +248,16 @@ class ReplayGate(Gate):
             head = self._next
             if head is not None and head.tag.kind == "i" and head.tag.number == number:
                 self.passes += 1
-                self._signalled = True
+                self._signalled = not runs
                 self.grant(head.tag, not self._guessed)
                 self._guessed = False
+                self.running += runs
                 return True
             first = head.number if head is not None else sys.maxsize
             tags = (each.tag for each in self._again() if each.number >= first) if head is not None else ()
-            return not any(tag.kind == "i" and tag.number == number for tag in tags)
+            handled = not any(tag.kind == "i" and tag.number == number for tag in tags)
+            self.running += runs and handled
+            return handled
 
     def awaits_signal(self) -> bool:
         """Whether the next delivery is a signal."""

@@ -169,7 +169,7 @@ class Gate(ABC):
     def silent(self, waited_us: int) -> None:  # noqa: B027 - only a replay has an end to find
         """A strand blocks where no hook sees it, and nothing could be released for so long. Locked."""
 
-    def signalled(self, number: int, path: str, uncounted: bool) -> bool:
+    def signalled(self, number: int, path: str, uncounted: bool, runs: bool = False) -> bool:
         """A signal has reached the main thread: whether its handler is to run now.
 
         Called in the middle of anything that the main thread does, so it never waits.
@@ -177,11 +177,22 @@ class Gate(ABC):
         Args:
             number: The signal's.
             path: The interrupted lane; empty where there is none.
-            uncounted: Whether the interrupted strand waits, so that the gate does not count it."""
+            uncounted: Whether the interrupted strand waits, so that the gate does not count it.
+            runs: Whether that strand is to be counted from now on, because the handler runs in it."""
         with self.lock:
             self.passes += 1
             self.grant(Tag("i", path, number, 0), self.running - (not uncounted) <= 0)
+            self.running += runs
         return True
+
+    def goes_on(self, *, uncounted: bool) -> None:
+        """What interrupted a wait has been raised: the strand runs again. Locked.
+
+        Args:
+            uncounted: Whether its turn had not come, so that the gate does not count it. Where a handler of a signal
+                has raised, which was counted, that count is the strand's now."""
+        self.running += uncounted - self.raising
+        self.raising = 0
 
     def awaits_signal(self) -> bool:
         """Whether the next delivery is a signal. Locked."""
@@ -320,8 +331,7 @@ class Gate(ABC):
             door.acquire()
         except BaseException:  # an interrupt: we run again, whether or not our turn had come
             with self.lock:
-                if self.waiting.pop(tag, None) is not None:
-                    self.running += 1
+                self.goes_on(uncounted=self.waiting.pop(tag, None) is not None)
             raise
         return self._taken(waiter)
 

@@ -90,8 +90,7 @@ def await_bell(gate: Gate, bell: Bell, timeout: float | None) -> bool:
     except BaseException:  # an interrupt: we run again, counted once, whether or not a turn had come
         with gate.lock:
             taken_back = gate.withdraw(bell.wake) or (bell.timer is not None and gate.withdraw(bell.timer))
-            if taken_back or not (bell.noticed or bell.timed_out):
-                gate.running += 1
+            gate.goes_on(uncounted=taken_back or not (bell.noticed or bell.timed_out))
             bell.noticed = True
         raise
     finally:

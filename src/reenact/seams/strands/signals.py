@@ -4,7 +4,8 @@ A signal reaches the main thread wherever it is: in a sleep, in a wait for a loc
 middle of a computation. While recording, the moment at which the program's handler is about to run is noted as a
 delivery. In a replay it is the gate that sends the signal, really, when its turn has come: the main thread is
 interrupted where it waits, the program's own handler runs, and whatever it raises is raised there. What the program
-sends to itself, and its alarms, do not fire on their own then.
+sends to itself, and its alarms, do not fire on their own then. Where the main thread waits for another strand, the
+handler takes its turn as whoever is woken does, and counts until it has returned.
 
 Only the handlers of a program that is recorded or replayed as a whole are heard. A handler that raises below a
 transport is left alone: what it raised is the outcome of that call already.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
 import signal
 import sys
 import threading
@@ -22,6 +24,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from reenact.facts.order import Tag
 from reenact.seams import lanes
 from reenact.seams.ambient import answer
 from reenact.seams.gate import Gate
@@ -33,6 +36,8 @@ _get_running_loop = asyncio._get_running_loop
 _is_set: Callable[[int], Any] = signal.getsignal
 _parked: set[CodeType] = {Gate.take.__code__, bells.await_bell.__code__}
 """Where a strand waits without being counted; the hook of ``time.sleep`` is added when it is in place."""
+_turns = itertools.count()
+"""Tells turns of one signal apart: the next may come while a handler waits for its own."""
 
 
 class Heard:
@@ -63,8 +68,37 @@ def _chosen(heard: Heard, gate: Gate, interrupted: Any) -> Callable[[int, Any], 
     if below and not gate.virtual:
         return _afterwards(heard, gate)
     loop = _get_running_loop()
-    uncounted = below or interrupted.f_code in _parked or bool(loop is not None and gate.loops.get(loop))
-    return heard.handler if gate.signalled(heard.number, _path(), uncounted) else _nothing
+    idle = loop is not None and bool(gate.loops.get(loop))
+    parked = interrupted.f_code in _parked
+    runs = parked and not below and heard.handler is not signal.default_int_handler  # that one raises, and no more
+    if runs and not gate.virtual and not gate.lock._is_owned():  # type: ignore[attr-defined]
+        gate.started()
+        return _counted(heard, gate, Tag("i", _path(), heard.number, next(_turns)))
+    if not gate.signalled(heard.number, _path(), below or parked or idle, runs):
+        return _nothing
+    return _counted(heard, gate, None) if runs else heard.handler
+
+
+def _counted(heard: Heard, gate: Gate, turn: Tag | None) -> Callable[[int, Any], Any]:
+    """In a wait that is not counted: the handler is, until it has returned, for what it does is done by a strand that
+    runs. What it raises ends the wait, which is counted then.
+
+    Args:
+        heard: Whose handler it is.
+        gate: Where it is counted already.
+        turn: While recording it takes its turn first, as whoever is woken does; in a replay its turn has come."""
+
+    def handle(number: int, frame: Any) -> None:
+        try:
+            if turn is not None:
+                gate.take(turn)
+            heard.handler(number, frame)
+        except BaseException:
+            gate.raising += 1
+            raise
+        gate.blocked()
+
+    return handle
 
 
 def _path() -> str:

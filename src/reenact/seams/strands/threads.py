@@ -168,8 +168,11 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
             gate.blocked()
             try:
                 original(seconds)
-            finally:
-                gate.unblocked()
+            except BaseException:
+                with gate.lock:
+                    gate.goes_on(uncounted=True)
+                raise
+            gate.unblocked()
             gate.take(tag)
             return None
         door = _thread.allocate_lock()
@@ -181,8 +184,7 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
             door.acquire()
         except BaseException:  # an interrupt: we run again, whether or not our turn had come
             with gate.lock:
-                if gate.withdraw(tag):
-                    gate.running += 1
+                gate.goes_on(uncounted=gate.withdraw(tag))
             raise
         if gate.halted is not None:
             raise gate.halted
