@@ -210,6 +210,7 @@ class RootBlock(Block):
         try:
             self._begun.close()
             self._settle(error, result)
+            self._opened.session.end()
         except Exception as fault:
             if self.failed(fault):
                 raise

@@ -142,8 +142,10 @@ class Taping(GateTurn):
         self.owned = call.owned
 
     def then(self, number: int | None) -> None:
-        """Note it, delivered under this number."""
+        """Note it, delivered under this number; what is delivered after the end of the run is not noted."""
         session = self.session
+        if session.closed:
+            return
         try:
             session.put(self.make(self.event, session.now_us(), self.what, number))
         except Exception as error:
@@ -211,7 +213,8 @@ class LiveCall:
     def at_hand(self, outcome: Value | Failure) -> None:
         """Note a value or an exception that takes no turn."""
         self._came(outcome)
-        self.session.put(CallSettled(self.event, self.session.now_us(), outcome))
+        if not self.session.closed:
+            self.session.put(CallSettled(self.event, self.session.now_us(), outcome))
 
     def _came(self, outcome: Value | Failure) -> None:
         self._ended = True
@@ -246,12 +249,15 @@ class LiveCall:
         """Note an end that the agent itself made."""
         if not self._ended:
             self._ended = True
-            self.session.put(StreamEnded(self.event, self.session.now_us(), end))
+            if not self.session.closed:
+                self.session.put(StreamEnded(self.event, self.session.now_us(), end))
 
     def _turn(self, part: int, make: Callable[..., Record], what: Any) -> Any:
         """A turn at the gate; when it has come, the record is noted."""
         session = self.session
-        if session.closed or not session.ordered:
+        if session.closed:
+            return NOW
+        if not session.ordered:
             session.put(make(self.event, session.now_us(), what, None))
             return NOW
         return Taping(self, part, make, what)

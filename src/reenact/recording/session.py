@@ -236,7 +236,8 @@ class RecordingSession:
 
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent wrote."""
-        self.put(Printed(stream, self.now_us(), data))
+        if not self.closed:
+            self.put(Printed(stream, self.now_us(), data))
 
     def gap(self, what: str, place: str) -> None:
         """Something that escaped."""
@@ -358,8 +359,16 @@ class RecordingSession:
         models = counted.models + sums.models
         return replace(counted, models=models, tokens_in=sums.tokens_in, tokens_out=sums.tokens_out)
 
+    def end(self) -> None:
+        """The entry has returned: what a strand that outlives it still asks, is answered or says is after the end.
+
+        Nothing of it is numbered or noted, so where the run ends does not depend on how long its end is written."""
+        self.closed = True
+        self.gate.close()
+        release(self.gate)
+
     def close(self, run: Run) -> Run:
-        """End the run: nothing more is numbered, what is queued is written.
+        """End the run, if it has not ended, and write what is queued.
 
         Args:
             run: The run with its final status; totals and faults are added here.
@@ -367,9 +376,7 @@ class RecordingSession:
         Returns:
             The run as it was written.
         """
-        self.closed = True
-        self.gate.close()
-        release(self.gate)
+        self.end()
         self.writer.flush()
         self.finish_idle_work()
         if self.evidence is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import hashlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -18,12 +19,13 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, ForkError, Halt, StoreError, UnreplayableRun
-from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Stream, Value, is_transport
+from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Kind, Stream, Value, is_transport
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules, canonical_body
 from reenact.facts.order import Delivery
+from reenact.facts.serving import REQUEST, RESPONSE
 from reenact.facts.stopped import was_stopped
 from reenact.facts.values import canonical
 from reenact.replaying import divergence as words
@@ -469,14 +471,24 @@ class ReplaySession:
         release(self.gate)
 
     def unused(self) -> list[Event]:
-        """Recorded calls that the agent did not make, those inside frozen calls not counted."""
+        """Recorded calls that the agent did not make, those inside frozen calls or after the end not counted."""
         if self.tape.used == self.recording.count():
             return []
+        end = self._last_of_a_request()
         return [
             event
             for event in self.tape.unused()
             if not (self._inside_frozen(event.lane) or (self.gate.cut_short and event.outcome is None))
+            and event.number <= end
         ]
+
+    def _last_of_a_request(self) -> int:
+        """The number of the response, with which the run of a request ends: what a task or a thread that outlives it
+        had asked before it was closed is after the end. Other runs end with their last event."""
+        if self.run.entry.kind == REQUEST:
+            for event in self.recording.events(lane=self.root.path, kinds=[Kind.OUTPUT.value], name=RESPONSE):
+                return event.number
+        return sys.maxsize
 
     def _inside_frozen(self, path: str) -> bool:
         scopes = self._frozen_scopes
