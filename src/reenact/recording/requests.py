@@ -72,6 +72,8 @@ class Requests:
 
     Attributes:
         served: How many requests came.
+        rounds: How often a server has taken over: a program may handle one request after the other.
+        broken_off: The round that an interrupt of the program has ended; 0 for none.
         ran: Whether there is a server at all.
         signal: What stopped it; 0 for anything but a signal.
     """
@@ -95,13 +97,20 @@ class Requests:
         self._policy = policy
         self._end = end
         self.served = 0
+        self.rounds = 0
+        self.broken_off = 0
         self.ran = False
         self.signal = 0
 
     def serving(self) -> None:
         """Threads and tasks that nobody saw start are the server's from now on."""
         self.ran = True
+        self.rounds += 1
         lanes.forget_fallback()
+
+    def interrupted(self) -> None:
+        """An interrupt of the program has ended the round."""
+        self.broken_off = self.rounds
 
     def request(self, scope: Mapping[str, Any]) -> RecordedRequest | None:
         """Open a run; what fails here costs that run."""
@@ -133,6 +142,7 @@ class Requests:
                     "run": process.id,
                     "deliveries": self._session.gate.count,
                     "served": number,
+                    "round": self.rounds,
                     "credentials": credentials_of(scope, self._secrets()),
                 }
             },
@@ -153,6 +163,10 @@ class Requests:
         """A recording listens."""
         return None
 
+    def serves_nobody(self) -> bool:
+        """A recording listens."""
+        return False
+
     def stopped_by(self) -> int:
         """A recording is stopped by the world."""
         return 0
@@ -166,4 +180,4 @@ class Requests:
         """What the process's own run says of them at its end; empty where no server ran."""
         if not self.ran:
             return {}
-        return {"served": self.served, "stopped_by": self.signal}
+        return {"served": self.served, "stopped_by": self.signal, "broken_off": self.broken_off}

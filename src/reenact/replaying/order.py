@@ -253,11 +253,16 @@ class ReplayGate(Gate):
                 self._guessed = False
                 self.running += runs
                 return True
-            first = head.number if head is not None else sys.maxsize
-            tags = (each.tag for each in self._again() if each.number >= first) if head is not None else ()
-            handled = not any(tag.kind == "i" and tag.number == number for tag in tags)
+            handled = not self.signals_later(number)
             self.running += runs and handled
             return handled
+
+    def signals_later(self, number: int) -> bool:
+        """Whether a recorded signal of that number is yet to come."""
+        with self.lock:
+            first = self._next.number if self._next is not None else sys.maxsize
+            tags = (each.tag for each in self._again() if each.number >= first) if self._next is not None else ()
+            return any(tag.kind == "i" and tag.number == number for tag in tags)
 
     def awaits_signal(self) -> bool:
         """Whether the next delivery is a signal."""

@@ -10,6 +10,7 @@ import asyncio
 import io
 import itertools
 import os
+import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
@@ -133,12 +134,23 @@ class Stage:
         self.preamble: Lane = session.root
         self._process = process
         self._recorded_end = session.run.exit_status or 0
-        self._performed = 0
-        self._served = int(session.run.capture.get("served") or 0)
+        self._rounds = 0
+        capture = session.run.capture
+        served = int(capture.get("served") or 0)
+        last = max(1, served) + 1 if self._recorded_end < 0 else 0
+        self._broken_off = int(capture["broken_off"]) if "broken_off" in capture else last
 
     def serving(self) -> None:
         """As while recording."""
+        self._rounds += 1
         lanes.forget_fallback()
+
+    def interrupted(self) -> None:
+        """As while recording."""
+
+    def serves_nobody(self) -> bool:
+        """Nobody is served."""
+        return True
 
     def request(self, scope: Mapping[str, Any]) -> None:
         """Nobody is served."""
@@ -163,11 +175,14 @@ class Stage:
         return self._perform
 
     def _perform(self, application: Any) -> None:
-        """There is nothing to send. A program that handles one request after the other has handled as many as then; the
-        interrupt that ended it comes where it would wait for the next."""
-        self._performed += 1
-        if self._recorded_end < 0 and self._performed > max(1, self._served):
-            raise KeyboardInterrupt
+        """There is nothing to send. A program that handles one request after the other goes through as many rounds as
+        then; the interrupt that ended one comes there: by its recorded signal, if it was heard."""
+        if self._rounds != self._broken_off:
+            return
+        gate = self.preamble.gate
+        if gate.signals_later(signal.SIGINT):
+            gate.never(is_async=False)
+        raise KeyboardInterrupt
 
 
 class Player(Stage):
@@ -191,6 +206,11 @@ class Player(Stage):
         self._removed = False
         self._session = session
         self._before = before
+        self._round = int(session.run.capture["preamble"].get("round") or 1)
+
+    def serves_nobody(self) -> bool:
+        """The rounds before that of the request go by, so that the program does between them what it did."""
+        return self._rounds < self._round
 
     def suspects(self) -> list[str]:
         """Why the request may go otherwise alone, where it does."""
@@ -218,7 +238,9 @@ class Player(Stage):
         self._process.leave(status)
 
     def _perform(self, application: wsgi.Application) -> None:
-        """Serve the request to a WSGI application, once."""
+        """Serve the request to a WSGI application, once, in its round."""
+        if self.serves_nobody():
+            return
         end = CLOCK.mono_us() + int(_WARM_S * 1e6)
         while not self._before.warm and CLOCK.mono_us() < end:
             time.sleep(_LOOK_S)

@@ -55,7 +55,13 @@ class Host(Protocol):
     """Lane of the process's own run: the application's start-up is a strand of it."""
 
     def serving(self) -> None:
-        """The server takes over: from now on nothing belongs to the process's run unless it is said to."""
+        """The server takes over: from now on nothing belongs to the process's run unless it is said to.
+
+        Said in each round, where a program handles one request after the other."""
+        ...
+
+    def interrupted(self) -> None:
+        """An interrupt of the program has ended the round."""
         ...
 
     def request(self, scope: Mapping[str, Any]) -> Request | None:
@@ -72,6 +78,10 @@ class Host(Protocol):
 
     def performer(self) -> Callable[[Any], None] | None:
         """``player`` for a WSGI application, in the server's thread."""
+        ...
+
+    def serves_nobody(self) -> bool:
+        """In a replay: whether nobody is served in this round."""
         ...
 
     def ending(self, number: int) -> None:

@@ -67,7 +67,7 @@ def _serving(application_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
                 return
             serving.serving()
             perform = serving.performer()
-            if perform is not None and not serving.alone:  # nobody is served, and nothing is waited for
+            if perform is not None and serving.serves_nobody():  # and nothing is waited for
                 perform(None)
                 return
             gate = serving.preamble.gate
@@ -79,6 +79,9 @@ def _serving(application_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
                     else:
                         application = application_of(self)
                         perform(getattr(application, "application", application))
+            except KeyboardInterrupt:
+                serving.interrupted()
+                raise
             finally:
                 gate.unblocked()
 
