@@ -339,3 +339,39 @@ def test_a_key_of_the_environment_is_known_again_although_it_is_removed(tmp_path
     said = " ".join(report["remarks"])
     assert "credentials of the request were removed" in said
     assert "1 request came before it" in said
+
+
+SENDING = """
+import asyncio, json
+
+async def app(scope, receive, send):
+    if scope["type"] != "http":
+        return
+    log, over = [], asyncio.Event()
+
+    async def beside():
+        while not over.is_set():
+            log.append("beside")
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(beside())
+    await asyncio.sleep(0)
+    log.append("begins")
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    log.append("goes on")
+    await send({"type": "http.response.body", "body": b"", "more_body": True})
+    over.set()
+    await send({"type": "http.response.body", "body": json.dumps(log[log.index("begins") :]).encode()})
+    await task
+"""
+
+
+def test_nobody_runs_while_an_application_sends_without_waiting(tmp_path: Path, upstream: Upstream) -> None:
+    project = Project(tmp_path / "sending", upstream)
+    project.write(SENDING)
+    logs = []
+    for recorded in (False, True):
+        with project.serving(*UVICORN, "--lifespan", "off", recorded=recorded) as running:
+            logs.append(running.ask("/").data)
+    assert logs == [["begins", "goes on"]] * 2
+    project.exact(project.requests()[0]["run"])

@@ -232,6 +232,11 @@ class ReplayGate(Gate):
             self._now_us = max(self._now_us, first.deadline_us)
         return first
 
+    def takes(self, tag: Tag, rested: bool) -> bool:
+        """Nothing is sent in a replay, so nobody waits for that: whoever did in the recording takes the turn."""
+        with self.lock:
+            return rested or self._number(tag) is not None
+
     def overdue(self, waited_us: int, worked_us: int) -> bool:
         """Whether an awaited delivery may go although something never stops running."""
         charged_us = waited_us - worked_us + worked_us // WORK_RATE

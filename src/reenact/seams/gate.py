@@ -202,6 +202,10 @@ class Gate(ABC):
         """Send the signal that is the next delivery, if its time has come; whether it is all there is to do. Locked."""
         return False
 
+    def takes(self, tag: Tag, rested: bool) -> bool:
+        """Whether a coroutine that comes back from the world takes its turn: if it has waited there."""
+        return rested
+
     # --- bounds ------------------------------------------------------------------------------------------------
 
     def look(self, now_us: int, *, still: bool = False, worked_us: int = 0, spared_us: int = 0) -> bool:

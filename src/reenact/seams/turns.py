@@ -69,16 +69,23 @@ class GateTurn(ABC):
         return self.then(number)
 
 
-async def rejoin() -> None:
+async def rejoin(*, rested: bool = True) -> None:
     """Take a turn for a coroutine that comes back from the world with nothing in hand: it has closed a connection.
 
     How many turns of the loop a live transport takes for that is nobody's business, and a recorded one takes none: the
-    agent's code goes on at a place in the order that both can have."""
+    agent's code goes on at a place in the order that both can have.
+
+    Args:
+        rested: Whether the world was waited for. Where it was not, nobody else has run, and a recording does not let
+            them; a replay takes the turn if it was taken then."""
     lane = lanes.counted()
     if lane is None or not lanes.is_carried():
         return
+    tag = lane.tag("j")
+    if not lane.gate.takes(tag, rested):
+        return
     with _shielded():
-        await _Taking(lane.gate, lane.tag("j"))
+        await _Taking(lane.gate, tag)
 
 
 async def rejoin_cancelled(error: BaseException) -> None:

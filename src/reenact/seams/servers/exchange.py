@@ -17,6 +17,7 @@ from reenact.facts.values import describe_error
 from reenact.seams import lanes
 from reenact.seams.gate import Gate, near
 from reenact.seams.lanes import Lane, listening
+from reenact.seams.resting import Resting
 from reenact.seams.servers.hosting import Application, Receive, Scope, Send
 from reenact.seams.strands import loops, uvloop_hooks
 from reenact.seams.switchboard import across, begin
@@ -168,7 +169,7 @@ class Exchange:
     # --- what is sent ------------------------------------------------------------------------------------------
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """ASGI's ``send``. The world may hold it up, so the application takes a turn before it goes on."""
+        """ASGI's ``send``. Where the world has held it up, the application takes a turn before it goes on."""
         session = self._lane.session
         try:
             self.answer.saw(message)
@@ -177,11 +178,12 @@ class Exchange:
                 raise
         try:
             with lanes.inside(None):
-                await self._send(message)
+                sending = Resting(self._send(message))
+                await sending
         except asyncio.CancelledError as error:
             await rejoin_cancelled(error)
             raise
         except Exception as error:
             session.gap("a response that could not be sent", type(error).__name__)
             raise
-        await rejoin()
+        await rejoin(rested=sending.rested)
