@@ -143,7 +143,7 @@ def test_what_a_tool_that_goes_live_sends_is_part_of_it(forks: Forks) -> None:
         assert "this call: pay may change the world" in refused
         assert world.seen()[3:] == ["second"]
         misspelled = forks.fork(*change, "--allow-write", "pai", status=5)
-        (hint,) = misspelled["unasked"]
+        (hint,) = misspelled["remarks"]
         assert hint == "pai was allowed to write, and was not called from event 0 on; did you mean pay?"
         refused = forks.fork(*change, "--allow-write", "pay", status=5)["message"]
         assert "this call: mail may change the world" in refused

@@ -183,6 +183,8 @@ class FrozenCrossing:
             return Never()
         return Turn(lambda: self.exchange.outcome)
 
+    answer = outcome
+
     def head(self) -> Turn:
         exchange = self.exchange
         stream = Stream(exchange.head, exchange.end, len(exchange.payload), len(exchange.segments))

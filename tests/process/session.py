@@ -53,6 +53,8 @@ class Crossing:
         """The recorded value."""
         return Turn(Value(self._answer or b""))
 
+    answer = outcome
+
     def settle(self, outcome: Value | Failure) -> Turn:
         """Keep the value."""
         assert isinstance(outcome, Value)

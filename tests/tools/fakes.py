@@ -100,6 +100,8 @@ class FrozenCall:
     def outcome(self) -> Given:
         return Given(self.kept.outcome)
 
+    answer = outcome
+
     def head(self) -> Given:
         return Given(Stream(self.kept.head or {}, self.kept.end))
 

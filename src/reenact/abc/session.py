@@ -106,6 +106,16 @@ class Frozen(Protocol):
         cancelled, or until the replay ends there."""
         ...
 
+    def answer(self) -> Turn[Value | Failure | Live]:
+        """``outcome`` for a seam that can perform the call after all: a fork gives it back as a live one where what
+        would have brought the recorded answer is not what it was (``thaw``)."""
+        ...
+
+    def thaw(self) -> None:
+        """What was to bring the recorded answer is live by now, so the call is performed: whoever waits in
+        ``answer`` goes on with it. Without effect once the answer has been handed over, and in a replay."""
+        ...
+
     def head(self) -> Turn[Stream]:
         """The head of a stream. (A call that failed before its head is a ``failure``: use ``outcome``.)"""
         ...

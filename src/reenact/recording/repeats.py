@@ -78,6 +78,11 @@ class RepeatedCall:
         """What the first call came to, once it has."""
         return Repeating(self._noted, self._first)
 
+    answer = outcome
+
+    def thaw(self) -> None:
+        """The first call is under way, or has come to something: there is nothing else to perform."""
+
     def head(self) -> Any:
         """There is none: what is repeated is a value."""
         raise TypeError("a repeated call has a value")

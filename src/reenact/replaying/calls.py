@@ -181,6 +181,13 @@ class FrozenCall:
             return self._turn(0, recorded.error.type.encode(), recorded)
         return Never(self._session.gate, self._lane.owned)
 
+    def answer(self) -> Any:
+        """The same: a replay performs nothing."""
+        return self.outcome()
+
+    def thaw(self) -> None:
+        """A replay performs nothing."""
+
     def head(self) -> Any:
         """The head of the stream, in its turn."""
         recorded = self.recorded.outcome
@@ -236,8 +243,12 @@ class Unanswered:
         """Never."""
         return Never(self._session.gate, self._lane.owned)
 
+    answer = outcome
     head = outcome
     part = outcome
+
+    def thaw(self) -> None:
+        """A replay performs nothing."""
 
     def dropped(self) -> None:
         """Nothing to drop."""

@@ -35,6 +35,9 @@ near: ContextVar[Gate | None] = ContextVar("reenact_gate", default=None)
 
 _nevers = itertools.count()
 
+RECALLED = -2
+"""The number of a turn that was called back: whoever waited for it goes on in another way (``Gate.recall``)."""
+
 SPARED_US = 10_000_000
 """The most that one delivery waits without its being counted: a machine that is too busy gives nobody the processor."""
 
@@ -69,6 +72,11 @@ class Waiter:
         self.sleeper = sleeper
         self.number: int | None = None
         self.halt: Halt | None = None
+
+
+def never_tag() -> Tag:
+    """The tag of a turn that never comes."""
+    return Tag("w", "~never", next(_nevers), 0)
 
 
 def unattended(gate: Gate) -> None:
@@ -377,7 +385,7 @@ class Gate(ABC):
 
     def never(self, *, is_async: bool) -> Any:
         """Wait for something that was never handed over: until cancelled, or until the replay ends."""
-        tag = Tag("w", "~never", next(_nevers), 0)
+        tag = never_tag()
         return self.take_async(tag) if is_async else self.take(tag)
 
     def offer(
@@ -423,6 +431,17 @@ class Gate(ABC):
         """Take a delivery back; False when its turn has already come."""
         with self.lock:
             return self.waiting.pop(tag, None) is not None
+
+    def recall(self, tag: Tag) -> bool:
+        """Wake whoever waits for a turn, without giving it: ``take`` returns ``RECALLED``. False when nobody waits."""
+        with self.lock:
+            waiter = self.waiting.pop(tag, None)
+            if waiter is None:
+                return False
+            waiter.number = RECALLED
+            self.running += 1
+            waiter.wake()
+            return True
 
     # --- loops -------------------------------------------------------------------------------------------------
 

@@ -73,7 +73,10 @@ def crossed(
 ) -> T:
     """The second half of ``cross``, for a seam that must know its event before the call is performed."""
     if crossing.mode == "frozen":
-        return reveal(crossing.outcome().wait())
+        told = crossing.answer().wait()
+        if isinstance(told, (Value, Failure)):
+            return reveal(told)
+        crossing = told
     if crossing.mode == "live":
         crossing.ready().wait()
     try:
@@ -124,12 +127,14 @@ async def answered(
     """``crossed`` for coroutines."""
     if crossing.mode == "frozen":
         try:
-            outcome = await crossing.outcome()
+            told = await crossing.answer()
         except BaseException as error:
             if isinstance(error, (GeneratorExit, *cancelled())):
                 crossing.dropped()
             raise
-        return reveal(outcome)
+        if isinstance(told, (Value, Failure)):
+            return reveal(told)
+        crossing = told
     if crossing.mode == "live":
         await crossing.ready()
     body: Resting | None = None

@@ -298,6 +298,11 @@ class _Answer:
                 return _Given(failure)
         raise _unanswered(self._fixture.event)
 
+    answer = outcome
+
+    def thaw(self) -> None:
+        """A stub performs nothing."""
+
     def head(self) -> _Given[Stream]:
         """The head of a stream."""
         return _Given(cast(Stream, self._fixture.event.outcome))

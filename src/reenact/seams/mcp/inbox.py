@@ -58,6 +58,7 @@ class Inbox:
         self._wake: asyncio.Future[None] | None = None
         self._put = 0
         self._taken = 0
+        self._in_hand = False
         self._draining: list[tuple[int, asyncio.Future[None]]] = []
         self.started: asyncio.Future[None] = self._loop.create_future()
         self.closed = False
@@ -74,10 +75,15 @@ class Inbox:
         while not self._items:
             self._wake = self._loop.create_future()
             await self._wake
+        self._in_hand = True
         return self._items.popleft()
 
     def handed_over(self) -> None:
-        """The message taken last has reached the agent's code."""
+        """The message taken last has reached the agent's code; of one that a recording has brought nothing is known
+        here."""
+        if not self._in_hand:
+            return
+        self._in_hand = False
         self._taken += 1
         while self._draining and self._draining[0][0] <= self._taken:
             waiter = self._draining.pop(0)[1]

@@ -1,7 +1,9 @@
 """The line to an MCP server: opened, perhaps lost, closed; below it the real transport runs, or, in a replay, nothing.
 
-While recording the real transport lives in a task of its own, so that its failure reaches the agent in turn. It
-reaches it as it would by itself: it cancels what the agent does inside, and comes out of the block in a group.
+In a fork it goes live when something must pass through it: the real transport is opened then, with what the agent's own
+code gave for it, and ends with the line. A real transport lives in a task of its own, so that its failure reaches the
+agent in turn. It reaches it as it would by itself: it cancels what the agent does inside, and comes out of the block in
+a group.
 """
 
 from __future__ import annotations
@@ -11,14 +13,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-from reenact.abc.session import Frozen, Live
+from reenact.abc.session import Crossing, Frozen, Live
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Failure, Value
 from reenact.seams.carriers import refuse
 from reenact.seams.http import errors
 from reenact.seams.lanes import Lane, carrier, listening
 from reenact.seams.mcp import messages
-from reenact.seams.switchboard import across, answered, begin, telling
+from reenact.seams.switchboard import answered, begin, telling
 from reenact.seams.turns import rejoin
 
 
@@ -48,7 +50,7 @@ async def connected(
         async with real() as given:
             yield given
         return
-    line = _Line(lane, crossing, real, load)
+    line = Line(lane, crossing, real, load)
     refused: Exception | None = None
     rest: tuple[Any, ...] = ()
     watching = anyio.CancelScope()
@@ -72,7 +74,7 @@ async def connected(
                 finally:
                     watching.cancel()
     finally:
-        _open.pop(id(line.stream), None)
+        line.forget()
         for each in rest:
             each.close()
         await rejoin()  # a live transport takes time to end
@@ -80,8 +82,11 @@ async def connected(
         raise refused
 
 
-class _Line:
+class Line:
     """One transport.
+
+    Attributes:
+        live: Whether the real one has been opened.
 
     Args:
         lane: Who opened it.
@@ -107,22 +112,35 @@ class _Line:
         self._ended: asyncio.Future[Exception | None] = loop.create_future()
         self._failing: asyncio.Future[None] = loop.create_future()
         self._closed = False
-        self.stream: Any = None
+        self._group: Any = None
+        self._fed: list[Any] = []
+        self._waits: dict[str, Crossing] = {}
+        self.live = False
 
     async def open(self, group: Any) -> Any:
         """Open it: what the real transport gives; None in a replay."""
+        self._group = group
+        return await answered(self._lane, self._crossing, self.go_live, _sealed, telling(self._lane, self._revealed))
 
-        async def start() -> Any:
-            group.start_soon(self._host)
-            return await self._ready
-
-        return await answered(self._lane, self._crossing, start, _sealed, telling(self._lane, self._revealed))
+    async def go_live(self) -> Any:
+        """Open the real transport, unless it is open: what it gives. Called below a call that is performed."""
+        if not self.live:
+            self.live = True
+            self._group.start_soon(self._host)
+            for crossing in self._waits.values():
+                thaw(crossing)
+        return await asyncio.shield(self._ready)
 
     def feeds(self, given: Any) -> None:
-        """Remember which stream it feeds, if it gives streams."""
-        if isinstance(given, tuple):
-            self.stream = given[0]
-            _open[id(self.stream)] = self
+        """Remember what it feeds: the stream of what comes, or a dispatcher that needs none."""
+        fed = given[0] if isinstance(given, tuple) else given
+        self._fed.append(fed)
+        _open[id(fed)] = self
+
+    def forget(self) -> None:
+        """It feeds nothing any more."""
+        for fed in self._fed:
+            _open.pop(id(fed), None)
 
     async def _host(self) -> None:
         """The real transport, in a task below the session."""
@@ -141,7 +159,9 @@ class _Line:
         finally:
             if failed is not None and not self._ready.done():
                 self._ready.set_exception(failed)
-            elif not self._ended.done():
+                self._ready.exception()  # who waited for it may have gone
+            self._ready.cancel()
+            if not self._ended.done():
                 self._ended.set_result(failed)
 
     def _revealed(self, outcome: Value | Failure) -> Any:
@@ -182,6 +202,8 @@ class _Line:
             await self._about(self._lane, "disconnect", self._close)
 
     async def _close(self) -> None:
+        if not self.live:
+            return
         await self.settled()
         self._closing.set_result(None)
         await self._failure()
@@ -193,23 +215,44 @@ class _Line:
 
     async def _about(self, lane: Lane, what: str, perform: Callable[[], Awaitable[None]]) -> None:
         event = self._crossing.event
-        await across(lane, lambda: messages.about_line(what, event), perform, _sealed, telling(lane, self._revealed))
+        crossing = begin(lane, lambda: messages.about_line(what, event))
+        if crossing is None:
+            await perform()
+            return
+        self._waits[what] = crossing
+        if self.live:
+            thaw(crossing)
+        try:
+            await answered(lane, crossing, perform, _sealed, telling(lane, self._revealed))
+        finally:
+            del self._waits[what]
 
 
-_open: dict[int, _Line] = {}
-"""Open transports, by the identity of the stream they feed."""
+def thaw(crossing: Crossing) -> None:
+    """Have a call performed that has not been answered yet."""
+    if crossing.mode == "frozen":
+        crossing.thaw()
+
+
+_open: dict[int, Line] = {}
+"""Open transports, by the identity of what they feed."""
+
+
+def line_of(dispatcher: Any) -> Line | None:
+    """The transport below a dispatcher, if it is one of these."""
+    return _open.get(id(getattr(dispatcher, "_read_stream", dispatcher)))
 
 
 def load(dispatcher: Any) -> None:
     """Load the classes of exceptions of the transport below a dispatcher, if it is one of these."""
-    line = _open.get(id(getattr(dispatcher, "_read_stream", None)))
+    line = line_of(dispatcher)
     if line is not None:
         line.load()
 
 
 async def settled(dispatcher: Any) -> None:
-    """``_Line.settled`` of the transport below a dispatcher, if it is one of these."""
-    line = _open.get(id(getattr(dispatcher, "_read_stream", None)))
+    """``Line.settled`` of the transport below a dispatcher, if it is one of these."""
+    line = line_of(dispatcher)
     if line is not None:
         await line.settled()
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
+from reenact.facts.connections import RECEIVE, SESSION
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
 
@@ -16,6 +17,8 @@ RULE: Final = "mcp/1"
 
 CALL: Final = "tools/call"
 LIST: Final = "tools/list"
+CLOSED: Final = -32000
+"""Code of the error that a request gets whose connection has ended."""
 _WRITES: Final = frozenset({CALL, "resources/subscribe", "resources/unsubscribe", "logging/setLevel", "tasks/cancel"})
 _MEDIA: Final = "application/json"
 
@@ -45,12 +48,12 @@ def asked_by_server(method: str, params: Mapping[str, Any] | None, of: int, serv
 
 def begun(client: Json) -> Call:
     """The beginning of a session."""
-    return _call("session", Effect.READ, {}, client)
+    return _call(SESSION, Effect.READ, {}, client)
 
 
 def next_message(of: int) -> Call:
     """The wait for the next message that the server begins."""
-    return _call("receive", Effect.READ, {"of": of}, None)
+    return _call(RECEIVE, Effect.READ, {"of": of}, None)
 
 
 def connection(name: str, transport: str, effect: Effect, place: Json) -> Call:

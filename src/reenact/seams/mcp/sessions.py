@@ -12,11 +12,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from reenact.abc.session import Session
-from reenact.errors import UnreplayableRun
+from reenact.abc.session import Crossing, Session
+from reenact.errors import ForkError, UnreplayableRun
 from reenact.facts.call import Call, Failure, Value
+from reenact.facts.ids import tail
 from reenact.seams.lanes import Lane, carrier, listening
 from reenact.seams.mcp import lines, messages
+from reenact.seams.mcp.going_live import GoingLive
+from reenact.seams.mcp.handshakes import Handshake
 from reenact.seams.mcp.inbox import Inbox, Item, Progress, Starting, item_revealed, item_sealed
 from reenact.seams.patching import replace
 from reenact.seams.switchboard import across, answered, begin, telling
@@ -106,16 +109,21 @@ class Dispatching:
 
     def __init__(self, session: Any, real: Any, names: Any) -> None:
         self._session = session
-        self._real = real
+        self.real = real
+        self._names = names
         self._anyio = names.anyio
         self._reveal = functools.partial(messages.revealed_to, names.MCPError)
         self._opened: tuple[Session, int] | None = None
         self._reads: set[str] = set()
         self._inbox: Inbox | None = None
+        self._going: GoingLive | None = None
+        self._over = False
+        self.handshake = Handshake()
+        self.receiving: Crossing | None = None
         self.progress: dict[int, Progress] = {}
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
+        return getattr(self.real, name)
 
     @property
     def server(self) -> str:
@@ -123,6 +131,11 @@ class Dispatching:
         result = getattr(self._session, "_initialize_result", None)
         told = getattr(self._session, "_discover_server_info", None) if result is None else result.server_info
         return "" if told is None else str(told.name)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether what the server begins comes from the world."""
+        return self._going is not None and self._going.is_live
 
     def _begun_at(self, lane: Lane) -> int:
         """The event this began with in the run of a lane; -1 where it began outside."""
@@ -138,7 +151,9 @@ class Dispatching:
         lane = listening()
         crossing = begin(lane, lambda: self._request(lane, method, params)) if lane is not None else None
         if lane is None or crossing is None or crossing.mode == "rerun":
-            return await self._real.send_raw_request(method, params, opts)  # type: ignore[no-any-return]
+            return await self.real.send_raw_request(method, params, opts)  # type: ignore[no-any-return]
+        if crossing.mode == "live" and self._going is not None:
+            self._going.announce()
         event = crossing.event
         progress = (opts or {}).get("on_progress")
         if progress is not None:
@@ -150,6 +165,7 @@ class Dispatching:
             )
         finally:
             self.progress.pop(event, None)
+        self.handshake.keep(method, params, opts, result)
         if method == messages.LIST:
             self._reads |= messages.reading_tools(result)
         return result
@@ -164,10 +180,11 @@ class Dispatching:
                 opts = {**opts, "on_progress": inbox.progress_of(event)}
         if opts and opts.get("on_resumption_token") is not None:
             _gap(lane, "MCP resumption token callback", method)
+        await self._require_live(lane)
         try:
-            result: dict[str, Any] = await self._real.send_raw_request(method, params, opts)
+            result: dict[str, Any] = await self.real.send_raw_request(method, params, opts)
         except Exception:
-            await lines.settled(self._real)
+            await lines.settled(self.real)
             if inbox is not None:
                 await inbox.drained()
             raise
@@ -175,20 +192,53 @@ class Dispatching:
             await inbox.drained()
         return result
 
+    async def _require_live(self, lane: Lane) -> None:
+        """Something is to pass through this session: in a fork its server may not have been started yet."""
+        if self._going is None or self._going.done or self._begun_at(lane) < 0:
+            return
+        if self._over:
+            raise self._names.MCPError(code=messages.CLOSED, message="Connection closed")
+        try:
+            await self._going.require(lane)
+        except Exception as error:
+            name = self.server or "the MCP server"
+            problem = ForkError(
+                f"the session with {name} cannot go on live: {type(error).__name__}: {error}",
+                cause="the fork answered it from the recording so far, and its server is not there, or takes no client",
+                next_command=f"reenact show {tail(lane.session.run.id)}",
+            )
+            lane.session.fault(problem)
+            raise problem from error
+
+    def speaks_through(self, given: Any) -> None:
+        """The dispatcher, which has not worked yet, is given the transport that has been opened for it."""
+        if isinstance(given, tuple):
+            self.real._read_stream, self.real._write_stream = given
+        else:
+            self.real = given
+
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: Any = None) -> None:
         """Send a notification."""
         lane = listening()
         if lane is None:
-            await self._real.notify(method, params, opts)
+            await self.real.notify(method, params, opts)
             return
         known: Lane = lane
-        await across(
-            lane,
-            lambda: self._request(known, method, params),
-            lambda: self._real.notify(method, params, opts),
-            messages.sealed,
-            messages.revealed,
-        )
+
+        async def perform() -> None:
+            await self._require_live(known)
+            await self.real.notify(method, params, opts)
+
+        crossing = begin(lane, lambda: self._request(known, method, params))
+        if crossing is None:
+            await self.real.notify(method, params, opts)
+            return
+        if crossing.mode == "live" and self._going is not None:
+            self._going.announce()
+        elif self.is_live:  # it has no answer to be kept, and a live server must hear it
+            lines.thaw(crossing)
+        await answered(lane, crossing, perform, messages.sealed, messages.revealed)
+        self.handshake.keep(method, params, opts)
 
     # --- what the server begins --------------------------------------------------------------------------------
 
@@ -200,39 +250,39 @@ class Dispatching:
         lane = listening()
         crossing = begin(lane, lambda: messages.begun(None)) if lane is not None else None
         if lane is None or crossing is None or crossing.mode == "rerun":
-            await self._real.run(on_request, on_notify, on_notify_intercept, task_status=status)
+            await self.real.run(on_request, on_notify, on_notify_intercept, task_status=status)
             return
         inbox = Inbox()
         carrier = _Carrier(lane, crossing.event, self, (on_request, on_notify, on_notify_intercept))
+        line = lines.line_of(self.real)
         try:
             async with self._anyio.create_task_group() as group:
-
-                async def start() -> None:
-                    group.start_soon(self._work, inbox)
-                    await inbox.started
-
-                await answered(lane, crossing, start, messages.nothing_sealed, messages.revealed)
+                self._going = going = GoingLive(self, group, inbox, line)
+                if line is not None and line.live:
+                    lines.thaw(crossing)
+                await answered(lane, crossing, going.begin, messages.nothing_sealed, messages.revealed)
                 self._opened = (lane.session, crossing.event)
                 self._inbox = inbox
                 status.started()
                 await carrier.carry(inbox, group)
                 group.cancel_scope.cancel()
         finally:
+            self._over = True
             inbox.close()
 
-    async def _work(self, inbox: Inbox) -> None:
+    async def work(self, inbox: Inbox) -> None:
         """The real dispatcher, below the session."""
-        if getattr(self._real, "on_stream_exception", None) is not None:
-            self._real.on_stream_exception = inbox.fault
+        if getattr(self.real, "on_stream_exception", None) is not None:
+            self.real.on_stream_exception = inbox.fault
         try:
-            await self._real.run(inbox.request, _nothing, inbox.notification, task_status=Starting(inbox))
+            await self.real.run(inbox.request, _nothing, inbox.notification, task_status=Starting(inbox))
         except Exception as error:
             if inbox.started.done():
                 inbox.put(Item("failed", params=error))
             else:
                 inbox.started.set_exception(error)
         else:
-            await lines.settled(self._real)
+            await lines.settled(self.real)
             inbox.put(Item("closed"))
 
 
@@ -257,14 +307,13 @@ class _Carrier:
         self._answering: dict[Any, Any] = {}
         self._on_request, self._on_notify, self._intercept = callbacks
         self._on_fault: Callable[[Exception], Awaitable[None]] | None = getattr(
-            session._real, "on_stream_exception", None
+            session.real, "on_stream_exception", None
         )
 
     async def carry(self, inbox: Inbox, group: Any) -> None:
         """Until the connection closes."""
         while True:
-            describe = functools.partial(messages.next_message, self._of)
-            item = await across(self._lane, describe, inbox.take, item_sealed, telling(self._lane, self._revealed))
+            item = await self._next(inbox)
             if item.sort == "closed":
                 return
             if item.sort == "failed":
@@ -272,11 +321,22 @@ class _Carrier:
             await self._hand_over(item, group)
             inbox.handed_over()
 
+    async def _next(self, inbox: Inbox) -> Item:
+        """The next message: from the recording, as long as nothing of the session is live."""
+        lane = self._lane
+        crossing = begin(lane, functools.partial(messages.next_message, self._of))
+        if crossing is None:
+            return await inbox.take()
+        self._session.receiving = crossing
+        if self._session.is_live:
+            lines.thaw(crossing)
+        return await answered(lane, crossing, inbox.take, item_sealed, telling(lane, self._revealed))
+
     def _revealed(self, outcome: Value | Failure) -> Item:
         try:
             return item_revealed(outcome)
         except UnreplayableRun:  # a fault of a transport that is not even loaded, because none was opened
-            lines.load(self._session._real)
+            lines.load(self._session.real)
             return item_revealed(outcome)
 
     async def _hand_over(self, item: Item, group: Any) -> None:

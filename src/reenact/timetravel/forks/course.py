@@ -32,3 +32,4 @@ class Course:
     given: set[str] = field(default_factory=set)
     answers: list[Answer] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)

@@ -25,12 +25,20 @@ PATIENCE_US = 60_000_000
 
 @dataclass(slots=True)
 class Flight:
-    """A call that is being performed: the recorded event it stands for, and when it set out."""
+    """A call that is being performed.
+
+    Attributes:
+        stands_for: The recorded event in whose place it is delivered.
+        virtual_us, real_us: When it set out.
+        over: Whether it has come to its end.
+        listens: Whether it waits for what a server says by itself: nobody need ever answer it.
+    """
 
     stands_for: int | None
     virtual_us: int
     real_us: int
     over: bool = False
+    listens: bool = False
 
 
 def own_tag(event: int, part: int) -> Tag:
@@ -87,6 +95,11 @@ class ForkGate(ReplayGate):
             if transport:
                 self.flights[event] = Flight(stands_for, self._now_us, self._clock.mono_us())
 
+    def listens(self, event: int) -> None:
+        """A call of the fork waits for what a live server says by itself: it comes when it comes."""
+        with self.lock:
+            self.flights[event] = Flight(None, self._now_us, self._clock.mono_us(), listens=True)
+
     def arrives(self, event: int) -> None:
         """It has come to its end, which is yet to be handed over."""
         with self.lock:
@@ -101,7 +114,15 @@ class ForkGate(ReplayGate):
     def _away(self) -> list[Flight]:
         """Flights that have nothing at the gate: the world has yet to answer."""
         here = {tag.number for tag in self.waiting if tag.lane == OWN}
-        return [flight for event, flight in self.flights.items() if not flight.over and event not in here]
+        return [
+            flight
+            for event, flight in self.flights.items()
+            if not (flight.over or flight.listens) and event not in here
+        ]
+
+    def _listening(self) -> bool:
+        """Whether a live server may say something by itself."""
+        return any(flight.listens for flight in self.flights.values())
 
     def _real_now_us(self) -> int:
         """The agent's time as it passes while calls are under way."""
@@ -217,7 +238,8 @@ class ForkGate(ReplayGate):
     def _beside(self, place: Tag) -> tuple[Waiter | None, bool]:
         """Who may go while nobody waits for the next place, and whether that place is to be passed over."""
         if self._is_awaited(place):
-            return self._due(), False
+            said = self._without_place() if self._listening() else None  # its answer may wait for what we answer
+            return said or self._due(), False
         beyond = self._without_place()
         if beyond is not None:
             return beyond, False
@@ -231,7 +253,7 @@ class ForkGate(ReplayGate):
 
     def _out_of_patience(self) -> bool:
         now_us = self._clock.mono_us()
-        return all(now_us - flight.real_us > PATIENCE_US for flight in self.flights.values())
+        return all(now_us - flight.real_us > PATIENCE_US for flight in self.flights.values() if not flight.listens)
 
     def _without_place(self) -> Waiter | None:
         """Somebody who waits for what the parent's order does not have, or has already had."""
@@ -257,7 +279,8 @@ class ForkGate(ReplayGate):
             if waiter.deadline_us is None:
                 return waiter
             timers.append(waiter)
-        return self._due() if self._away() or self._real_since_us is not None else self._jump(timers)
+        real = self._away() or self._listening() or self._real_since_us is not None
+        return self._due() if real else self._jump(timers)
 
     def _due(self) -> Waiter | None:
         """While the world answers, time passes at its speed: a timer whose moment has come."""
@@ -267,12 +290,17 @@ class ForkGate(ReplayGate):
 
     def stalled(self, waited_us: int) -> None:
         """Nothing runs: the end, unless the world has yet to answer."""
-        if self._away() or (self.cut and self._real_since_us is not None):
+        if self._away() or self._hears(waited_us) or (self.cut and self._real_since_us is not None):
             self.pump()
         else:
             super().stalled(waited_us)
 
+    def _hears(self, waited_us: int) -> bool:
+        """Whether a live server may yet say what everybody waits for, or a timer comes first."""
+        timed = any(waiter.deadline_us is not None for waiter in self.waiting.values())
+        return self._listening() and (timed or waited_us < PATIENCE_US)
+
     def silent(self, waited_us: int) -> None:
         """The same where a strand blocks in something of its own."""
-        if not (self._away() or (self.cut and self._real_since_us is not None)):
+        if not (self._away() or self._hears(waited_us) or (self.cut and self._real_since_us is not None)):
             super().silent(waited_us)

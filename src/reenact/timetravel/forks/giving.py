@@ -54,6 +54,11 @@ class GivenCall:
         """The change's value, in its turn."""
         return Handing(self._own.settle(self._outcome), self._outcome)
 
+    answer = outcome
+
+    def thaw(self) -> None:
+        """The change answers it, whatever is live."""
+
     def head(self) -> Any:
         """Nothing that is given is a stream."""
         raise TypeError("a value that a change gives is no stream")

@@ -33,7 +33,7 @@ class ForkReport:
         live: Calls that were performed.
         answers: How each call after the branching event was answered, and why.
         refused: Calls that were not allowed, and contacts with the world outside the seams.
-        unasked: What was allowed to write and was not called from the branching event on, a phrase each.
+        remarks: What else should be known of how the fork came about.
         divergence: Where the prefix could not be re-enacted, as data; None where it could.
         message: Why the fork stopped before its end; empty where it ended by itself.
         doubt: Whether it stopped at a write that may have happened already.
@@ -53,7 +53,7 @@ class ForkReport:
     live: int = 0
     answers: tuple[Mapping[str, Json], ...] = ()
     refused: tuple[str, ...] = ()
-    unasked: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     divergence: Mapping[str, Json] | None = None
     message: str = ""
     doubt: bool = False
@@ -123,7 +123,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         live=course.live,
         answers=tuple(answer.to_json() for answer in course.answers),
         refused=(*course.refused, *contacts),
-        unasked=tuple(_unasked(plan, course)),
+        remarks=(*course.remarks, *_unasked(plan, course)),
         divergence=diverged.data if diverged is not None else None,
         message=message,
         doubt=session.doubt is not None,

@@ -12,6 +12,7 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, ForkError, Halt, ReplayError, StoreError
 from reenact.facts.call import Call, Effect, Json, Kind, Outcome, Value, is_transport
+from reenact.facts.connections import DIFFERS, is_incoming, is_of_connection
 from reenact.facts.effects import acts
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
@@ -198,6 +199,8 @@ class ForkSession(ReplaySession):
         event = found.answer
         if call.observed:
             return self._own_code(lane, call, event, None)
+        if is_of_connection(call):
+            return self._of_connection(lane, call, found)
         model = is_model(call)
         anew = opens(self.plan, call, model=model) or is_rewritten(self.plan, call)
         anew = anew or self._is_beneath(lane, call) or self._is_stale(call, model=model)
@@ -207,15 +210,37 @@ class ForkSession(ReplaySession):
             return self._answered(lane, call, event)
         return self._asked(lane, call, found, model)
 
+    def _of_connection(self, lane: Lane, call: Call, found: Found) -> Crossing:
+        """A connection is as it was recorded until something goes live through it; then whoever keeps it thaws this."""
+        event = found.answer
+        if event is not None and (event.outcome is not None or is_incoming(call)):
+            return self._answered(lane, call, event)
+        if is_incoming(call):
+            return self._answered(lane, call, self._unanswered(lane, call, found))
+        return self._performed(lane, call, found, None)
+
+    def _unanswered(self, lane: Lane, call: Call, found: Found) -> Event:
+        """An event for a call that nothing recorded answers."""
+        like = found.answer or found.place or Event(self.run.id, 0, lane.path, 0, None, call)
+        return replace(like, number=-2 - self._top, outcome=None, delivery=None, answer=None)
+
+    def thawed(self, lane: Lane, call: Call, event: int) -> OwnCall:
+        """A call that was to be answered from the recording is performed, under the number that it has."""
+        with self._lock:
+            self.course.frozen -= 1
+            if is_incoming(call):
+                self.gate.listens(event)
+            else:
+                self.course.live += not is_of_connection(call)
+                self.gate.sets_out(event, None, transport=is_transport(call))
+        return OwnCall(self, lane, call, event)
+
     def _arriving(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """The request of a server comes from the recording, or from the change; who asked waits for the answer."""
         event = found.answer
         if call.name != GONE and event is not None:
             return self._answered(lane, call, self.as_asked(event))
-        like = event or found.place or Event(self.run.id, 0, lane.path, 0, None, call)
-        return self._answered(
-            lane, call, replace(like, number=-2 - self._top, outcome=None, delivery=None, answer=None)
-        )
+        return self._answered(lane, call, self._unanswered(lane, call, found))
 
     def as_asked(self, event: Event) -> Event:
         """The request that a server is asked: the recorded one, or one with another body."""
@@ -264,9 +289,7 @@ class ForkSession(ReplaySession):
 
     def _given(self, lane: Lane, call: Call, found: Found, outcome: Outcome, body: bytes) -> Crossing:
         """An answer that does not stand in the parent's recording, at least not at this call."""
-        place = found.answer or found.place
-        like = place if place is not None else Event(self.run.id, 0, lane.path, 0, None, call)
-        event = replace(like, number=-2 - self._top, outcome=outcome, delivery=None, answer=None)
+        event = replace(self._unanswered(lane, call, found), outcome=outcome)
         self.changed[event.number] = Changed(outcome, body)
         return self._answered(lane, call, event)
 
@@ -304,7 +327,7 @@ class ForkSession(ReplaySession):
         self._issued(lane, call, number, event)
         if not is_transport(call):
             self._frozen_scopes.add(lane.skip_scope(call.name))
-        return TapedCall(self, lane, event, number)
+        return TapedCall(self, lane, event, call, number)
 
     def _own_code(self, lane: Lane, call: Call, place: Event | None, compared: Event | None) -> OwnCall:
         """The agent's own code, which runs in any case."""
@@ -354,9 +377,10 @@ class ForkSession(ReplaySession):
         self._performing.add(number)
         if standing is not None:
             self._retried.add(number)
-        self.course.live += 1
+        if not is_of_connection(call):
+            self.course.live += 1
+            self._say(number, call, "live", found.why if found.answer is None else "asked anew")
         self.course.wrote |= call.effect is Effect.WRITE
-        self._say(number, call, "live", found.why if found.answer is None else "asked anew")
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number)
 
@@ -461,6 +485,8 @@ class ForkSession(ReplaySession):
 
     def note(self, lane: Lane, key: str, value: Json) -> None:
         """The agent's notes are the fork's own."""
+        if key == DIFFERS:
+            self.course.remarks.append(f"the live server is another one: {value}")
         self.child.note(lane, key, value)
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reenact.facts.call import Call, End, EndKind, Failure, Stream, Value
 from reenact.facts.event import Event
+from reenact.facts.order import Tag, event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.recording.calls import LiveCall
 from reenact.replaying.calls import FrozenCall, Serving, Sudden
+from reenact.seams.carriers import cancelled
+from reenact.seams.gate import RECALLED, never_tag
 from reenact.seams.lanes import Lane
-from reenact.seams.turns import NOW
+from reenact.seams.turns import NOW, rejoin_cancelled
 from reenact.timetravel.forks.gate import own_tag
 
 if TYPE_CHECKING:
@@ -55,15 +58,34 @@ class TapedCall(FrozenCall):
         session: The fork.
         lane: Who asks.
         recorded: The parent's event, with another outcome where the fork changes it.
+        asked: What is asked.
         event: Its number in the fork.
     """
 
-    __slots__ = ("taped",)
+    __slots__ = ("_tag", "asked", "taped", "thawed")
 
-    def __init__(self, session: ForkSession, lane: Lane, recorded: Event, event: int) -> None:
+    def __init__(self, session: ForkSession, lane: Lane, recorded: Event, asked: Call, event: int) -> None:
         super().__init__(session, lane, recorded)
         self.event = event
         self.taped = session
+        self.asked = asked
+        self.thawed = False
+        self._tag: Tag | None = None
+
+    def answer(self) -> Thawing:
+        """The value or exception in its turn, or the call itself, to be performed."""
+        self._tag = event_tag(self.recorded.number, 0) if self.form in ("value", "failure") else never_tag()
+        return Thawing(self, self._tag, self._lane.owned)
+
+    def thaw(self) -> None:
+        """It is performed after all."""
+        self.thawed = True
+        if self._tag is not None:
+            self._session.gate.recall(self._tag)
+
+    def performed(self) -> OwnCall:
+        """The call as the fork performs it, under the number that it has."""
+        return self.taped.thawed(self._lane, self.asked, self.event)
 
     def _turn(self, part: int, data: bytes, gives: Any) -> Serving | Sudden:
         note = partial(self._record, part, gives)
@@ -91,6 +113,60 @@ class TapedCall(FrozenCall):
         if end is None or end.kind not in (EndKind.CLOSED, EndKind.CANCELLED):
             end = End(EndKind.CLOSED if self.form == "stream" else EndKind.CANCELLED)
         self.taped.put(StreamEnded(self.event, self.taped.gate.now_us(), end))
+
+
+class Thawing:
+    """A turn that hands over the recorded answer, unless the call is performed after all.
+
+    Args:
+        call: The call.
+        tag: What it waits for: the turn of its answer, or one that never comes.
+        owned: Whether the gate counts the calling unit.
+    """
+
+    __slots__ = ("call", "owned", "tag")
+
+    def __init__(self, call: TapedCall, tag: Tag, owned: bool) -> None:
+        self.call = call
+        self.tag = tag
+        self.owned = owned
+
+    def wait(self) -> Value | Failure | OwnCall:
+        """Wait in a thread."""
+        gate = self.call.taped.gate
+        if self.call.thawed:
+            return self.call.performed()
+        if self._is_sudden:
+            return self.call.outcome().wait()  # type: ignore[no-any-return]
+        if not self.owned:
+            gate.started()
+        try:
+            return self._then(gate.take(self.tag))
+        finally:
+            if not self.owned:
+                gate.blocked()
+
+    def __await__(self) -> Generator[Any, Any, Value | Failure | OwnCall]:
+        if self.call.thawed:
+            return self.call.performed()
+        if self._is_sudden:
+            return (yield from self.call.outcome().__await__())  # type: ignore[no-any-return]
+        try:
+            number = yield from self.call.taped.gate.take_async(self.tag)
+        except cancelled() as error:
+            yield from rejoin_cancelled(error).__await__()
+            raise
+        return self._then(number)
+
+    @property
+    def _is_sudden(self) -> bool:
+        """Whether the recorded answer was never in any order."""
+        return self.call.form in ("value", "failure") and self.call.recorded.delivery is None
+
+    def _then(self, number: int) -> Value | Failure | OwnCall:
+        if number == RECALLED:
+            return self.call.performed()
+        return self.call.outcome().then(number)  # type: ignore[no-any-return]
 
 
 class OwnCall(LiveCall):

@@ -171,7 +171,7 @@ def tell_fork(shell: Shell, report: ForkReport) -> None:
     for answer in report.answers:
         if answer["how"] != "frozen" or str(answer["why"]).startswith(MADE):
             shell.talk(f"reenact: {answer['how']} {preview.safe(str(answer['name']))}: {answer['why']}")
-    for text in report.unasked:
+    for text in report.remarks:
         shell.talk(f"reenact: {preview.safe(text)}")
     if report.message:
         for text in report.message.splitlines():

@@ -1,0 +1,38 @@
+"""Calls about a connection to an MCP server itself: how it begins, brings something, and ends."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reenact.facts.call import Call, Kind
+
+SESSION: Final = "session"
+"""Name of the call with which a session begins."""
+
+RECEIVE: Final = "receive"
+"""Name of the call that waits for what the server begins next."""
+
+LOST: Final = "lost"
+"""Name of the call that waits for the connection to fail."""
+
+FAILURE: Final = "failure"
+"""Name of the call that tells what it failed with."""
+
+DISCONNECT: Final = "disconnect"
+"""Name of the call that closes it."""
+
+DIFFERS: Final = "mcp_server_differs"
+"""Key of the evidence that a server that a fork has gone on with is another one than the recorded one."""
+
+_INCOMING: Final = frozenset({RECEIVE, LOST, FAILURE})
+_OWN: Final = _INCOMING | {SESSION, DISCONNECT}
+
+
+def is_of_connection(call: Call) -> bool:
+    """Whether a call is about a connection: it asks nothing of the server, so nobody need allow it."""
+    return call.kind is Kind.MCP and call.name in _OWN and "method" not in call.head
+
+
+def is_incoming(call: Call) -> bool:
+    """Whether a call waits for what the other side does by itself, whenever that is."""
+    return call.kind is Kind.MCP and call.name in _INCOMING and "method" not in call.head

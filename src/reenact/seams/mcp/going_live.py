@@ -1,0 +1,97 @@
+"""When the dispatcher of a session works: from the beginning, or from the first call of a fork that must go through it.
+
+A fork answers a session from the recording, and starts no server for that. The first call that has to be asked opens
+the transport, greets the server as the client has done, and then every call that is asked goes that way. What the
+server begins comes from it from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from reenact.facts.connections import DIFFERS
+from reenact.seams.mcp.inbox import Inbox
+from reenact.seams.mcp.lines import Line, thaw
+
+if TYPE_CHECKING:
+    from reenact.seams.lanes import Lane
+    from reenact.seams.mcp.sessions import Dispatching
+
+
+class GoingLive:
+    """The way of one session into the world.
+
+    Attributes:
+        is_live: Whether what the server begins comes from the world, if anything does.
+        done: Whether its dispatcher works, and its server has been greeted.
+
+    Args:
+        session: The session.
+        group: Holds the dispatcher.
+        inbox: Takes what the server begins.
+        line: The transport below; None for one that is not known.
+    """
+
+    def __init__(self, session: Dispatching, group: Any, inbox: Inbox, line: Line | None) -> None:
+        self._session = session
+        self._group = group
+        self._inbox = inbox
+        self._line = line
+        self._under_way: asyncio.Future[list[str]] | None = None
+        self.is_live = False
+        self.done = False
+
+    async def begin(self) -> None:
+        """The session begins. Over a transport that is answered from a recording nothing happens yet."""
+        if self._line is None or self._line.live:
+            self.is_live = True
+            await self._work()
+            self.done = True
+
+    def announce(self) -> None:
+        """Something is about to pass through: nothing that the recorded server began is handed over any more."""
+        if not self.is_live:
+            self.is_live = True
+            if self._session.receiving is not None:
+                thaw(self._session.receiving)
+
+    async def require(self, lane: Lane) -> None:
+        """Go live, unless that has happened; whoever asks meanwhile waits for the same.
+
+        Args:
+            lane: Who asks.
+
+        Raises:
+            Exception: The server cannot be reached, or does not take the handshake.
+        """
+        if self.done:
+            return
+        if self._line is None:
+            raise ConnectionError("its transport is none that is known, so it cannot be opened again")
+        first = self._under_way is None
+        if self._under_way is None:
+            self._under_way = asyncio.get_running_loop().create_future()
+            self._group.start_soon(self._go, self._line, self._under_way)
+        differing = await asyncio.shield(self._under_way)
+        if first and differing:
+            lane.session.note(lane, DIFFERS, f"{self._session.server or 'the MCP server'}: {'; '.join(differing)}")
+
+    async def _go(self, line: Line, under_way: asyncio.Future[list[str]]) -> None:
+        try:
+            self._session.speaks_through(await line.go_live())
+            await self._work()
+            differing = await self._session.handshake.again(self._session.real)
+        except Exception as error:
+            under_way.set_exception(error)
+            under_way.exception()  # who asked may have gone
+        else:
+            self.done = True
+            under_way.set_result(differing)
+        finally:
+            under_way.cancel()
+
+    async def _work(self) -> None:
+        """Let the dispatcher carry messages."""
+        self._group.start_soon(self._session.work, self._inbox)
+        await self._inbox.started

@@ -1,0 +1,143 @@
+"""Proves that a fork goes on live through an MCP session: its server is started then, greeted once, asked and ended,
+and not needed for a replay of the fork."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.mcp.conftest import SERVER, Agent
+
+AGENT = """
+import asyncio, os, sys, reenact
+from mcp import Client, ClientSession, StdioServerParameters, stdio_client
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+import mcp_types as types
+
+WHERE = os.environ.get("WHERE", "")
+
+async def sample(context, params):
+    print("sampled", params.messages[0].content.text[:2])
+    return types.CreateMessageResult(role="assistant", content=types.TextContent(type="text", text="yes"), model="m")
+
+async def elicit(context, params):
+    return types.ElicitResult(action="accept", content={"ok": True})
+
+async def roots(context):
+    return types.ListRootsResult(roots=[types.Root(uri="file:///here")])
+
+async def progress(done, total, message):
+    print("progress", float(done), float(total))
+
+CALLBACKS = dict(sampling_callback=sample, elicitation_callback=elicit, list_roots_callback=roots)
+
+async def call(session, name, **arguments):
+    result = await session.call_tool(name, arguments, progress_callback=progress)
+    print(name, result.is_error, result.content[0].text)
+
+async def main():
+    if WHERE.startswith("http"):
+        transport = sse_client(WHERE) if WHERE.endswith("/sse") else streamable_http_client(WHERE)
+    elif WHERE:
+        from server import server
+        async with Client(server, mode=WHERE, **CALLBACKS) as client:
+            await talk(client)
+        return
+    else:
+        transport = stdio_client(StdioServerParameters(command=sys.executable, args=["server.py"]))
+    async with transport as (read, write), ClientSession(read, write, **CALLBACKS) as session:
+        await session.initialize()
+        await talk(session)
+"""
+TALK = """
+async def talk(session):
+    await session.list_tools()
+    await call(session, "shout", text="before")
+    with reenact.step("plan", {"text": "first", "n": 1, "asks": False}) as state:
+        pass
+    await call(session, "shout", text=state["text"])
+    await asyncio.gather(*(call(session, "in_steps", n=state["n"] + more) for more in range(2)))
+    if state["asks"]:
+        await call(session, "asks")
+    await call(session, "shout", text="after")
+
+asyncio.run(main())
+"""
+SERVED = 'app = server.streamable_http_app() if how == "http" else server.sse_app()\n'
+GREETED = """app = server.streamable_http_app() if how == "http" else server.sse_app()
+        inner = app
+        async def app(scope, receive, send):
+            if scope["type"] == "http" and scope["method"] == ("POST" if how == "http" else "GET"):
+                if b"mcp-session-id" not in dict(scope["headers"]):
+                    mark("greeted")
+            await inner(scope, receive, send)
+"""
+CHANGED = ("--set", "text=second", "--set", "n=3", "--set", "asks=true")
+ALLOWED = ("--allow-write", "shout", "--allow-write", "in_steps", "--allow-write", "asks")
+
+
+@contextmanager
+def reachable(agent: Agent, how: str) -> Iterator[str]:
+    """The agent's server by one of its ways; what ``WHERE`` is to be."""
+    if how in ("http", "sse"):
+        agent.server.write_text(SERVER.replace(SERVED, GREETED))
+        with agent.serving(how) as url:
+            yield url
+    else:
+        yield "" if how == "stdio" else how
+
+
+def replays(agent: Agent, at: str, printed: str, **environment: str) -> None:
+    """A run replays to *same (exact)*."""
+    replayed = agent.run("replay", at, **environment)
+    assert replayed.returncode == 0, replayed.stderr
+    assert "verdict: same (exact)" in replayed.stderr
+    assert replayed.stdout == printed
+
+
+@pytest.mark.parametrize("how", ["stdio", "http", "sse", "legacy", "auto"])
+def test_what_was_not_asked_goes_to_the_live_server(agent: Agent, how: str) -> None:
+    agent.write(AGENT + TALK)
+    begins = {"stdio": ["start"], "http": ["greeted"], "sse": ["greeted"]}.get(how, [])
+    asks = how != "auto"  # the newest protocol has no way for it
+    with reachable(agent, how) as where:
+        recorded = agent.record(WHERE=where).stdout.splitlines()
+        already = len(agent.marks)
+        done = agent.run("fork", "@:plan#1", *(CHANGED if asks else CHANGED[:-2]), *ALLOWED, WHERE=where)
+        assert done.returncode == 0, done.stderr
+        assert agent.marks[already:] == [*begins, "shout second"], "started and greeted once, asked only what is new"
+    told = done.stdout.splitlines()
+    assert told[0] == recorded[0], "the prefix is answered from the recording"
+    assert told[1].startswith("shout False SECOND ")
+    assert told.count("progress 3.0 4.0") == 1
+    assert len([line for line in told if line.startswith("progress")]) == 7, "all of it, of both live calls"
+    assert ("sampled n=" in told) == asks
+    assert told[-1] == recorded[-1], "what was asked before has its recorded answer"
+    assert "reenact: live shout: asks other than event" in done.stderr
+    if how not in ("legacy", "auto"):
+        agent.server.write_text("raise SystemExit('the server must not run')\n")
+    replays(agent, "@", done.stdout, WHERE=where)
+    assert agent.marks[already:] == [*begins, "shout second"]
+
+
+@pytest.mark.parametrize("how", ["stdio", "http"])
+def test_refused_calls_start_nothing_and_a_fork_of_a_fork_goes_live_anew(agent: Agent, how: str) -> None:
+    agent.write(AGENT + TALK)
+    begins = ["start"] if how == "stdio" else ["greeted"]
+    with reachable(agent, how) as where:
+        recorded = agent.record(WHERE=where).stdout.splitlines()
+        already = len(agent.marks)
+        refused = agent.run("fork", "@:plan#1", "--set", "text=second", WHERE=where)
+        assert refused.returncode == 5, refused.stderr
+        assert "shout may change the world, and is not allowed to" in refused.stderr
+        assert agent.marks[already:] == [], "no server is started for what is refused"
+        first = agent.run("fork", "@~1:plan#1", "--set", "text=second", *ALLOWED, WHERE=where)
+        assert first.returncode == 0, first.stderr
+        second = agent.run("fork", "@:plan#1", "--set", "text=third", *ALLOWED, WHERE=where)
+        assert second.returncode == 0, second.stderr
+        assert agent.marks[already:] == [*begins, "shout second", *begins, "shout third"]
+        assert second.stdout.splitlines()[-1] == recorded[-1]
+    replays(agent, "@", second.stdout, WHERE=where)
