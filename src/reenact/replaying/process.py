@@ -270,6 +270,8 @@ def _from_halt(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, Halt):
             return True
+        if isinstance(error, BaseExceptionGroup) and any(_from_halt(each) for each in error.exceptions):
+            return True
         error = error.__cause__ or error.__context__
     return False
 

@@ -102,6 +102,7 @@ class Gate(ABC):
         attend: Tells the watch that something waits while others run.
         ring: Sends a signal to the main thread; False where nothing handles it (``seams.strands.signals``).
         shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
+        parting: Connections that are being closed in the world, held by no call: their strands wait for that.
         posted: Callbacks of this run posted to loops that show no view of their queue.
         raising: Handlers of signals that were counted and have raised, in a wait that has yet to hear of it.
         unseen_us: How long a strand has blocked where no hook sees it, while a delivery is looked for because of that;
@@ -121,6 +122,7 @@ class Gate(ABC):
         self.posted = 0
         self.raising = 0
         self.unseen_us = -1
+        self.parting = 0
         self._seen = (-1, 0)
         self._worked_us = 0
         self._spared_us = 0
@@ -272,6 +274,11 @@ class Gate(ABC):
                     poke()
 
     unblocked = started
+
+    def parts(self, by: int) -> None:
+        """A connection begins to be closed (1), or has been (-1)."""
+        with self.lock:
+            self.parting += by
 
     def pump(self, *, settled: bool = True, once: bool = False) -> bool:
         """Release one delivery if one may go. Locked. ``settled``: as for ``choose``; else it goes without proof.

@@ -145,6 +145,7 @@ class Line:
     async def _host(self) -> None:
         """The real transport, in a task below the session."""
         failed: Exception | None = None
+        parting = 0
         try:
             async with self._real() as given:
                 self.feeds(given)
@@ -154,9 +155,13 @@ class Line:
                 except asyncio.CancelledError:  # where by itself the agent's own task would be cancelled
                     self._failing.set_result(None)
                     raise
+                finally:
+                    parting = 1
+                    self._lane.gate.parts(1)
         except Exception as error:
             failed = error
         finally:
+            self._lane.gate.parts(-parting)
             if failed is not None and not self._ready.done():
                 self._ready.set_exception(failed)
                 self._ready.exception()  # who waited for it may have gone

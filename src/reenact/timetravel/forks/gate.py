@@ -290,7 +290,7 @@ class ForkGate(ReplayGate):
 
     def stalled(self, waited_us: int) -> None:
         """Nothing runs: the end, unless the world has yet to answer."""
-        if self._away() or self._hears(waited_us) or (self.cut and self._real_since_us is not None):
+        if self._away() or self.parting or self._hears(waited_us) or (self.cut and self._real_since_us is not None):
             self.pump()
         else:
             super().stalled(waited_us)
@@ -302,5 +302,5 @@ class ForkGate(ReplayGate):
 
     def silent(self, waited_us: int) -> None:
         """The same where a strand blocks in something of its own."""
-        if not (self._away() or self._hears(waited_us) or (self.cut and self._real_since_us is not None)):
+        if not (self._away() or self.parting or self._hears(waited_us) or (self.cut and self._real_since_us is not None)):
             super().silent(waited_us)

@@ -507,8 +507,15 @@ class ForkSession(ReplaySession):
         return restated(state, changes)
 
     def printed(self, stream: int, data: bytes) -> None:
-        """What the agent writes."""
-        self.child.printed(stream, data)
+        """What the agent writes, as long as the fork goes on: behind that it is how the agent takes being stopped."""
+        if self.gate.halted is None:
+            self.child.printed(stream, data)
+
+    def fault(self, error: Exception) -> bool:
+        """A seam failed: where a call that was made cannot be performed, the fork's own replay waits for it."""
+        if isinstance(error, ForkError) and self.gate.cut and self._stop_kept is None:
+            self._stop_kept = stopped_waiting()
+        return super().fault(error)
 
     def gap(self, what: str, place: str) -> None:
         """What escapes."""
@@ -547,4 +554,4 @@ class ForkSession(ReplaySession):
 
     def flying(self) -> bool:
         """Whether the world is being asked."""
-        return bool(self.gate.flights)
+        return bool(self.gate.flights) or self.gate.parting > 0
