@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from reenact.facts.call import Call, Effect
+from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.keys import canonical
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ def root_of(run: Run) -> str:
     return str(run.environment.get("root") or run.id)
 
 
+def _lasting(call: Call) -> Mapping[str, Json]:
+    """What a call says of itself but for its place: an MCP session is named by the number of an event."""
+    return {name: said for name, said in call.head.items() if name != "of"} if call.kind is Kind.MCP else call.head
+
+
 class Identities:
     """Names the writes of one run, in the order they are issued.
 
@@ -70,7 +75,7 @@ class Identities:
             within: Identity of the write that it is a part of; empty where it is part of none.
         """
         own = call.head.get("key")
-        asked = own.encode() if isinstance(own, str) else canonical(call.rule, call.head, call.body, self._ignore)
+        asked = own.encode() if isinstance(own, str) else canonical(call.rule, _lasting(call), call.body, self._ignore)
         kind = b"key" if isinstance(own, str) else b"call"
         scope = (within or self._root) if kind == b"call" else self._root
         like = b"\0".join((scope.encode(), kind, call.name.encode(), asked))

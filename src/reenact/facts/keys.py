@@ -72,6 +72,8 @@ def canonical(
         lead, body = _http(head, body, ignore, counter)
     elif name == "tool":
         lead = _compact({"tool": head.get("tool"), "opaque": head.get("opaque") or []})
+    elif name == "mcp":  # over which connection a session begins is for whoever asks, not for what it is
+        lead = normalise(_compact({field: said for field, said in head.items() if field != "over"}))
     else:
         lead = normalise(_compact(dict(head)))
     text = canonical_body(body, _content_type(head) if name == "http" else "", ignore, counter)

@@ -18,6 +18,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
 from reenact.facts.ids import tail
+from reenact.facts.stopped import was_stopped
 from reenact.replaying import guard, temporaries
 from reenact.replaying.ambient import clock_of
 from reenact.replaying.isolation import Isolation, folders_of, isolate
@@ -143,7 +144,14 @@ class ReplayingProcess:
             self._kept_output.append((stream, bytes(data)))
         if stream in (1, 2):
             data = self._tree.named_as_then(bytes(data)) if self._tree is not None else data
+            self._judge_stop()
             self._outputs[stream - 1].feed(bytes(data))
+
+    def _judge_stop(self) -> None:
+        """How the libraries of a fork that was stopped complain of that, on standard error, depends on what was under
+        way in the world: it is not compared."""
+        if self.session.gate.halted is not None and was_stopped(self.recording.run):
+            self._outputs[1].stop()
 
     def _speak_last(self) -> None:
         """What frozen calls wrote last, unless the replay has stopped before."""
@@ -201,6 +209,7 @@ class ReplayingProcess:
             if run.capture.get("served"):
                 remarks = ("output not compared: the process served requests, which are runs of their own",)
             elif run.entry.kind == "command":
+                self._judge_stop()
                 differences.extend(each for each in (output.end() for output in self._outputs) if each is not None)
             else:  # a run inside a process owns no standard streams: what its lanes printed is compared
                 differences.extend(self._by_lanes.end())

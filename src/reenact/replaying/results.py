@@ -41,18 +41,25 @@ class Output:
         self._seen = bytearray()
         self._kept = bytearray()
         self._offset = 0
+        self._stopped = False
         self.difference: Difference | None = None
         self.forgiven = ""
 
+    def stop(self) -> None:
+        """From here on nothing is compared."""
+        self._stopped = True
+
     def feed(self, data: bytes) -> None:
         """The agent printed ``data``."""
+        if self._stopped:
+            return
         if len(self._kept) <= _KEPT:
             self._kept += data
         self._compare(data)
 
     def end(self) -> Difference | None:
         """The agent has ended: whether it printed all that was recorded, and nothing else."""
-        if self.difference is None:
+        if self.difference is None and not self._stopped:
             left = self._rest or next((piece for piece in self._recorded if piece), b"")
             if left:
                 self._differ(left, b"")

@@ -117,6 +117,11 @@ class Line:
         self._waits: dict[str, Crossing] = {}
         self.live = False
 
+    @property
+    def event(self) -> int:
+        """The event it was opened with."""
+        return self._crossing.event
+
     async def open(self, group: Any) -> Any:
         """Open it: what the real transport gives; None in a replay."""
         self._group = group

@@ -46,9 +46,13 @@ def asked_by_server(method: str, params: Mapping[str, Any] | None, of: int, serv
     return Call(Kind.MCP, method, Effect.NONE, RULE, head, _body(params), _MEDIA, observed=True)
 
 
-def begun(client: Json) -> Call:
-    """The beginning of a session."""
-    return _call(SESSION, Effect.READ, {}, client)
+def begun(over: int | None) -> Call:
+    """The beginning of a session.
+
+    Args:
+        over: Event that its connection was opened with; None for one that is not known.
+    """
+    return _call(SESSION, Effect.READ, {} if over is None else {"over": over}, None)
 
 
 def next_message(of: int) -> Call:

@@ -248,13 +248,14 @@ class Dispatching:
         """Carry messages until the connection closes."""
         status = task_status if task_status is not None else self._anyio.TASK_STATUS_IGNORED
         lane = listening()
-        crossing = begin(lane, lambda: messages.begun(None)) if lane is not None else None
+        line = lines.line_of(self.real)
+        over = line.event if line is not None else None
+        crossing = begin(lane, lambda: messages.begun(over)) if lane is not None else None
         if lane is None or crossing is None or crossing.mode == "rerun":
             await self.real.run(on_request, on_notify, on_notify_intercept, task_status=status)
             return
         inbox = Inbox()
         carrier = _Carrier(lane, crossing.event, self, (on_request, on_notify, on_notify_intercept))
-        line = lines.line_of(self.real)
         try:
             async with self._anyio.create_task_group() as group:
                 self._going = going = GoingLive(self, group, inbox, line)

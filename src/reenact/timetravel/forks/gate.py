@@ -290,10 +290,15 @@ class ForkGate(ReplayGate):
 
     def stalled(self, waited_us: int) -> None:
         """Nothing runs: the end, unless the world has yet to answer."""
-        if self._away() or self.parting or self._hears(waited_us) or (self.cut and self._real_since_us is not None):
+        if self._may_yet_come(waited_us):
             self.pump()
         else:
             super().stalled(waited_us)
+
+    def _may_yet_come(self, waited_us: int) -> bool:
+        """Whether the world has yet to bring something."""
+        real = self.cut and self._real_since_us is not None
+        return bool(self._away() or self.parting or real) or self._hears(waited_us)
 
     def _hears(self, waited_us: int) -> bool:
         """Whether a live server may yet say what everybody waits for, or a timer comes first."""
@@ -302,5 +307,5 @@ class ForkGate(ReplayGate):
 
     def silent(self, waited_us: int) -> None:
         """The same where a strand blocks in something of its own."""
-        if not (self._away() or self.parting or self._hears(waited_us) or (self.cut and self._real_since_us is not None)):
+        if not self._may_yet_come(waited_us):
             super().silent(waited_us)

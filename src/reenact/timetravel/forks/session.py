@@ -12,7 +12,7 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, ForkError, Halt, ReplayError, StoreError
 from reenact.facts.call import Call, Effect, Json, Kind, Outcome, Value, is_transport
-from reenact.facts.connections import DIFFERS, is_incoming, is_of_connection
+from reenact.facts.connections import DIFFERS, SESSION, is_incoming, is_of_connection
 from reenact.facts.effects import acts
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
@@ -35,6 +35,7 @@ from reenact.seams.lanes import Lane
 from reenact.seams.restating import restated
 from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed, changed_outcome
+from reenact.timetravel.forks.counterparts import Counterparts, progress_of, session_found
 from reenact.timetravel.forks.course import Answer, Course
 from reenact.timetravel.forks.flags import flag_answer
 from reenact.timetravel.forks.gate import ForkGate
@@ -75,6 +76,7 @@ class ForkSession(ReplaySession):
         self.arguments = arguments(plan.input) if plan.input is not None else None
         self.gate: ForkGate
         self._ladder = Ladder(self.tape, rules)
+        self._counterparts = Counterparts()
         self._top = -1
         self._ledger: Ledger = None  # type: ignore[assignment]  # given by records()
         self._address = ""
@@ -128,7 +130,13 @@ class ForkSession(ReplaySession):
                     return self._answered(lane, call, event)
                 self._cut()
                 return self._at_the_cut(lane, call, event)
-            return self._freely(lane, call, self._ladder.find(lane.path, self._redactor.call(call)))
+            return self._freely(lane, call, self._find(lane, call))
+
+    def _find(self, lane: Lane, call: Call) -> Found:
+        """What the recording has for a call behind the cut."""
+        asked = self._redactor.call(self._counterparts.as_then(call))
+        found = self._ladder.find(lane.path, asked)
+        return session_found(self.tape, asked, found) if call.name == SESSION and is_of_connection(call) else found
 
     def _strictly(self, lane: Lane, call: Call) -> Event | None:
         """The recorded call by the ladder of a replay; its divergence when there is none, or None where the prefix is
@@ -164,7 +172,7 @@ class ForkSession(ReplaySession):
     def _astray(self, lane: Lane, call: Call) -> Crossing:
         """The branching event, or whatever is asked in its place."""
         self._cut()
-        found = self._ladder.find(lane.path, self._redactor.call(call))
+        found = self._find(lane, call)
         if found.place is not None and found.place.number == self.plan.at:
             self._branching = self.plan.at
         return self._freely(lane, call, found)
@@ -291,7 +299,11 @@ class ForkSession(ReplaySession):
         """An answer that does not stand in the parent's recording, at least not at this call."""
         event = replace(self._unanswered(lane, call, found), outcome=outcome)
         self.changed[event.number] = Changed(outcome, body)
-        return self._answered(lane, call, event)
+        crossing = self._answered(lane, call, event)
+        place = found.answer or found.place
+        if place is not None:
+            self._counterparts.same(crossing.event, place.number)
+        return crossing
 
     def _is_beneath(self, lane: Lane, call: Call) -> bool:
         """Whether a call that only reads is made by one that a replay has opened: it goes live with it."""
@@ -323,6 +335,7 @@ class ForkSession(ReplaySession):
             return self._own_code(lane, call, event, event if not self.gate.cut else None)
         number = self._number(event)
         self.gate.numbers[event.number] = number
+        self._counterparts.same(number, event.number)
         self.course.frozen += 1
         self._issued(lane, call, number, event)
         if not is_transport(call):
@@ -366,6 +379,8 @@ class ForkSession(ReplaySession):
         """By the world; a write once it is claimed."""
         place = found.answer or found.place
         number = self._number(None)
+        if found.answer is not None:
+            self._counterparts.same(number, found.answer.number)
         if self._address and not self._claimed(number, standing):
             first = self.child.repeated(call, number) if "key" in call.head else None
             if first is None:
@@ -443,7 +458,8 @@ class ForkSession(ReplaySession):
     def body_of(self, event: Event) -> bytes:
         """The recorded value's bytes, or the change's."""
         changed = self.changed.get(event.number)
-        return super().body_of(event) if changed is None else changed.body
+        body = super().body_of(event) if changed is None else changed.body
+        return progress_of(body, self.gate.numbers) if is_incoming(event.call) else body
 
     def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
         """The recorded stream's segments, or the change's."""
@@ -507,9 +523,8 @@ class ForkSession(ReplaySession):
         return restated(state, changes)
 
     def printed(self, stream: int, data: bytes) -> None:
-        """What the agent writes, as long as the fork goes on: behind that it is how the agent takes being stopped."""
-        if self.gate.halted is None:
-            self.child.printed(stream, data)
+        """What the agent writes."""
+        self.child.printed(stream, data)
 
     def fault(self, error: Exception) -> bool:
         """A seam failed: where a call that was made cannot be performed, the fork's own replay waits for it."""

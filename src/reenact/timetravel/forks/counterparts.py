@@ -1,0 +1,67 @@
+"""Which events of its parent those of a fork are: calls about a connection name it by a number, which a call that the
+fork inserts before it makes another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from reenact.facts.call import Call
+from reenact.facts.values import decode, encode
+from reenact.replaying.tape import Tape
+from reenact.timetravel.forks.ladder import Found
+
+_NAMING = ("of", "over")
+"""Fields of a call's head that hold the number of an event."""
+
+
+class Counterparts:
+    """Numbers of the fork's events that ask what an event of the parent did, and that one's."""
+
+    def __init__(self) -> None:
+        self._then: dict[int, int] = {}
+
+    def same(self, number: int, then: int) -> None:
+        """Event ``number`` of the fork asks what ``then`` asked in the parent."""
+        if then >= 0:
+            self._then[number] = then
+
+    def as_then(self, call: Call) -> Call:
+        """A call with the numbers that the parent's had. What it names without a counterpart gets a number that no
+        event has: nothing recorded was about that."""
+        named = {name: call.head[name] for name in _NAMING if isinstance(call.head.get(name), int)}
+        then = {name: number if number < 0 else self._then.get(number, -2 - number) for name, number in named.items()}
+        return call if then == named else replace(call, head={**call.head, **then})
+
+
+def session_found(tape: Tape, asked: Call, found: Found) -> Found:
+    """The recorded beginning of an MCP session over the connection that ``asked`` names (``Counterparts.as_then``), not
+    the next one over any. Runs that do not say over which have one at a time.
+
+    Args:
+        tape: The recorded calls.
+        asked: The beginning, as the parent would have named its connection.
+        found: What the ladder says.
+    """
+    over = asked.head.get("over")
+    if found.answer is None or found.answer.call.head.get("over", over) == over:
+        return found
+    for event in tape.unused():
+        if event.call.kind is asked.kind and event.call.name == asked.name and event.call.head.get("over") == over:
+            return Found(event, event, "answered from the recording")
+    return Found(None, found.place, "begins over a connection that was never opened")
+
+
+def progress_of(body: bytes, numbers: Mapping[int, int]) -> bytes:
+    """What an MCP server has said, with the fork's number of the call whose progress it is.
+
+    Args:
+        body: What it holds.
+        numbers: Numbers in the fork of the parent's events.
+    """
+    said: Any = decode(body)
+    if not isinstance(said, dict) or said.get("sort") != "progress":
+        return body
+    then: Any = said["id"]
+    return encode({**said, "id": numbers[then]}).body if numbers.get(then, then) != then else body

@@ -1,0 +1,194 @@
+"""Proves that a fork's live MCP session ends with it, that no other server is taken for the recorded one, and that what
+cannot go on is named."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.mcp.conftest import SERVER, Agent
+from tests.mcp.test_forks import AGENT, replays
+
+NOTED = 'mark("start")\n    open("pids", "a").write(f"{os.getpid()}\\n")'
+WAITS = """
+async def talk(session):
+    with reenact.step("plan", {"text": "first", "wait": 0, "ends": ""}) as state:
+        pass
+    try:
+        await asyncio.wait_for(call(session, "shout", text=state["text"], wait=state["wait"]), 1000)
+    except TimeoutError:
+        print("given up")
+    if state["ends"] == "raises":
+        raise KeyError("mine")
+    if state["ends"] == "refused":
+        await call(session, "in_steps", n=5)
+    await call(session, "shout", text="after")
+
+asyncio.run(main())
+"""
+TEXT = ("--set", "text=second")
+
+
+@pytest.fixture
+def waiting(agent: Agent) -> Agent:
+    """An agent that calls one tool, recorded; its server notes its process."""
+    agent.server.write_text(SERVER.replace("import asyncio,", "import os, asyncio,").replace('mark("start")', NOTED))
+    agent.write(AGENT + WAITS)
+    agent.record()
+    return agent
+
+
+def left(agent: Agent) -> list[int]:
+    """Processes of the server that are still there."""
+    there = []
+    for each in map(int, (agent.folder / "pids").read_text().split()):
+        try:
+            os.kill(each, 0)
+        except ProcessLookupError:
+            continue
+        there.append(each)
+    return there
+
+
+@pytest.mark.parametrize("ends", ["raises", "refused"])
+def test_no_server_is_left_and_the_fork_ends_the_same_in_its_replay(waiting: Agent, ends: str) -> None:
+    done = waiting.run("fork", "@:plan#1", *TEXT, "--set", f"ends={ends}", "--allow-write", "shout")
+    assert done.returncode == (5 if ends == "refused" else 0), done.stderr
+    assert done.stdout.startswith("shout False SECOND ")
+    assert waiting.marks[-2:] == ["start", "shout second"]
+    assert left(waiting) == []
+    waiting.server.unlink()
+    replays(waiting, "@", done.stdout)
+
+
+def test_a_call_that_is_given_up_ends_its_server_too(waiting: Agent) -> None:
+    text = (waiting.folder / "agent.py").read_text()
+    (waiting.folder / "agent.py").write_text(text.replace("1000)", '1 if state["wait"] else 1000)'))
+    done = waiting.run("fork", "@:plan#1", *TEXT, "--set", "wait=600", "--allow-write", "shout")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "given up"
+    assert left(waiting) == []
+    replays(waiting, "@", done.stdout)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of other systems")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_fork_that_is_killed_leaves_no_server(waiting: Agent, number: int) -> None:
+    command = (
+        sys.executable,
+        "-m",
+        "reenact",
+        "fork",
+        "@:plan#1",
+        *TEXT,
+        "--set",
+        "wait=600",
+        "--allow-write",
+        "shout",
+    )
+    base = {**os.environ, "REENACT_STORE": str(waiting.folder / "store.sqlite")}
+    with subprocess.Popen(command, cwd=waiting.folder, env=base, stderr=subprocess.PIPE, text=True) as forking:
+        until(lambda: "shout second" in waiting.marks)
+        [server] = left(waiting)
+        told = subprocess.run(["ps", "-o", "ppid=", "-p", str(server)], capture_output=True, text=True, check=True)
+        os.kill(int(told.stdout), number)
+        _, said = forking.communicate(timeout=60)
+    until(lambda: left(waiting) == [])
+    assert "what nothing will bring" not in said, "a server that takes its time to end is waited for"
+
+
+def until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_another_server_is_named_and_gives_its_own_errors(waiting: Agent) -> None:
+    text = waiting.server.read_text()
+    waiting.server.write_text(text.replace('("orders")', '("orders", version="9")').replace("def in_steps", "def gone"))
+    allowed = ("--allow-write", "shout", "--allow-write", "in_steps")
+    done = waiting.run("fork", "@:plan#1", *TEXT, "--set", "ends=refused", *allowed)
+    assert done.returncode == 0, done.stderr
+    assert "in_steps True Unknown tool: in_steps" in done.stdout
+    assert "the live server is another one: orders: server version was '', is '9'" in done.stderr
+    replays(waiting, "@", done.stdout)
+
+
+def test_a_server_that_is_not_there_stops_the_fork_and_is_named(waiting: Agent) -> None:
+    waiting.server.unlink()
+    done = waiting.run("fork", "@:plan#1", *TEXT, "--allow-write", "shout")
+    assert done.returncode == 2, done.stderr
+    assert "the session with orders cannot go on live: MCPError: Connection closed" in done.stderr
+    replays(waiting, "@", done.stdout)
+
+
+def test_nothing_goes_live_with_live_none(waiting: Agent) -> None:
+    text = (waiting.folder / "agent.py").read_text()
+    (waiting.folder / "agent.py").write_text(
+        text.replace(
+            '    if state["ends"] == "raises":', '    if state["ends"]:\n        await session.list_prompts()\n'
+        )
+        .replace('raise KeyError("mine")', "")
+        .replace('    if state["ends"] == "refused":', "    if False:")
+    )
+    done = waiting.run("fork", "@:plan#1", "--set", "ends=x", "--live", "none")
+    assert done.returncode == 5, done.stderr
+    assert "prompts/list has no recorded answer, and nothing may go live" in done.stderr
+    assert waiting.marks.count("start") == 1
+    done = waiting.run("fork", "@~1:plan#1", "--set", "ends=x")
+    assert done.returncode == 0, done.stderr
+    assert "reenact: live prompts/list" in done.stderr, "a read needs no leave"
+    assert waiting.marks == ["start", "shout first", "shout after", "start"]
+
+
+SESSIONS = """
+@reenact.tool(effect="read")
+def extra(n):
+    return n
+
+async def talk(session):
+    await call(session, "in_steps", n=2)
+    await call(session, "shout", text="same")
+
+asyncio.run(main())
+"""
+
+
+def test_sessions_are_known_by_their_connection_not_by_their_number(agent: Agent) -> None:
+    started = """async def main():
+    with reenact.step("plan", {"more": 0, "where": "server.py"}) as state:
+        pass
+    for n in range(state["more"]):
+        extra(n)
+    for n in range(2):
+        await one(state["where"])
+
+async def one(where):
+"""
+    agent.write(AGENT.replace("async def main():\n", started).replace('["server.py"]', "[where]") + SESSIONS)
+    recorded = agent.record().stdout
+    before = agent.marks
+    more = agent.run("fork", "@:plan#1", "--set", "more=2")
+    assert more.returncode == 0, more.stderr
+    assert more.stdout == recorded, "progress too, which names its call by a number"
+    assert "live calls made: 2  frozen: 28" in more.stderr
+    assert agent.marks == before
+    (agent.folder / "server2.py").write_text(SERVER.replace('"orders"', '"others"'))
+    elsewhere = ("--set", 'where="server2.py"')
+    refused = agent.run("fork", "@~1:plan#1", *elsewhere)
+    assert (refused.returncode, agent.marks) == (5, before), "a server that was never started is a write"
+    assert "connect python may change the world" in refused.stderr
+    names = ("connect python", "shout", "in_steps")
+    allowed = [word for name in names for word in ("--allow-write", name)]
+    other = agent.run("fork", "@~2:plan#1", *elsewhere, *allowed)
+    assert other.returncode == 0, other.stderr
+    assert agent.marks == [*before, *before], "nothing of the one server answers for the other"
+    replays(agent, "@", other.stdout)
