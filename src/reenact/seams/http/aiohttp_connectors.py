@@ -63,6 +63,8 @@ def _connecting(module: Any, own: Originals, original: Any) -> Any:
         if crossing is None:
             return await original(self, req, *args, **kwargs)
         roles = {"connection_key": req.connection_key, "request_info": req.request_info, "url": req.url}
+        if crossing.mode == "frozen" and crossing.form == "open":
+            crossing = await exchange.unanswered(lane, crossing, roles)
         if crossing.mode == "frozen":
             return await _answer(module, own, self, req, lane, crossing, roles)
         out = going_out(lane, crossing, str(req.url), req.headers, body)

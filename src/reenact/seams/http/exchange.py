@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from reenact.abc.session import Frozen, Live
 from reenact.errors import UnreplayableRun
-from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Kind
+from reenact.facts.call import Call, Effect, End, EndKind, Failure, Json, Kind, Value
 from reenact.facts.making import maker
 from reenact.seams import switchboard
 from reenact.seams.http import errors
@@ -128,6 +128,24 @@ def broken(lane: Lane, error: BaseException, roles: errors.Roles | None = None) 
     """An exception inside the response, as the end of its stream."""
     fact = guarded(lane, lambda: errors.describe(error, roles))
     return End(EndKind.ERROR, fact)
+
+
+async def unanswered(lane: Lane, crossing: Frozen, roles: errors.Roles | None = None) -> Live:
+    """Wait with a request that was cancelled before its answer began: a fork that does not cancel it may make it.
+
+    Args:
+        lane: Who asks.
+        crossing: The request, of form ``open``.
+        roles: What its exceptions refer to.
+    """
+    try:
+        told = await crossing.answer()
+    except BaseException:
+        crossing.dropped()
+        raise
+    if isinstance(told, (Value, Failure)):
+        raise revive(lane, told, roles)
+    return told
 
 
 def revive(lane: Lane, outcome: Any, roles: errors.Roles | None = None) -> BaseException:

@@ -270,6 +270,8 @@ class _AsyncCrossed(_Crossing):
             crossing = self._begin(request, body)
             if crossing is None:
                 return await self.inner.handle_async_request(request)
+            if crossing.mode == "frozen" and crossing.form == "open":
+                crossing = await exchange.unanswered(self.lane, crossing)
             if crossing.mode == "live":
                 with self._outgoing(crossing, request, body):
                     return await self._perform(crossing, request)

@@ -45,7 +45,7 @@ class CellSession(GoldenSession):
             given = answers.find(lane.path, call)
             if given is not None:
                 self.used[source] += 1
-                self._say(self._top + 1, call, "frozen", source)
+                self.say(self._top + 1, call, "frozen", source)
                 return self._given(lane, call, found, given.outcome, given.body)
         why = unwritable(self.plan, call)
         if why:
@@ -87,7 +87,7 @@ class CellSession(GoldenSession):
             next_command="reenact fork --help",
             missing=(call.name,),
         )
-        return self._stopped(lane, call, error, why)
+        return self.stopped(lane, call, error, why)
 
     def close(self) -> None:
         """End it. A flag that this row does not evaluate is no fault of the candidate: it is noted, not held against

@@ -51,6 +51,8 @@ class GoldenSession(ForkSession):
 
     mode = "golden"
 
+    revives = False
+
     def __init__(
         self,
         recording: Recording,
@@ -84,7 +86,7 @@ class GoldenSession(ForkSession):
         given = None if anew else self._answers.find(lane.path, call)
         if given is not None:
             self.used[given.source] += 1
-            self._say(self._top + 1, call, "frozen", given.why)
+            self.say(self._top + 1, call, "frozen", given.why)
             return self._given(lane, call, found, given.outcome, given.body)
         if anew or self._may_go_live(lane, call, model):
             self.used["live"] += 1
@@ -108,7 +110,7 @@ class GoldenSession(ForkSession):
             "body": b64encode(cleaned.body).decode(),
             "place": None if found.place is None else found.place.number,
         }
-        return self._stopped(lane, call, self._stale(call, found), f"{call.name} {found.why}")
+        return self.stopped(lane, call, self._stale(call, found), f"{call.name} {found.why}")
 
     def _stale(self, call: Call, found: Found) -> UnreplayableRun:
         """Says what was asked, and how to record the answer that is missing."""

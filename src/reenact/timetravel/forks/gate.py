@@ -19,6 +19,8 @@ from reenact.seams.gate import Gate, Waiter
 
 OWN = "~own"
 """The lane in the tags of the fork's own events: their numbers are not the parent's."""
+LATE_US = 50_000
+"""A timer that fires so much later than it did is another one, with another deadline."""
 PATIENCE_US = 60_000_000
 """How long the order waits for live calls that may yet lead to what comes next in it."""
 
@@ -67,11 +69,16 @@ class ForkGate(ReplayGate):
         """Live transports under way, by their number in the fork."""
         self.places: dict[int, int] = {}
         """Parent's events in whose place the fork's own are delivered, by the number of the own."""
+        self.unanswered: dict[Tag, Any] = {}
+        """Calls that wait although the recording has no answer for them, by what they wait for, oldest first."""
+        self.revive: Callable[[], bool] = lambda: False
+        """Has the oldest of them performed that may be; False: none may."""
         self.cut = False
         self.open_ended = False
         """Whether the cut is the end of the parent's order, if no call comes to it before."""
         self.reached_end: Callable[[], object] = lambda: None
         self._real_since_us: int | None = None
+        self._ahead_us = 0
         self.count = 0
         self.unproven = 0
 
@@ -99,6 +106,11 @@ class ForkGate(ReplayGate):
         """A call of the fork waits for what a live server says by itself: it comes when it comes."""
         with self.lock:
             self.flights[event] = Flight(None, self._now_us, self._clock.mono_us(), listens=True)
+
+    def await_answer(self, tag: Tag, call: Any) -> None:
+        """A call waits at ``tag``; one that was cancelled in the parent may wait for what nobody will do here."""
+        if call.form == "open":
+            self.unanswered[tag] = call
 
     def arrives(self, event: int) -> None:
         """It has come to its end, which is yet to be handed over."""
@@ -152,6 +164,7 @@ class ForkGate(ReplayGate):
                 del self.flights[tag.number]
         if head is not None and head.tag == place:
             self._now_us = max(self._now_us, head.at_us)
+            self._ahead_us = self._now_us - head.at_us
             self._advance()
         elif place is not None and self._number(place) is not None:
             self._given.add(place)
@@ -230,10 +243,21 @@ class ForkGate(ReplayGate):
                     return found
                 self._advance()
             elif waiter.alive is None or waiter.alive():
-                self._jump([waiter])
-                return waiter
+                put_off = self._is_put_off(waiter, head)
+                if put_off:
+                    self._advance()
+                else:
+                    self._jump([waiter])
+                return None if put_off else waiter
             else:
                 del self.waiting[waiter.tag]
+
+    def _is_put_off(self, timer: Waiter, head: Delivery) -> bool:
+        """Whether a timer has a later deadline than it had, and what it cut short then is asked now: it has no place in
+        the order any more."""
+        if timer.deadline_us is None or timer.deadline_us <= head.at_us + self._ahead_us + LATE_US:
+            return False
+        return bool(self.unanswered) and self.revive()
 
     def _beside(self, place: Tag) -> tuple[Waiter | None, bool]:
         """Who may go while nobody waits for the next place, and whether that place is to be passed over."""
@@ -279,6 +303,8 @@ class ForkGate(ReplayGate):
             if waiter.deadline_us is None:
                 return waiter
             timers.append(waiter)
+        if self.unanswered and self.revive():
+            return None
         real = self._away() or self._listening() or self._real_since_us is not None
         return self._due() if real else self._jump(timers)
 

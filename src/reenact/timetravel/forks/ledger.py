@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from reenact.abc.store import Recording, Store
 from reenact.errors import EffectInDoubt, EventNotFound, RunNotFound
-from reenact.facts.call import Call, Outcome, Stream
+from reenact.facts.call import Call, EndKind, Outcome, Stream
 from reenact.facts.effects import Claim, Identities, acts, root_of
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
@@ -108,11 +108,16 @@ class Ledger:
         except (EventNotFound, RunNotFound):
             return Standing(claim, None, b"", f"it was begun as {place}, which is not there any more")
         outcome = event.outcome
-        if outcome is None or (isinstance(outcome, Stream) and outcome.end is None):
+        if outcome is None or (isinstance(outcome, Stream) and _is_open(outcome)):
             return Standing(claim, None, b"", f"it was begun as {place}, and nobody saw how it ended")
         parts = recording.parts(event.number) if isinstance(outcome, Stream) else ()
         body = b"".join(data for _, _, data in parts) or recording.body(event.answer)
         return Standing(claim, outcome, body, f"{MADE} {place}")
+
+
+def _is_open(outcome: Stream) -> bool:
+    """Whether nobody saw how a write ended: it was never answered, or cancelled before it was."""
+    return outcome.end is None or (outcome.end.kind is EndKind.CANCELLED and not outcome.head)
 
 
 def claims_of(recording: Recording) -> Iterator[Claim]:

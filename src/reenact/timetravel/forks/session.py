@@ -34,12 +34,14 @@ from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.restating import restated
 from reenact.timetravel.forks.ambient import ForkAmbient
+from reenact.timetravel.forks.called_off import CalledOff
 from reenact.timetravel.forks.changes import Changed, changed_outcome
 from reenact.timetravel.forks.counterparts import Counterparts, progress_of, session_found
 from reenact.timetravel.forks.course import Answer, Course
 from reenact.timetravel.forks.flags import flag_answer
 from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.giving import GivenCall
+from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.input import arguments, is_read
 from reenact.timetravel.forks.ladder import Found, Ladder
 from reenact.timetravel.forks.ledger import Doubt, Ledger, Standing, in_doubt
@@ -63,6 +65,8 @@ class ForkSession(ReplaySession):
     """
 
     mode = "fork"
+    revives = True
+    """Whether calls that were cancelled in the parent, and are not here, may be made."""
     placed: Callable[[Call], Call] = staticmethod(lambda call: call)
     """Gives a call the place in the code that its parent would have, where its code lies in a scratch folder."""
 
@@ -86,6 +90,8 @@ class ForkSession(ReplaySession):
         self._adds_on = plan.resume and plan.at >= recording.count()
         self.gate.open_ended = self._adds_on
         self.gate.reached_end = self._cut
+        self._called_off = CalledOff(self)
+        self.gate.revive = self._called_off.revive
         self._performing: set[int] = set()
         """Numbers of the fork's calls that went live, and of the agent's own code inside them."""
         self._retried: set[int] = set()
@@ -196,7 +202,7 @@ class ForkSession(ReplaySession):
             return self._handed(lane, call, found, None)
         event = found.answer
         if event is not None and (event.number in self.plan.results or event.number in self.plan.errors):
-            self._say(event.number, call, "frozen", "its answer is the change")
+            self.say(event.number, call, "frozen", "its answer is the change")
             return self._answered(lane, call, self._with_change(event))
         if arrives(call):
             return self._arriving(lane, call, found)
@@ -214,7 +220,7 @@ class ForkSession(ReplaySession):
         anew = anew or self._is_beneath(lane, call) or self._is_stale(call, model=model)
         anew = anew or (event is not None and event.number in self.plan.anew)
         if event is not None and event.outcome is not None and not anew:
-            self._say(event.number, call, "frozen", found.why)
+            self.say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
         return self._asked(lane, call, found, model)
 
@@ -232,16 +238,43 @@ class ForkSession(ReplaySession):
         like = found.answer or found.place or Event(self.run.id, 0, lane.path, 0, None, call)
         return replace(like, number=-2 - self._top, outcome=None, delivery=None, answer=None)
 
-    def thawed(self, lane: Lane, call: Call, event: int) -> OwnCall:
-        """A call that was to be answered from the recording is performed, under the number that it has."""
+    def thawed(self, taped: TapedCall) -> OwnCall | Handing:
+        """A call that was to be answered from the recording goes on after all, under the number that it has."""
+        lane, call, event = taped.lane, taped.asked, taped.event
+        own = OwnCall(self, lane, call, event, scope=taped.scope)
         with self._lock:
-            self.course.frozen -= 1
             if is_incoming(call):
+                self.course.frozen -= 1
                 self.gate.listens(event)
-            else:
-                self.course.live += not is_of_connection(call)
-                self.gate.sets_out(event, None, transport=is_transport(call))
-        return OwnCall(self, lane, call, event)
+                return own
+            self.gate.sets_out(event, None, transport=is_transport(call))
+            return own if is_of_connection(call) else self._called_off.goes_on(taped, own)
+
+    def makes(self, lane: Lane, call: Call, event: int, why: str) -> None:
+        """A call that had been answered by nobody is made; a write once it is claimed."""
+        self._address = self.child.effects.get(event, "")
+        standing = self.standing(self._address)
+        if self._address and not self._claimed(event, standing):
+            raise self.doubted(lane, call, "another process has just begun it")
+        if standing is not None:
+            self._retried.add(event)
+        self._performing.add(event)
+        self.course.frozen -= 1
+        self.course.live += 1
+        self.course.wrote |= call.effect is Effect.WRITE
+        self.say(event, call, "live", why)
+
+    def standing(self, address: str) -> Standing | None:
+        """How a write stands in this lineage; None for what is no write, or has not been begun."""
+        return self._ledger.standing(address) if address else None
+
+    def stops_waiting(self) -> None:
+        """The fork is about to stop where everything waits, and so is its replay."""
+        self._stop_kept = self._stop_kept or stopped_waiting()
+
+    def diverges(self, divergence: Divergence) -> None:
+        """The recording cannot answer any more: stop."""
+        self._stop(self._diverged(divergence))
 
     def _arriving(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """The request of a server comes from the recording, or from the change; who asked waits for the answer."""
@@ -259,15 +292,15 @@ class ForkSession(ReplaySession):
         """Perform it, unless it has been made before, or may not be."""
         why = unwritable(self.plan, call)
         if why:
-            raise self._stopped(lane, call, unwritten(self.run, self.plan, why), why)
+            raise self.stopped(lane, call, unwritten(self.run, self.plan, why), why)
         goes_out = as_sent(self.plan, call)
         if self._address and goes_out is not call:  # what a provider keeps is another write, rewritten
             self._address = self.child.identity(lane, goes_out)
-        standing = self._ledger.standing(self._address) if self._address else None
+        standing = self.standing(self._address)
         made = self._made_before(lane, call, found, standing)
         if made is not None:
             return made
-        refused = self._refusal(lane, call, model)
+        refused = self.refusal(lane, call, model)
         if refused:
             raise self._refused(lane, call, refused, found)
         return self._performed(lane, call, found, standing)
@@ -279,21 +312,21 @@ class ForkSession(ReplaySession):
             return None
         failed = found.answer is not None and found.answer.number in self.plan.anew
         if standing.outcome is not None and not failed:
-            self._say(self._top + 1, call, "frozen", standing.why)
+            self.say(self._top + 1, call, "frozen", standing.why)
             return self._given(lane, call, found, standing.outcome, standing.body)
         word = said_of(self.plan, self._address, found.answer)
         if word == "retry" or lane.parent in self._retried:
             return None
         if word == "done" and call.kind is not Kind.HTTP:
-            self._say(self._top + 1, call, "frozen", "said to have been done")
+            self.say(self._top + 1, call, "frozen", "said to have been done")
             return self._given(lane, call, found, Value(b"", head={}), b"null")
-        raise self._doubted(lane, call, f"{standing.why} with an error" if failed else standing.why)
+        raise self.doubted(lane, call, f"{standing.why} with an error" if failed else standing.why)
 
-    def _doubted(self, lane: Lane, call: Call, why: str) -> Halt:
+    def doubted(self, lane: Lane, call: Call, why: str) -> Halt:
         """The fork stops at a write that may have been made: a person's word is needed."""
         error = in_doubt(call, why, self.run, self.plan)
         self.doubt = Doubt(self._address, call.name, why, call.kind is not Kind.HTTP, error.next_command)
-        return self._stopped(lane, call, error, f"{call.name} is in doubt: {why}")
+        return self.stopped(lane, call, error, f"{call.name} is in doubt: {why}")
 
     def _given(self, lane: Lane, call: Call, found: Found, outcome: Outcome, body: bytes) -> Crossing:
         """An answer that does not stand in the parent's recording, at least not at this call."""
@@ -309,7 +342,7 @@ class ForkSession(ReplaySession):
         """Whether a call that only reads is made by one that a replay has opened: it goes live with it."""
         return bool(self.plan.only) and lane.parent in self._performing and call.effect is Effect.READ
 
-    def _refusal(self, lane: Lane, call: Call, model: bool) -> str:
+    def refusal(self, lane: Lane, call: Call, model: bool) -> str:
         """Why a call without a recorded answer may not be made. What a tool that goes live asks of the world is part of
         it, whatever its method; a tool that it calls in turn is judged by itself."""
         if self._is_beneath(lane, call) or (lane.parent in self._performing and call.kind is not Kind.TOOL):
@@ -338,9 +371,10 @@ class ForkSession(ReplaySession):
         self._counterparts.same(number, event.number)
         self.course.frozen += 1
         self._issued(lane, call, number, event)
-        if not is_transport(call):
-            self._frozen_scopes.add(lane.skip_scope(call.name))
-        return TapedCall(self, lane, event, call, number)
+        scope = "" if is_transport(call) else lane.skip_scope(call.name)
+        if scope:
+            self._frozen_scopes.add(scope)
+        return TapedCall(self, lane, event, call, number, scope)
 
     def _own_code(self, lane: Lane, call: Call, place: Event | None, compared: Event | None) -> OwnCall:
         """The agent's own code, which runs in any case."""
@@ -367,7 +401,7 @@ class ForkSession(ReplaySession):
         number = self._number(None)
         self.gate.sets_out(number, place.number if place is not None else None, transport=False)
         self.course.given.add(call.name)
-        self._say(number, call, "frozen", "its answer is the change")
+        self.say(number, call, "frozen", "its answer is the change")
         self._issued(lane, call, number, place)
         own = OwnCall(self, lane, call, number)
         if value is None:
@@ -384,7 +418,7 @@ class ForkSession(ReplaySession):
         if self._address and not self._claimed(number, standing):
             first = self.child.repeated(call, number) if "key" in call.head else None
             if first is None:
-                raise self._doubted(lane, call, "another process has just begun it")
+                raise self.doubted(lane, call, "another process has just begun it")
             self._issued(lane, call, number, place)
             return RepeatedCall(LiveCall(self.child, lane, call, number), first)
         self.child.repeated(call, number)
@@ -394,7 +428,7 @@ class ForkSession(ReplaySession):
             self._retried.add(number)
         if not is_of_connection(call):
             self.course.live += 1
-            self._say(number, call, "live", found.why if found.answer is None else "asked anew")
+            self.say(number, call, "live", found.why if found.answer is None else "asked anew")
         self.course.wrote |= call.effect is Effect.WRITE
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number)
@@ -409,13 +443,14 @@ class ForkSession(ReplaySession):
     def _refused(self, lane: Lane, call: Call, why: str, found: Found) -> Halt:
         """The fork stops at a call that it may not make."""
         near = found.place.number if found.place is not None else None
-        return self._stopped(lane, call, refused_call(self.recording, call, found, why, self._next(near)), why)
+        return self.stopped(lane, call, refused_call(self.recording, call, found, why, self._next(near)), why)
 
-    def _stopped(self, lane: Lane, call: Call, error: ReplayError, why: str) -> Halt:
+    def stopped(self, lane: Lane, call: Call, error: ReplayError, why: str) -> Halt:
+        """Stop the fork at a call, with what is said of it; what to raise."""
         if self._stop_kept is None:
             self._stop_kept = stopped_at(self.child.run, lane.path, self._redactor.call(call), self.rules)
         self.course.refused.append(why)
-        self._say(self._top + 1, call, "refused", why)
+        self.say(self._top + 1, call, "refused", why)
         self.stopped_by = error
         return self._stop(Halt(error.message))
 
@@ -441,7 +476,8 @@ class ForkSession(ReplaySession):
         self.child.issued(lane, call, number, **known)
         self.ambience.moved(lane.path, lane.position, place, again=self.gate.cut)
 
-    def _say(self, event: int, call: Call, how: str, why: str) -> None:
+    def say(self, event: int, call: Call, how: str, why: str) -> None:
+        """Keep for the report how a call was answered."""
         self.course.answers.append(Answer(event, call.name, how, why))
 
     def _with_change(self, event: Event) -> Event:
@@ -556,6 +592,8 @@ class ForkSession(ReplaySession):
         if not self.gate.cut:
             super()._at_the_end()
             return
+        if self._called_off.stop():
+            return
         behind = [event for event in self.unused() if event.number > self._branching and not event.call.observed]
         left = min(behind, key=lambda event: event.number, default=None)
         self._stop_kept = self._stop_kept or stopped_waiting()
@@ -566,6 +604,10 @@ class ForkSession(ReplaySession):
     def _nobody_awaits(self, delivery: Delivery) -> None:
         if not self.gate.cut:
             super()._nobody_awaits(delivery)
+
+    def next_command(self, event: int | None) -> str:
+        """What to type to see where it stopped."""
+        return self._next(event)
 
     def flying(self) -> bool:
         """Whether the world is being asked."""

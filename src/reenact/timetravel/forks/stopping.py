@@ -68,6 +68,28 @@ def unwritten(run: Run, plan: Plan, why: str) -> EffectRefused:
     )
 
 
+def unanswered(recorded: Event, why: str, next_command: str) -> Divergence:
+    """The error for an agent that waits for a call that was cancelled in the parent, and may not be made; ``why``."""
+    return Divergence(
+        f"the agent waits for event {recorded.number} ({recorded.name}), which was cancelled before it had an answer: "
+        f"{why}",
+        event=recorded.number,
+        reason="end",
+        cause="the change removed what had cancelled the call, so that its answer would be needed",
+        next_command=next_command,
+    )
+
+
+def given_up(call: Call, why: str, next_command: str) -> EffectRefused:
+    """The error for a write that was cancelled in the parent, and may not be made now that nothing cancels it."""
+    return EffectRefused(
+        f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; it was cancelled when it was "
+        "recorded)",
+        cause="the change removed what had cancelled the call, so that its answer would be needed",
+        next_command=next_command,
+    )
+
+
 def nothing_comes(left: Event | None, next_command: str) -> Divergence:
     """The error for an agent that waits for what the change has removed; ``left`` is the first call not made again."""
     removed = f": event {left.number} ({left.name}) was not made again" if left is not None else ""

@@ -17,6 +17,7 @@ from reenact.seams.gate import RECALLED, never_tag
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, rejoin_cancelled
 from reenact.timetravel.forks.gate import own_tag
+from reenact.timetravel.forks.handing import Handing
 
 if TYPE_CHECKING:
     from reenact.timetravel.forks.session import ForkSession
@@ -60,15 +61,19 @@ class TapedCall(FrozenCall):
         recorded: The parent's event, with another outcome where the fork changes it.
         asked: What is asked.
         event: Its number in the fork.
+        scope: Path of its inside; empty for a transport.
     """
 
-    __slots__ = ("_tag", "asked", "taped", "thawed")
+    __slots__ = ("_tag", "asked", "scope", "taped", "thawed")
 
-    def __init__(self, session: ForkSession, lane: Lane, recorded: Event, asked: Call, event: int) -> None:
+    def __init__(
+        self, session: ForkSession, lane: Lane, recorded: Event, asked: Call, event: int, scope: str = ""
+    ) -> None:
         super().__init__(session, lane, recorded)
         self.event = event
         self.taped = session
         self.asked = asked
+        self.scope = scope
         self.thawed = False
         self._tag: Tag | None = None
 
@@ -83,9 +88,14 @@ class TapedCall(FrozenCall):
         if self._tag is not None:
             self._session.gate.recall(self._tag)
 
-    def performed(self) -> OwnCall:
-        """The call as the fork performs it, under the number that it has."""
-        return self.taped.thawed(self._lane, self.asked, self.event)
+    def performed(self) -> OwnCall | Handing:
+        """The call as it goes on: performed by the fork, or with what a person has said of it."""
+        return self.taped.thawed(self)
+
+    @property
+    def lane(self) -> Lane:
+        """Who asks."""
+        return self._lane
 
     def _turn(self, part: int, data: bytes, gives: Any) -> Serving | Sudden:
         note = partial(self._record, part, gives)
@@ -133,40 +143,53 @@ class Thawing:
 
     def wait(self) -> Value | Failure | OwnCall:
         """Wait in a thread."""
-        gate = self.call.taped.gate
         if self.call.thawed:
-            return self.call.performed()
+            return _waited(self.call.performed())
         if self._is_sudden:
             return self.call.outcome().wait()  # type: ignore[no-any-return]
+        gate = self.call.taped.gate
         if not self.owned:
             gate.started()
+        gate.await_answer(self.tag, self.call)
         try:
-            return self._then(gate.take(self.tag))
+            number = gate.take(self.tag)
         finally:
+            gate.unanswered.pop(self.tag, None)
             if not self.owned:
                 gate.blocked()
+        return _waited(self.call.performed()) if number == RECALLED else self.call.outcome().then(number)
 
     def __await__(self) -> Generator[Any, Any, Value | Failure | OwnCall]:
-        if self.call.thawed:
-            return self.call.performed()
-        if self._is_sudden:
-            return (yield from self.call.outcome().__await__())  # type: ignore[no-any-return]
+        number = RECALLED
+        if not self.call.thawed:
+            if self._is_sudden:
+                return (yield from self.call.outcome().__await__())  # type: ignore[no-any-return]
+            number = yield from self._turn()
+        if number != RECALLED:
+            return self.call.outcome().then(number)  # type: ignore[no-any-return]
+        goes_on = self.call.performed()
+        return (yield from goes_on.__await__()) if isinstance(goes_on, Handing) else goes_on
+
+    def _turn(self) -> Generator[Any, Any, int]:
+        gate = self.call.taped.gate
+        gate.await_answer(self.tag, self.call)
         try:
-            number = yield from self.call.taped.gate.take_async(self.tag)
+            return (yield from gate.take_async(self.tag))
         except cancelled() as error:
+            gate.unanswered.pop(self.tag, None)
             yield from rejoin_cancelled(error).__await__()
             raise
-        return self._then(number)
+        finally:
+            gate.unanswered.pop(self.tag, None)
 
     @property
     def _is_sudden(self) -> bool:
         """Whether the recorded answer was never in any order."""
         return self.call.form in ("value", "failure") and self.call.recorded.delivery is None
 
-    def _then(self, number: int) -> Value | Failure | OwnCall:
-        if number == RECALLED:
-            return self.call.performed()
-        return self.call.outcome().then(number)  # type: ignore[no-any-return]
+
+def _waited(goes_on: OwnCall | Handing) -> Value | Failure | OwnCall:
+    return goes_on.wait() if isinstance(goes_on, Handing) else goes_on
 
 
 class OwnCall(LiveCall):
@@ -178,12 +201,24 @@ class OwnCall(LiveCall):
         call: What it asks.
         event: Its number in the fork.
         compared: The parent's event that what it comes to must agree with: before the cut, the agent's own code.
+        scope: Path of its inside, if that has been given out already.
     """
 
     __slots__ = ("_compared", "_fork")
 
-    def __init__(self, session: ForkSession, lane: Lane, call: Call, event: int, compared: Event | None = None) -> None:
+    def __init__(
+        self,
+        session: ForkSession,
+        lane: Lane,
+        call: Call,
+        event: int,
+        compared: Event | None = None,
+        scope: str = "",
+    ) -> None:
         super().__init__(session.child, lane, call, event)
+        if scope:
+            self._scope = Lane(scope, lane.session, lane.gate, parent=event, origin=lane)
+            self._scope.quiet = lane.quiet or not call.observed
         self._fork = session
         self._compared = compared
 

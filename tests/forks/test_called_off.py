@@ -1,0 +1,166 @@
+"""Proves that a call which the parent cancelled is asked where a fork does not cancel it, if it may be: of a tool, over
+HTTP and of an MCP server; and that a write which may have been made is not made again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.forks.conftest import Forks
+from tests.forks.counting import counting
+from tests.mcp.conftest import SERVER
+
+TOOLS = """
+    import asyncio, reenact
+    @reenact.tool(effect="read")
+    async def inner(query):
+        return query
+    @reenact.tool(effect="read")
+    async def look(query):
+        await asyncio.sleep(query)
+        return await inner(query)
+    @reenact.tool
+    async def pay(query):
+        with open("paid", "a") as file:
+            file.write("x")
+        await asyncio.sleep(query)
+        return "paid"
+    async def main():
+        with reenact.step("plan", {"limit": 0.05, "cancels": True}) as state:
+            pass
+        try:
+            print(await asyncio.wait_for(look(0.3), state["limit"]))
+        except TimeoutError:
+            print("too slow")
+        task = asyncio.create_task(TOOL(0.2))
+        print("meanwhile", await look(0.001))
+        if state["cancels"]:
+            task.cancel()
+        try:
+            print("got", await task)
+        except asyncio.CancelledError:
+            print("cancelled")
+        print("then", await look(0.002))
+    asyncio.run(main())
+"""
+SOONER = ("--set", "cancels=false")
+
+
+def test_a_read_is_asked_where_its_timeout_is_later_or_nothing_cancels_it(forks: Forks) -> None:
+    assert forks.record(TOOLS.replace("TOOL", "look")) == "too slow\nmeanwhile 0.001\ncancelled\nthen 0.002\n"
+    same = forks.fork("plan#1")
+    assert (same["live"], same["printed"]) == (0, "too slow\nmeanwhile 0.001\ncancelled\nthen 0.002\n")
+    report = forks.fork("plan#1", "--set", "limit=30", *SOONER)
+    assert report["printed"] == "0.3\nmeanwhile 0.001\ngot 0.2\nthen 0.002\n"
+    made = [(answer["name"], answer["why"]) for answer in report["answers"] if answer["how"] == "live"]
+    why = "it was cancelled when it was recorded, and is not now"
+    assert made == [("look", why), ("inner", "asks what was never asked")] * 2
+    forks.replays_exactly()
+    refused = forks.fork("plan#1", *SOONER, "--live", "none", status=1)
+    assert "(look), which was cancelled before it had an answer: look has no recorded answer" in refused["message"]
+    assert refused["printed"] == "too slow\nmeanwhile 0.001\n"
+    forks.replays_exactly()
+
+
+def test_a_write_may_have_been_made(forks: Forks) -> None:
+    forks.record(TOOLS.replace("TOOL", "pay"))
+    paid = forks.desk.folder / "paid"
+    refused = forks.fork("plan#1", *SOONER, status=5)
+    assert "pay may change the world, and is not allowed to" in refused["message"]
+    assert "it was cancelled when it was recorded" in refused["message"]
+    forks.replays_exactly()
+    allowed = (*SOONER, "--allow-write", "pay")
+    doubted = forks.fork("plan#1", *allowed, status=3)
+    assert "pay may have changed the world already" in doubted["message"]
+    forks.replays_exactly()
+    assert paid.read_text() == "x"
+    done = forks.fork("plan#1", *allowed, "--settle", "done")
+    assert "got None\nthen 0.002\n" in done["printed"]
+    assert paid.read_text() == "x"
+    again = forks.fork("plan#1", *allowed, "--settle", "retry")
+    assert "got paid\nthen 0.002\n" in again["printed"]
+    assert paid.read_text() == "xx"
+    forks.replays_exactly()
+    known = forks.fork("plan#1", *allowed)
+    assert "got paid\n" in known["printed"], "what came of it is known now"
+    assert paid.read_text() == "xx"
+
+
+HTTP = """
+    import asyncio, os, reenact
+    import CLIENT as library
+    async def ask(where):
+        url = os.environ["WORLD_URL"] + where
+        if library.__name__ == "httpx":
+            async with library.AsyncClient() as client:
+                return (await client.get(url)).text
+        async with library.ClientSession() as client, client.get(url) as response:
+            return await response.text()
+    async def main():
+        with reenact.step("plan", {"cancels": True}) as state:
+            pass
+        task = asyncio.create_task(ask("/slow"))
+        await asyncio.sleep(0)
+        if state["cancels"]:
+            task.cancel()
+        try:
+            print("got", await task)
+        except asyncio.CancelledError:
+            print("cancelled")
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("client", ["httpx", "aiohttp"])
+def test_a_request(forks: Forks, client: str) -> None:
+    with counting() as world:
+        forks.desk.environ = {"WORLD_URL": world.url}
+        assert forks.record(HTTP.replace("CLIENT", client)) == "cancelled\n"
+        assert [event.name.partition(" ")[0] for event in forks.events()] == ["plan", "GET"]
+        report = forks.fork("plan#1", *SOONER)
+        assert report["printed"] == 'got {"asked": "/slow"}\n'
+        assert report["live"] == 1
+    forks.replays_exactly()
+
+
+def test_a_request_to_an_mcp_server_starts_it(forks: Forks) -> None:
+    reads = "@server.tool(annotations=types.ToolAnnotations(read_only_hint=True))\nasync def fails"
+    slow = f"""@server.tool(annotations=types.ToolAnnotations(read_only_hint=True))
+async def slow() -> str:
+    mark("slow")
+    while __import__("os").path.exists("hold"):
+        await asyncio.sleep(0.01)
+    return "done"
+
+
+{reads}"""
+    (forks.desk.folder / "server.py").write_text(SERVER.replace(reads, slow))
+    hold = forks.desk.folder / "hold"
+    hold.touch()
+    printed = forks.record(
+        """
+        import asyncio, os, sys, reenact
+        from mcp import ClientSession, StdioServerParameters, stdio_client
+        SERVER = StdioServerParameters(command=sys.executable, args=["server.py"])
+        async def main():
+            async with stdio_client(SERVER) as (read, write), ClientSession(read, write) as session:
+                await session.initialize()
+                await session.list_tools()
+                with reenact.step("plan", {"cancels": True}) as state:
+                    pass
+                task = asyncio.create_task(session.call_tool("slow", {}))
+                await asyncio.sleep(0.05)
+                if state["cancels"]:
+                    task.cancel()
+                try:
+                    print("got", (await task).content[0].text)
+                except asyncio.CancelledError:
+                    print("cancelled")
+        asyncio.run(main())
+        """
+    )
+    assert printed == "cancelled\n"
+    hold.unlink()
+    report = forks.fork("plan#1", *SOONER)
+    assert report["printed"] == "got done\n"
+    assert (forks.desk.folder / "marks").read_text().split() == ["start", "slow", "start", "slow"]
+    forks.replays_exactly()
