@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from reenact.seams.mcp.sessions import Dispatching
 
 
+class Closed(Exception):
+    """The session has been closed while its server was being greeted."""
+
+
 class GoingLive:
     """The way of one session into the world.
 
@@ -89,7 +93,9 @@ class GoingLive:
             self.done = True
             under_way.set_result(differing)
         finally:
-            under_way.cancel()
+            if not under_way.done():
+                under_way.set_exception(Closed())
+                under_way.exception()
 
     async def _work(self) -> None:
         """Let the dispatcher carry messages."""

@@ -18,7 +18,7 @@ from reenact.facts.call import Call, Failure, Value
 from reenact.facts.ids import tail
 from reenact.seams.lanes import Lane, carrier, listening
 from reenact.seams.mcp import lines, messages
-from reenact.seams.mcp.going_live import GoingLive
+from reenact.seams.mcp.going_live import Closed, GoingLive
 from reenact.seams.mcp.handshakes import Handshake
 from reenact.seams.mcp.inbox import Inbox, Item, Progress, Starting, item_revealed, item_sealed
 from reenact.seams.patching import replace
@@ -196,10 +196,12 @@ class Dispatching:
         """Something is to pass through this session: in a fork its server may not have been started yet."""
         if self._going is None or self._going.done or self._begun_at(lane) < 0:
             return
-        if self._over:
-            raise self._names.MCPError(code=messages.CLOSED, message="Connection closed")
         try:
+            if self._over:
+                raise Closed
             await self._going.require(lane)
+        except Closed:
+            raise self._names.MCPError(code=messages.CLOSED, message="Connection closed") from None
         except Exception as error:
             name = self.server or "the MCP server"
             problem = ForkError(

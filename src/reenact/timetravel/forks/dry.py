@@ -8,6 +8,7 @@ from typing import Any
 
 from reenact.abc.store import Store
 from reenact.facts.call import Effect, Kind
+from reenact.facts.connections import is_of_connection
 from reenact.facts.phrases import counted
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import project_of
@@ -34,6 +35,7 @@ class DryRun:
         writes: Names of recorded writes after it that would not be repeated, each with how often; one that asks
             something else is refused unless it is allowed.
         changes: What would be different.
+        servers: MCP servers of the recording: one is started, or connected to, when a call of its session goes live.
         impossible: Why recorded model requests after it could not be sent with the changes; the fork would stop there.
     """
 
@@ -44,6 +46,7 @@ class DryRun:
     writes: dict[str, int]
     changes: tuple[str, ...]
     impossible: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""
@@ -62,6 +65,7 @@ class DryRun:
         told += [
             f"  blocked write   {name} ({count} recorded); a new one is refused" for name, count in self.writes.items()
         ]
+        told += [f"  goes live       {name}, when a call of its session does" for name in self.servers]
         told += [f"  change          {text}" for text in self.changes]
         told += [f"  cannot be sent  {text}" for text in self.impossible]
         return told
@@ -84,11 +88,17 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     anew: Counter[str] = Counter()
     writes: Counter[str] = Counter()
     impossible: Counter[str] = Counter()
+    servers: dict[str, None] = {}
     for event in recording.events():
+        if event.call.kind is Kind.MCP and "transport" in event.call.head:
+            servers[f"{event.call.name} ({event.call.head['transport']})"] = None
         if event.call.observed or inside(recording, event) is not None:
             continue
         if event.number < plan.at:
             frozen += 1
+            continue
+        if is_of_connection(event.call):
+            after += 1
             continue
         call = replace(event.call, body=recording.body(event.request))
         if call.kind is Kind.HTTP and (why := unspoken(plan, call)):
@@ -100,4 +110,5 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
         if call.effect is Effect.WRITE and call.name not in plan.allow_writes:
             writes[call.name] += 1
     counted = frozen, after, dict(anew), dict(writes)
-    return DryRun(first_line(recording.run.id, plan), *counted, tuple(plan.changes), tuple(impossible))
+    may = servers if plan.live != "none" or plan.allow_writes else ()
+    return DryRun(first_line(recording.run.id, plan), *counted, tuple(plan.changes), tuple(impossible), tuple(may))

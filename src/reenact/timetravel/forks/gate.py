@@ -303,7 +303,7 @@ class ForkGate(ReplayGate):
             if waiter.deadline_us is None:
                 return waiter
             timers.append(waiter)
-        if self.unanswered and self.revive():
+        if self.unanswered and not self._away() and self.revive():
             return None
         real = self._away() or self._listening() or self._real_since_us is not None
         return self._due() if real else self._jump(timers)
