@@ -3,6 +3,7 @@ cannot go on is named."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -21,27 +22,51 @@ async def talk(session):
     with reenact.step("plan", {"text": "first", "wait": 0, "ends": ""}) as state:
         pass
     try:
-        await asyncio.wait_for(call(session, "shout", text=state["text"], wait=state["wait"]), 1000)
+        limit = 1 if state["ends"] == "given up" else 1000
+        await asyncio.wait_for(call(session, "shout", text=state["text"], wait=state["wait"]), limit)
     except TimeoutError:
         print("given up")
     if state["ends"] == "raises":
         raise KeyError("mine")
     if state["ends"] == "refused":
         await call(session, "in_steps", n=5)
+    if state["ends"] == "reads":
+        await session.list_prompts()
     await call(session, "shout", text="after")
 
 asyncio.run(main())
 """
-TEXT = ("--set", "text=second")
+SHOUTS = ("--allow-write", "shout")
+
+
+GOOD = SERVER.replace("import asyncio,", "import os, asyncio,").replace('mark("start")', NOTED)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Agent, str]:
+    """An agent that calls one tool, recorded, and its run; its server notes its process."""
+    agent = Agent(tmp_path_factory.mktemp("waiting"))
+    agent.server.write_text(GOOD)
+    agent.write(AGENT + WAITS)
+    agent.record()
+    run: str = json.loads(agent.run("ls", "--json").stdout.splitlines()[0])["run"]
+    return agent, run
 
 
 @pytest.fixture
-def waiting(agent: Agent) -> Agent:
-    """An agent that calls one tool, recorded; its server notes its process."""
-    agent.server.write_text(SERVER.replace("import asyncio,", "import os, asyncio,").replace('mark("start")', NOTED))
-    agent.write(AGENT + WAITS)
-    agent.record()
+def waiting(recorded: tuple[Agent, str]) -> Agent:
+    """The recorded agent, with its server, and nothing marked."""
+    agent = recorded[0]
+    agent.server.write_text(GOOD)
+    for name in ("marks", "pids"):
+        (agent.folder / name).write_text("")
     return agent
+
+
+@pytest.fixture
+def plan(recorded: tuple[Agent, str]) -> str:
+    """Where its run is forked."""
+    return f"{recorded[1]}:plan#1"
 
 
 def left(agent: Agent) -> list[int]:
@@ -57,44 +82,31 @@ def left(agent: Agent) -> list[int]:
 
 
 @pytest.mark.parametrize("ends", ["raises", "refused"])
-def test_no_server_is_left_and_the_fork_ends_the_same_in_its_replay(waiting: Agent, ends: str) -> None:
-    done = waiting.run("fork", "@:plan#1", *TEXT, "--set", f"ends={ends}", "--allow-write", "shout")
+def test_no_server_is_left_and_the_fork_ends_the_same_in_its_replay(waiting: Agent, plan: str, ends: str) -> None:
+    done = waiting.run("fork", plan, "--set", f"text={ends}", "--set", f"ends={ends}", *SHOUTS)
     assert done.returncode == (5 if ends == "refused" else 0), done.stderr
-    assert done.stdout.startswith("shout False SECOND ")
-    assert waiting.marks[-2:] == ["start", "shout second"]
+    assert done.stdout.startswith(f"shout False {ends.upper()} ")
+    assert waiting.marks == ["start", f"shout {ends}"]
     assert left(waiting) == []
     waiting.server.unlink()
     replays(waiting, "@", done.stdout)
 
 
-def test_a_call_that_is_given_up_ends_its_server_too(waiting: Agent) -> None:
-    text = (waiting.folder / "agent.py").read_text()
-    (waiting.folder / "agent.py").write_text(text.replace("1000)", '1 if state["wait"] else 1000)'))
-    done = waiting.run("fork", "@:plan#1", *TEXT, "--set", "wait=600", "--allow-write", "shout")
+def test_a_call_that_is_given_up_ends_its_server_too(waiting: Agent, plan: str) -> None:
+    done = waiting.run("fork", plan, "--set", "text=given", "--set", "wait=600", "--set", "ends=given up", *SHOUTS)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "given up"
     assert left(waiting) == []
-    replays(waiting, "@", done.stdout)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of other systems")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_fork_that_is_killed_leaves_no_server(waiting: Agent, number: int) -> None:
-    command = (
-        sys.executable,
-        "-m",
-        "reenact",
-        "fork",
-        "@:plan#1",
-        *TEXT,
-        "--set",
-        "wait=600",
-        "--allow-write",
-        "shout",
-    )
+def test_a_fork_that_is_killed_leaves_no_server(waiting: Agent, plan: str, number: int) -> None:
+    text = ("--set", f"text=killed {number:d}", "--set", "wait=600")
+    command = (sys.executable, "-m", "reenact", "fork", plan, *text, *SHOUTS)
     base = {**os.environ, "REENACT_STORE": str(waiting.folder / "store.sqlite")}
     with subprocess.Popen(command, cwd=waiting.folder, env=base, stderr=subprocess.PIPE, text=True) as forking:
-        until(lambda: "shout second" in waiting.marks)
+        until(lambda: f"shout killed {number:d}" in waiting.marks)
         [server] = left(waiting)
         told = subprocess.run(["ps", "-o", "ppid=", "-p", str(server)], capture_output=True, text=True, check=True)
         os.kill(int(told.stdout), number)
@@ -111,42 +123,32 @@ def until(holds: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
-def test_another_server_is_named_and_gives_its_own_errors(waiting: Agent) -> None:
-    text = waiting.server.read_text()
-    waiting.server.write_text(text.replace('("orders")', '("orders", version="9")').replace("def in_steps", "def gone"))
-    allowed = ("--allow-write", "shout", "--allow-write", "in_steps")
-    done = waiting.run("fork", "@:plan#1", *TEXT, "--set", "ends=refused", *allowed)
+def test_another_server_is_named_and_gives_its_own_errors(waiting: Agent, plan: str) -> None:
+    waiting.server.write_text(GOOD.replace('("orders")', '("orders", version="9")').replace("def in_steps", "def gone"))
+    text = ("--set", "text=other", "--set", "ends=refused")
+    done = waiting.run("fork", plan, *text, *SHOUTS, "--allow-write", "in_steps")
     assert done.returncode == 0, done.stderr
     assert "in_steps True Unknown tool: in_steps" in done.stdout
     assert "the live server is another one: orders: server version was '', is '9'" in done.stderr
-    replays(waiting, "@", done.stdout)
 
 
-def test_a_server_that_is_not_there_stops_the_fork_and_is_named(waiting: Agent) -> None:
+def test_a_server_that_is_not_there_stops_the_fork_and_is_named(waiting: Agent, plan: str) -> None:
     waiting.server.unlink()
-    done = waiting.run("fork", "@:plan#1", *TEXT, "--allow-write", "shout")
+    done = waiting.run("fork", plan, "--set", "text=lost", *SHOUTS)
     assert done.returncode == 2, done.stderr
     assert "the session with orders cannot go on live: MCPError: Connection closed" in done.stderr
     replays(waiting, "@", done.stdout)
 
 
-def test_nothing_goes_live_with_live_none(waiting: Agent) -> None:
-    text = (waiting.folder / "agent.py").read_text()
-    (waiting.folder / "agent.py").write_text(
-        text.replace(
-            '    if state["ends"] == "raises":', '    if state["ends"]:\n        await session.list_prompts()\n'
-        )
-        .replace('raise KeyError("mine")', "")
-        .replace('    if state["ends"] == "refused":', "    if False:")
-    )
-    done = waiting.run("fork", "@:plan#1", "--set", "ends=x", "--live", "none")
+def test_a_read_needs_no_leave_and_nothing_goes_live_with_live_none(waiting: Agent, plan: str) -> None:
+    done = waiting.run("fork", plan, "--set", "ends=reads", "--live", "none")
     assert done.returncode == 5, done.stderr
     assert "prompts/list has no recorded answer, and nothing may go live" in done.stderr
-    assert waiting.marks.count("start") == 1
-    done = waiting.run("fork", "@~1:plan#1", "--set", "ends=x")
+    assert waiting.marks == []
+    done = waiting.run("fork", plan, "--set", "ends=reads")
     assert done.returncode == 0, done.stderr
-    assert "reenact: live prompts/list" in done.stderr, "a read needs no leave"
-    assert waiting.marks == ["start", "shout first", "shout after", "start"]
+    assert "reenact: live prompts/list" in done.stderr
+    assert waiting.marks == ["start"]
 
 
 SESSIONS = """

@@ -194,11 +194,13 @@ class Dispatching:
 
     async def _require_live(self, lane: Lane) -> None:
         """Something is to pass through this session: in a fork its server may not have been started yet."""
-        if self._going is None or self._going.done or self._begun_at(lane) < 0:
+        if self._going is None or self._going.done:
             return
         try:
             if self._over:
                 raise Closed
+            if self._begun_at(lane) < 0:
+                raise ConnectionError("it began in another run, such as that of the process that serves a request")
             await self._going.require(lane)
         except Closed:
             raise self._names.MCPError(code=messages.CLOSED, message="Connection closed") from None

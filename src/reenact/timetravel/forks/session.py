@@ -248,7 +248,10 @@ class ForkSession(ReplaySession):
                 self.gate.listens(event)
                 return own
             self.gate.sets_out(event, None, transport=is_transport(call))
-            return own if is_of_connection(call) else self._called_off.goes_on(taped, own)
+            goes_on = own if is_of_connection(call) else self._called_off.goes_on(taped, own)
+            if goes_on is own:
+                self._frozen_scopes.discard(taped.scope)
+            return goes_on
 
     def makes(self, lane: Lane, call: Call, event: int, why: str) -> None:
         """A call that had been answered by nobody is made; a write once it is claimed."""
