@@ -47,10 +47,15 @@ _PIECEWISE = 4 << 20
 _DECODED = 32 << 20
 _GONE = Fidelity.WITHHELD
 _UNCLEAN = "could not be cleaned"
+_NOTHING: Mapping[str, Json] = {}
 
 
 def make_redactor(
-    run: str = "", policy: Policy | None = None, secret: bytes | None = None, known: Known = NONE
+    run: str = "",
+    policy: Policy | None = None,
+    secret: bytes | None = None,
+    known: Known = NONE,
+    spotless: Mapping[str, Json] = _NOTHING,
 ) -> CredentialRedactor:
     """The redactor of one run.
 
@@ -59,8 +64,9 @@ def make_redactor(
         policy: How it is recorded; what its extra redaction names comes with ``known``.
         secret: Key of the stand-ins' digests; drawn from the system's entropy where none is given.
         known: Credentials that are known by value.
+        spotless: Surroundings in which a redactor with the same ``known`` has found nothing.
     """
-    return CredentialRedactor(secret if secret is not None else ENTROPY.bytes(32), known)
+    return CredentialRedactor(secret if secret is not None else ENTROPY.bytes(32), known, spotless)
 
 
 class CredentialRedactor:
@@ -69,18 +75,21 @@ class CredentialRedactor:
     Args:
         secret: Key of the digests in stand-ins; one that is kept nowhere, because whoever has it can try candidates.
         known: Credentials that are known by value.
+        spotless: Surroundings in which a redactor with the same ``known`` has found nothing: those very objects are not
+            looked through again.
 
     Attributes:
         fault: Told of whatever went wrong in here; what it cost is withheld, or gone.
     """
 
-    def __init__(self, secret: bytes, known: Known = NONE) -> None:
+    def __init__(self, secret: bytes, known: Known = NONE, spotless: Mapping[str, Json] = _NOTHING) -> None:
         self.fault: Callable[[Exception], object] = repr
         self._eraser = Eraser(secret, known)
         self._comparing = Eraser(None, known)
         self._streams: dict[int, Stream] = {}
         self._printed: dict[int, Tail[Printed]] = {}
-        self._environment: tuple[Mapping[str, Json], dict[str, Json]] | None = None
+        self._facts: dict[str, tuple[Json, Json]] = {}
+        self._spotless = spotless
         self._steps: dict[type, Callable[[Any], tuple[Record, ...]]] = {
             CallIssued: self._issued,
             HeadArrived: self._head,
@@ -251,18 +260,29 @@ class CredentialRedactor:
         return replace(
             run,
             entry=replace(run.entry, argv=eraser.argv(run.entry.argv), own=eraser.argv(run.entry.own)),
-            environment=self._surroundings(run.environment),
+            environment=self.surroundings(run.environment),
             tags={name: str(eraser.json(value, name)) for name, value in run.tags.items()},
             error=eraser.string(run.error),
             degraded=tuple(eraser.string(reason) for reason in run.degraded),
         )
 
-    def _surroundings(self, environment: Mapping[str, Json]) -> dict[str, Json]:
-        """The facts of the process: the same object at the run's begin and end, so cleaned once (1 ms)."""
-        known = self._environment
-        if known is None or known[0] is not environment:
-            known = self._environment = (environment, self._eraser.environment(environment))
-        return known[1]
+    def surroundings(self, environment: Mapping[str, Json]) -> dict[str, Json]:
+        """The facts of the process, cleaned: they are the same objects at the run's begin and end, so each is cleaned
+        once (1 ms).
+
+        Raises:
+            Exhausted: One of them was made to be slow.
+        """
+        out: dict[str, Json] = {}
+        for name, value in environment.items():
+            if self._spotless.get(name, self) is value:
+                out[name] = value
+                continue
+            known = self._facts.get(name)
+            if known is None or known[0] is not value:
+                known = self._facts[name] = (value, self._eraser.environment({name: value})[name])
+            out[name] = known[1]
+        return out
 
 
 def _without_payload(held: list[HeadArrived | SegmentArrived]) -> list[Record]:

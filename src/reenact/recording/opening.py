@@ -13,18 +13,18 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
 from reenact.errors import Halt
-from reenact.facts.conventions import conventional
 from reenact.facts.ids import make_run_id
-from reenact.facts.known import Known, same_values
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
 from reenact.facts.run import Entry, Run, Status
-from reenact.facts.variables import chosen
 from reenact.privacy import make_redactor
 from reenact.recording.evidence import Evidence
-from reenact.recording.kit import process_facts, traceparent
+from reenact.recording.kit import traceparent
 from reenact.recording.readings import Readings
 from reenact.recording.session import Numbering, RecordingSession
+from reenact.recording.surroundings import same_surroundings, surroundings
+from reenact.recording.unthreaded import Unthreaded
+from reenact.recording.writer import Writer
 from reenact.seams import trust, wiring
 
 
@@ -106,7 +106,8 @@ class Opened:
         place: Private directory of the boot that began this process; empty without one.
         gate: What orders it, where that is not a gate of its own.
         sealed: Whether its entry is what this user has started, so that it may be started again.
-        gathers: Whether evidence of its surroundings is gathered: in vain for a run that nobody keeps.
+        gathers: Whether evidence of its surroundings is gathered, and records are written while it goes on: both in
+            vain for a run that nobody keeps.
     """
 
     def __init__(  # noqa: PLR0913 - what it is made of, all by name
@@ -122,9 +123,8 @@ class Opened:
         sealed: bool = True,
         gathers: bool = True,
     ) -> None:
-        surroundings = chosen(os.environ, policy.env)
-        secrets = surroundings["env_secret"]
-        redactor = make_redactor(run.id, policy, known=Known(os.environ, secrets, fields=policy.redact))
+        here = surroundings(policy) if gathers else same_surroundings(policy)
+        redactor = make_redactor(run.id, policy, known=here.known, spotless=here.spotless)
         self._store = store
         self._release = release or _nothing
         self._clock = clock
@@ -135,7 +135,7 @@ class Opened:
                 "rules": list(redactor.rules),
                 "ignore": dict(policy.ignore),
                 "require": list(policy.require),
-                "same_values": same_values(os.environ, secrets),
+                "same_values": dict(here.same),
                 "files": list(policy.files),
                 "file_contents": list(policy.file_contents),
                 "redact": dict(policy.redact),
@@ -144,14 +144,7 @@ class Opened:
                 "seal": trust.seal(run.id, run.entry, ENTROPY) if sealed else "",
                 **run.capture,
             },
-            environment={
-                **process_facts(),
-                **surroundings,
-                "hash_seed_set": os.environ.get("PYTHONHASHSEED", ""),
-                "conventional": conventional(os.environ),
-                "traceparent": traceparent(os.environ),
-                **run.environment,
-            },
+            environment={**here.facts, "traceparent": traceparent(os.environ), **run.environment},
         )
         # A store that is let go may be closed before somebody asks for the run's timeline: its URL stays good.
         run.kept_in(store if release is None else store.url)
@@ -159,7 +152,8 @@ class Opened:
         wiring.install()
         log = store.begin(_cleaned(run, redactor))
         try:
-            self.session = RecordingSession(run, log, redactor, clock, policy, Readings(), gate)
+            writes = Writer if gathers else Unthreaded
+            self.session = RecordingSession(run, log, redactor, clock, policy, Readings(), gate, writes)
             self.session.evidence = Evidence(run, store.url, place) if gathers else None
         except BaseException:
             log.close()

@@ -101,6 +101,7 @@ class RecordingSession:
         policy: What may be kept and how.
         readings: What makes readings of model calls when the writer is idle.
         gate: What orders it; by default a gate of its own, first come, first served.
+        writes: Makes its writer.
     """
 
     mode = "record"
@@ -114,6 +115,7 @@ class RecordingSession:
         policy: Policy,
         readings: Readings,
         gate: Numbering | None = None,
+        writes: type[Writer] = Writer,
     ) -> None:
         self.run = run
         self.clock = clock
@@ -143,7 +145,7 @@ class RecordingSession:
         if gate is None:
             self.gate = RecordingGate(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
             self.gate.attend = WATCH.attend
-        self.writer = Writer(log, redactor, self._gather, self.fault, readings.saw, self._idle_work)
+        self.writer = writes(log, redactor, self._gather, self.fault, readings.saw, self._idle_work)
         _open.add(self)
         self.put(RunOpened(run))
         self.root = Lane(ROOT, self, self.gate)

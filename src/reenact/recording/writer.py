@@ -151,7 +151,7 @@ class Writer:
         self._bytes = 0
         self._bytes_lock = _thread.RLock()  # a signal handler may print while its own thread holds it
         self._room: list[Any] = []
-        _thread.start_new_thread(self._run, ())
+        self._start()
 
     # --- the agent's side --------------------------------------------------------------------------------------
 
@@ -188,6 +188,9 @@ class Writer:
         self._ring()
         self._ended.acquire(timeout=timeout_s)
 
+    def _start(self) -> None:
+        _thread.start_new_thread(self._run, ())
+
     def _ring(self) -> None:
         try:
             self._bell.release()
@@ -208,8 +211,12 @@ class Writer:
     # --- the writer's side -------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        lanes.adopt_thread(None)  # our own thread is no strand of the agent
+        self._finish()
+
+    def _finish(self) -> None:
+        """Write to the end, then let go of the log."""
         try:
-            lanes.adopt_thread(None)  # our own thread is no strand of the agent
             self._work()
         except Exception as error:
             self._fault(error)

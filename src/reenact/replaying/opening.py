@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from reenact.abc.redaction import Redactor
@@ -17,6 +16,7 @@ from reenact.replaying.relocating import renaming
 from reenact.replaying.requests import Preamble
 from reenact.replaying.revision import Tree
 from reenact.replaying.session import ReplaySession
+from reenact.seams.setting import variables_now
 
 
 def open_session(recording: Recording, options: Options, tree: Tree | None = None) -> ReplaySession:
@@ -40,7 +40,7 @@ def open_preamble(recording: Recording, options: Options, deliveries: int, tree:
 def redactor_of(run: Run, tree: Tree | None = None) -> Redactor:
     """What cleans calls of today as those of a run were, so that both sides compare; ``tree``: where its project lies
     now."""
-    return renaming(make_redactor(run.id, Policy(), known=known_values(run, os.environ)), tree)
+    return renaming(make_redactor(run.id, Policy(), known=known_values(run, variables_now())), tree)
 
 
 def known_values(run: Run, environment: Mapping[str, str]) -> Known:

@@ -29,10 +29,12 @@ def relocated(run: Run, project: str) -> tuple[Run, Tree | None]:
         The run, and where its project lies now; the run itself and None, where it was recorded here.
     """
     root = run.entry.project
-    here = os.path.realpath(project)
-    if not root or trust.is_ours(run) or os.path.realpath(root) == here:
+    if not root or root == project or trust.is_ours(run):
         return run, None
-    tree = Tree(os.path.realpath(root), here, "")
+    there, here = os.path.realpath(root), os.path.realpath(project)
+    if there == here:
+        return run, None
+    tree = Tree(there, here, "")
     return placed(run, tree), tree
 
 

@@ -12,33 +12,52 @@ import hmac
 import json
 import os
 import sys
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 
 from reenact.abc.sources import Entropy
 from reenact.facts.run import Entry, Run
 
 _BYTES = 32
+_FIELDS = tuple(each.name for each in fields(Entry))
 _keys: dict[tuple[object, ...], bytes] = {}
 
 
 def key_path() -> Path:
     """Where the key lies: the user's directory for state, never a project."""
+    return Path(_place())
+
+
+def _place() -> str:
+    """``key_path`` as a text: it is asked for with every run that is opened."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or str(Path.home())
     else:
-        base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(base) / "reenact" / "key"
+        base = os.environ.get("XDG_STATE_HOME") or os.path.join(_home(), ".local", "state")
+    return os.path.join(base, "reenact", "key")
+
+
+def _home() -> str:
+    """See ``Path.home``.
+
+    Raises:
+        RuntimeError: Nobody says where it is.
+    """
+    found = os.path.expanduser("~")
+    if found == "~":
+        raise RuntimeError("the home directory of this user is not known")
+    return found
 
 
 def _key(entropy: Entropy | None) -> bytes | None:
     """The key; made when there is none and ``entropy`` is given. None where it cannot be read or kept."""
     try:
-        path = key_path()
+        place = _place()
         with contextlib.suppress(FileNotFoundError):
-            return _read(path)
+            return _read(place)
         if entropy is None:
             return None
+        path = Path(place)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = entropy.bytes(_BYTES)
         mine = path.with_name(f"key.{os.getpid()}")
@@ -52,20 +71,20 @@ def _key(entropy: Entropy | None) -> bytes | None:
         return None
 
 
-def _read(path: Path) -> bytes | None:
+def _read(path: str) -> bytes | None:
     """What a file holds, if that is a key; not read again while it is the same file."""
-    found = path.stat()
-    state = (str(path), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    found = os.stat(path)
+    state = (path, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     known = _keys.get(state)
     if known is None:
-        known = path.read_bytes()
+        known = Path(path).read_bytes()
         _keys.clear()
         _keys[state] = known
     return known if len(known) == _BYTES else None
 
 
 def _digest(key: bytes, run: str, entry: Entry) -> str:
-    said = {name: value for name, value in asdict(entry).items() if value or name != "own"}
+    said = {name: value for name in _FIELDS if (value := getattr(entry, name)) or name != "own"}
     text = json.dumps([run, said], sort_keys=True).encode()
     return hmac.new(key, text, hashlib.sha256).hexdigest()
 

@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,20 @@ VERSION: Final = 1
 
 _KIND = "expression"
 _LARGEST = 256 << 10
+
+
+def _compiled(text: str, files: Mapping[str, Json]) -> Expression:
+    compiled = compile_expression(text, EXPECTATION_WORDS, files)
+    wrong = misused(compiled)
+    if wrong is not None:
+        raise wrong
+    return compiled
+
+
+@lru_cache(maxsize=512)
+def _remembered(text: str) -> Expression:
+    """One that names no file: many goldens of a project expect the same."""
+    return _compiled(text, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +69,7 @@ class Expectation:
         Raises:
             UsageError: It is none; the message names the place.
         """
-        compiled = compile_expression(self.text, EXPECTATION_WORDS, self.files)
-        wrong = misused(compiled)
-        if wrong is not None:
-            raise wrong
-        return compiled
+        return _compiled(self.text, self.files) if self.files else _remembered(self.text)
 
     def judge(self, recording: Recording, *, court: Court | None = None, project: Path | None = None) -> Verdict:
         """Whether a run fulfils it, what was seen, and the first event to blame.

@@ -33,7 +33,7 @@ from reenact.replaying.revision import Tree, kept_revision
 from reenact.replaying.starting import environment_of
 from reenact.replaying.touching import WATCH
 from reenact.seams import lanes, wiring
-from reenact.seams.setting import variables_set
+from reenact.seams.setting import variables_now, variables_set
 from reenact.store.memory import MemoryStore
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.launch import Told
@@ -88,7 +88,7 @@ def _entry(opened: OpenGolden, run: Run, project: str) -> Callable[..., Any] | N
         start = start_of(run, Options(), project)
     except UnreplayableRun:
         return None
-    if os.path.realpath(start.cwd) != os.path.realpath(os.getcwd()):
+    if not _same(start.cwd, os.getcwd()):
         return None
     return _function(start)
 
@@ -127,12 +127,12 @@ def _imported(name: str, file: str) -> Any:
 
 
 def _same(path: str | None, file: str) -> bool:
-    return path is not None and os.path.realpath(path) == os.path.realpath(file)
+    return path is not None and (path == file or os.path.realpath(path) == os.path.realpath(file))
 
 
 def _environment(run: Run, tree: Tree | None) -> Mapping[str, str] | None:
     """The variables of a replay that differ from today's; None where one would have to be set before the start."""
-    now = dict(os.environ)
+    now = variables_now()
     wanted = environment_of(run, now)
     if tree is not None:
         wanted = tree.environment(wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
 from reenact.facts.call import Json
@@ -120,7 +120,7 @@ class Outcome:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON-able data."""
-        return {**asdict(self), "exit_code": self.exit_code}
+        return {**_fields(self), "judged": tuple(map(_fields, self.judged)), "exit_code": self.exit_code}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
@@ -129,6 +129,10 @@ class Outcome:
         del values["exit_code"]
         values["judged"] = tuple(Judged(**each) for each in data.get("judged") or ())
         return cls(**values)
+
+
+def _fields(told: Outcome | Judged) -> dict[str, Any]:
+    return {each.name: getattr(told, each.name) for each in fields(told)}
 
 
 def exit_code(outcomes: Iterable[Outcome]) -> int:

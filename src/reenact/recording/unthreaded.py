@@ -1,0 +1,63 @@
+"""A writer without a thread: it writes when somebody waits for it, for runs that nobody reads from a disk meanwhile.
+
+A run that is judged and thrown away gains nothing from being written while the agent works: beginning a thread and
+waiting for it twice costs more than all that it writes.
+"""
+
+from __future__ import annotations
+
+import _thread
+
+from reenact.recording.writer import QUEUE_BYTES, Receipt, Writer
+from reenact.seams import lanes
+
+
+class Unthreaded(Writer):
+    """Drains the queue in the thread of whoever waits for it: at a receipt, at a flush, when much has gathered, and at
+    the end."""
+
+    def _start(self) -> None:
+        self._turn = _thread.RLock()  # a signal handler may ask for a receipt while its own thread writes
+        self._writing = False
+
+    def receipt(self, *, durable: bool = False, in_place: bool = False) -> Receipt:
+        """See ``Writer``. It has come when this returns, unless the writer is at work below the caller."""
+        receipt = super().receipt(durable=durable, in_place=in_place)
+        self._write_up()
+        return receipt
+
+    def flush(self, timeout_s: float = 10.0) -> bool:
+        """See ``Writer``. What can wait is done here too: this writer is never idle."""
+        receipt = self.receipt()
+        while self._some_idle_work():
+            self._write_up()
+        return receipt.kept
+
+    def close(self, timeout_s: float = 30.0) -> None:
+        """Write what is left, and let go of the log."""
+        self._closing = True
+        with self._turn, lanes.inside(None):
+            self._finish()
+
+    def _ring(self) -> None:
+        """Nobody sleeps."""
+
+    def _account(self, size: int) -> None:
+        with self._bytes_lock:
+            self._bytes += size
+            full = self._bytes > QUEUE_BYTES
+        if full:
+            self._write_up()
+
+    def _write_up(self) -> None:
+        """Write all that is queued, unless that is under way further down on this thread's stack."""
+        with self._turn:
+            if self._writing or self._over:
+                return
+            self._writing = True
+            try:
+                with lanes.inside(None):
+                    while self._queue and self._drain():
+                        pass
+            finally:
+                self._writing = False

@@ -1,0 +1,214 @@
+"""A run that nobody keeps is written without a thread, and knows where it began as one that is kept does."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+import reenact
+from reenact.abc.sources import CLOCK
+from reenact.facts.ids import make_run_id
+from reenact.facts.policy import Policy
+from reenact.facts.record import GapNoted, Noted, Printed, Record
+from reenact.facts.run import Entry, Run, Status
+from reenact.privacy import make_redactor
+from reenact.recording import surroundings as module
+from reenact.recording.opening import Opened
+from reenact.recording.surroundings import same_surroundings, surroundings
+from reenact.recording.unthreaded import Unthreaded
+from reenact.recording.writer import QUEUE_BYTES
+from reenact.seams import lanes
+from reenact.store.memory import MemoryStore
+
+SECRET = "zq7Rk2Xw9LmP4tVb8NcJ"
+
+
+class Log:
+    """What a writer has written, batch by batch; fails so many times first."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.batches: list[list[Record]] = []
+        self.closed = False
+        self._failures = failures
+
+    def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
+        """See ``abc.store.Log``."""
+        assert lanes.current() is None, "what the writer does is nothing that the agent does"
+        if self._failures:
+            self._failures -= 1
+            raise OSError("no room")
+        self.batches.append(list(records))
+
+    def close(self) -> None:
+        """See ``abc.store.Log``."""
+        self.closed = True
+
+
+def writer(log: Log, faults: list[Exception], **more: Any) -> Unthreaded:
+    return Unthreaded(log, make_redactor(), lambda: (), faults.append, lambda record: None, **more)
+
+
+def written(log: Log) -> list[Any]:
+    return [record.value for batch in log.batches for record in batch if isinstance(record, Noted)]
+
+
+def test_nothing_is_written_before_somebody_waits_and_all_of_it_then_in_order() -> None:
+    log, faults = Log(), list[Exception]()
+    threads = threading.active_count()
+    one = writer(log, faults)
+    for number in range(5):
+        one.put(Noted(None, "n", number))
+    assert (log.batches, threading.active_count()) == ([], threads)
+    receipt = one.receipt(durable=True)
+    assert (receipt.done, receipt.kept) == (True, True)
+    receipt.wait()
+    one.put(Noted(None, "n", 5))
+    assert one.flush()
+    one.put(Noted(None, "n", 6))
+    one.close()
+    assert log.closed
+    one.put(Noted(None, "n", 7))
+    assert not one.flush(), "nothing is kept after the end, and nobody is left waiting"
+    assert (written(log), faults) == ([0, 1, 2, 3, 4, 5, 6], [])
+
+
+def test_what_it_does_is_nothing_that_the_agent_does() -> None:
+    """``Log.write`` asks which strand it is called in."""
+    log, faults = Log(), list[Exception]()
+    one = writer(log, faults)
+    store = MemoryStore()
+    with reenact.record(store=store):
+        assert lanes.current() is not None
+        one.put(Noted(None, "n", 0))
+        one.flush()
+        one.put(Noted(None, "n", 1))
+        one.close()
+        assert lanes.current() is not None
+    assert (written(log), faults) == ([0, 1], [])
+
+
+def test_a_fault_of_the_store_is_told_and_leaves_nobody_waiting() -> None:
+    log, faults = Log(failures=1), list[Exception]()
+    one = writer(log, faults)
+    one.put(Noted(None, "n", 0))
+    receipt = one.receipt()
+    assert (receipt.done, receipt.kept, [str(each) for each in faults]) == (True, False, ["no room"])
+    one.put(Noted(None, "n", 1))
+    one.close()
+    assert (written(log), log.closed) == ([1], True)
+
+
+def test_what_waits_is_bounded() -> None:
+    log = Log()
+    one = writer(log, [])
+    part = b"x" * (QUEUE_BYTES // 8)
+    for _ in range(9):
+        one.put(Printed(1, 0, part))
+    assert log.batches, "more than the bound is written without anybody waiting"
+    one.close()
+    assert sum(len(each.data) for batch in log.batches for each in batch if isinstance(each, Printed)) == 9 * len(part)
+
+
+def test_work_that_can_wait_is_done_at_a_flush() -> None:
+    log, left = Log(), [3]
+
+    def idle() -> bool:
+        left[0] -= left[0] > 0
+        return left[0] > 0
+
+    one = writer(log, [], idle=idle)
+    one.flush()
+    assert left == [0]
+
+
+def test_a_receipt_asked_for_below_the_writer_comes_when_it_is_through() -> None:
+    found: list[Any] = []
+
+    class Asking(Log):
+        def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
+            if not found:
+                found.append(one.receipt())
+                assert not found[0].done
+            super().write(records, durable=durable)
+
+    log = Asking()
+    one = writer(log, [])
+    one.put(GapNoted("g", ""))
+    one.flush()
+    one.close()
+    assert found[0].kept
+
+
+# --- where it begins --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(module, "_last", None)
+    yield
+
+
+def begun(**more: Any) -> Run:
+    run = Run(make_run_id(CLOCK.wall_us(), os.urandom(8)), entry=Entry("command"), origin_us=CLOCK.mono_us())
+    store = MemoryStore()
+    opened = Opened(run, store, Policy(**more), CLOCK, sealed=False, gathers=False)
+    opened.close(Status.OK, CLOCK.wall_us())
+    return store.run(run.id)
+
+
+def test_it_says_the_same_as_a_run_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    for policy in (Policy(), Policy(env=("OTHER_*",)), Policy(redact={"cwd": "credential"})):
+        assert (same_surroundings(policy).facts, same_surroundings(policy).same) == (
+            surroundings(policy).facts,
+            surroundings(policy).same,
+        )
+
+
+@pytest.mark.parametrize("change", ["set", "changed", "removed", "folder", "policy"])
+def test_what_has_changed_is_seen(change: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("SOME_URL", "https://before.example")
+    before = begun().environment
+    more: dict[str, Any] = {}
+    if change == "set":
+        monkeypatch.setenv("OTHER_URL", "https://other.example")
+    elif change == "changed":
+        monkeypatch.setenv("SOME_URL", "https://after.example")
+    elif change == "removed":
+        monkeypatch.delenv("SOME_URL")
+    elif change == "folder":
+        monkeypatch.chdir(tmp_path)
+    else:
+        more["env"] = ("HOME",)
+    after = begun(**more).environment
+    assert after != before
+    assert after == make_redactor().surroundings({**surroundings(Policy(**more)).facts, **_own(after)})
+
+
+def _own(environment: Any) -> dict[str, Any]:
+    return {name: environment[name] for name in ("traceparent", "pid", "ppid", "host")}
+
+
+def test_a_credential_that_stands_in_it_is_removed_from_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_URL", f"https://user:{SECRET}@example.test/")
+    monkeypatch.setenv("OTHER_TOKEN", SECRET)
+    for _ in range(3):
+        environment = begun().environment
+        assert SECRET not in repr(environment)
+        assert environment["env"]["SOME_URL"].startswith("https://user:")
+    monkeypatch.delenv("SOME_URL")
+    monkeypatch.setenv("PLACE_URL", SECRET)
+    assert SECRET not in repr(begun().environment), "a value is known by its variable, whatever was found out before"
+
+
+def test_what_was_spotless_is_looked_at_again_where_it_is_another_object() -> None:
+    spotless = {"a": ["x"]}
+    redactor = make_redactor(spotless=spotless)
+    assert redactor.surroundings(spotless)["a"] is spotless["a"]
+    for changed in ({"a": ["y"]}, {"a": [f"--password={SECRET}"]}, {"a": ["x"], "b": [f"--token={SECRET}"]}):
+        cleaned = redactor.surroundings(changed)
+        assert (SECRET not in repr(cleaned), list(cleaned)) == (True, list(changed))
