@@ -212,3 +212,4 @@ def test_what_was_spotless_is_looked_at_again_where_it_is_another_object() -> No
     for changed in ({"a": ["y"]}, {"a": [f"--password={SECRET}"]}, {"a": ["x"], "b": [f"--token={SECRET}"]}):
         cleaned = redactor.surroundings(changed)
         assert (SECRET not in repr(cleaned), list(cleaned)) == (True, list(changed))
+    assert cleaned["a"] == ["x"]
