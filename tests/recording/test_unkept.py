@@ -205,11 +205,16 @@ def test_a_credential_that_stands_in_it_is_removed_from_each(monkeypatch: pytest
     assert SECRET not in repr(begun().environment), "a value is known by its variable, whatever was found out before"
 
 
-def test_what_was_spotless_is_looked_at_again_where_it_is_another_object() -> None:
-    spotless = {"a": ["x"]}
+def test_what_was_spotless_is_looked_at_again_where_it_is_another() -> None:
+    spotless: dict[str, Any] = {}
+    told = {"a": ["x"], "b": 1}
+    assert make_redactor(spotless=spotless).surroundings(told) == told
+    assert spotless == told
+    told["a"].append("later")
+    assert spotless["a"] == ["x"], "what somebody changes is another one"
     redactor = make_redactor(spotless=spotless)
-    assert redactor.surroundings(spotless)["a"] is spotless["a"]
-    for changed in ({"a": ["y"]}, {"a": [f"--password={SECRET}"]}, {"a": ["x"], "b": [f"--token={SECRET}"]}):
+    for changed in ({"a": ["y"]}, {"a": [f"--password={SECRET}"]}, {"a": ["z"], "b": [f"--token={SECRET}"]}):
         cleaned = redactor.surroundings(changed)
         assert (SECRET not in repr(cleaned), list(cleaned)) == (True, list(changed))
-    assert cleaned["a"] == ["x"]
+    assert cleaned["a"] == ["z"]
+    assert SECRET not in repr(spotless)

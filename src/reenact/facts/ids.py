@@ -8,6 +8,7 @@ A reference may be a prefix of the whole id or of the tail.
 from __future__ import annotations
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_LETTERS = frozenset(ALPHABET)
 TIME_LENGTH = 10
 TAIL_LENGTH = 8
 
@@ -32,4 +33,4 @@ def tail(run_id: str) -> str:
 
 def is_run_id(text: str) -> bool:
     """Whether ``text`` has the strict grammar of a whole id."""
-    return len(text) == TIME_LENGTH + TAIL_LENGTH and all(c in ALPHABET for c in text)
+    return len(text) == TIME_LENGTH + TAIL_LENGTH and _LETTERS.issuperset(text)

@@ -7,6 +7,7 @@ of one run share a secret that is drawn when the run begins and kept nowhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -47,7 +48,6 @@ _PIECEWISE = 4 << 20
 _DECODED = 32 << 20
 _GONE = Fidelity.WITHHELD
 _UNCLEAN = "could not be cleaned"
-_NOTHING: Mapping[str, Json] = {}
 
 
 def make_redactor(
@@ -55,7 +55,7 @@ def make_redactor(
     policy: Policy | None = None,
     secret: bytes | None = None,
     known: Known = NONE,
-    spotless: Mapping[str, Json] = _NOTHING,
+    spotless: dict[str, Json] | None = None,
 ) -> CredentialRedactor:
     """The redactor of one run.
 
@@ -64,7 +64,8 @@ def make_redactor(
         policy: How it is recorded; what its extra redaction names comes with ``known``.
         secret: Key of the stand-ins' digests; drawn from the system's entropy where none is given.
         known: Credentials that are known by value.
-        spotless: Surroundings in which a redactor with the same ``known`` has found nothing.
+        spotless: Facts of surroundings in which redactors with the same ``known`` have found nothing, the last value
+            of each: they are not looked through again, and what this one finds nothing in is added.
     """
     return CredentialRedactor(secret if secret is not None else ENTROPY.bytes(32), known, spotless)
 
@@ -75,21 +76,22 @@ class CredentialRedactor:
     Args:
         secret: Key of the digests in stand-ins; one that is kept nowhere, because whoever has it can try candidates.
         known: Credentials that are known by value.
-        spotless: Surroundings in which a redactor with the same ``known`` has found nothing: those very objects are not
-            looked through again.
+        spotless: See ``make_redactor``.
 
     Attributes:
         fault: Told of whatever went wrong in here; what it cost is withheld, or gone.
     """
 
-    def __init__(self, secret: bytes, known: Known = NONE, spotless: Mapping[str, Json] = _NOTHING) -> None:
+    def __init__(self, secret: bytes, known: Known = NONE, spotless: dict[str, Json] | None = None) -> None:
         self.fault: Callable[[Exception], object] = repr
         self._eraser = Eraser(secret, known)
         self._comparing = Eraser(None, known)
         self._streams: dict[int, Stream] = {}
         self._printed: dict[int, Tail[Printed]] = {}
         self._facts: dict[str, tuple[Json, Json]] = {}
-        self._spotless = spotless
+        self._remembers = spotless is not None
+        self._spotless = {} if spotless is None else spotless
+        self._run_known: tuple[Run, Run] | None = None
         self._steps: dict[type, Callable[[Any], tuple[Record, ...]]] = {
             CallIssued: self._issued,
             HeadArrived: self._head,
@@ -256,6 +258,13 @@ class CredentialRedactor:
         return (replace(record, run=self._run(record.run), extra=self._eraser.json(dict(record.extra))),)
 
     def _run(self, run: Run) -> Run:
+        """A run; the same object comes twice as it begins, for its row and as a record."""
+        known = self._run_known
+        if known is None or known[0] is not run:
+            known = self._run_known = (run, self._cleaned_run(run))
+        return known[1]
+
+    def _cleaned_run(self, run: Run) -> Run:
         eraser = self._eraser
         return replace(
             run,
@@ -273,14 +282,18 @@ class CredentialRedactor:
         Raises:
             Exhausted: One of them was made to be slow.
         """
+        spotless = self._spotless
         out: dict[str, Json] = {}
         for name, value in environment.items():
-            if self._spotless.get(name, self) is value:
+            if name in spotless and spotless[name] == value:
                 out[name] = value
                 continue
             known = self._facts.get(name)
             if known is None or known[0] is not value:
-                known = self._facts[name] = (value, self._eraser.environment({name: value})[name])
+                cleaned = self._eraser.environment({name: value})[name]
+                known = self._facts[name] = (value, cleaned)
+                if cleaned == value and self._remembers:
+                    spotless[name] = deepcopy(value)
             out[name] = known[1]
         return out
 

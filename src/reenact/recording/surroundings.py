@@ -10,18 +10,18 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from reenact.facts.call import Json
 from reenact.facts.conventions import conventional
 from reenact.facts.known import Known, same_values
 from reenact.facts.policy import Policy
-from reenact.facts.spans import Exhausted
-from reenact.facts.variables import chosen
-from reenact.privacy import make_redactor
+from reenact.facts.variables import chosen, is_ours
 from reenact.recording.kit import process_facts
 from reenact.seams.machine import facts as machine_facts
 from reenact.seams.setting import variables_now
+
+_SEED = "PYTHONHASHSEED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Surroundings:
         facts: What goes into ``Run.environment``.
         known: Credentials that its variables hold.
         same: Which of these variables hold the same.
-        spotless: Those of ``facts`` in which the redaction of such a run finds nothing, where that was tried.
+        spotless: Facts in which the redaction of such runs has found nothing; None where that is not remembered.
     """
 
     facts: Mapping[str, Json]
     known: Known
     same: Mapping[str, str]
-    spotless: Mapping[str, Json] = field(default_factory=dict)
+    spotless: dict[str, Json] | None = None
 
 
 def surroundings(policy: Policy) -> Surroundings:
@@ -52,13 +52,14 @@ def _found(policy: Policy, variables: Mapping[str, str]) -> Surroundings:
     facts = {
         **process_facts(variables),
         **named,
-        "hash_seed_set": variables.get("PYTHONHASHSEED", ""),
+        "hash_seed_set": variables.get(_SEED, ""),
         "conventional": conventional(variables),
     }
     return Surroundings(facts, Known(variables, secrets, fields=policy.redact), same_values(variables, secrets))
 
 
 _last: tuple[object, Surroundings] | None = None
+_sorted: tuple[Mapping[str, str], dict[str, str]] = ({}, {})
 
 
 def same_surroundings(policy: Policy) -> Surroundings:
@@ -67,20 +68,19 @@ def same_surroundings(policy: Policy) -> Surroundings:
     What the program can see of its standard streams is as it was when this was found out."""
     global _last
     variables = variables_now()
-    place = (variables, _folder(), time.tzname, tuple(sys.orig_argv), policy.env, dict(policy.redact))
+    place = (_told(variables), _folder(), time.tzname, tuple(sys.orig_argv), policy.env, dict(policy.redact))
     if _last is None or _last[0] != place:
-        found = _found(policy, variables)
-        _last = (place, replace(found, spotless=_spotless(policy, found)))
+        _last = (place, replace(_found(policy, variables), spotless={}))
     found = _last[1]
-    return Surroundings({**found.facts, **machine_facts()}, found.known, found.same, found.spotless)
+    return replace(found, facts={**found.facts, **machine_facts()})
 
 
-def _spotless(policy: Policy, found: Surroundings) -> dict[str, Json]:
-    try:
-        cleaned = make_redactor(policy=policy, known=found.known).surroundings(found.facts)
-    except Exhausted:  # each run looks by itself, and withholds what it cannot clean
-        return {}
-    return {name: value for name, value in found.facts.items() if cleaned[name] == value}
+def _told(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those that a run says anything of: not ours, which differ from one process to the next."""
+    global _sorted
+    if _sorted[0] is not variables:
+        _sorted = (variables, {name: value for name, value in variables.items() if not is_ours(name) or name == _SEED})
+    return _sorted[1]
 
 
 def _folder() -> str:

@@ -186,6 +186,8 @@ def environment_of(run: Run, now: Mapping[str, str], *, live: bool = False) -> d
     secrets = run.environment.get("env_secret") or ()
     ours = trust.is_ours(run)
     for name, value in values.items():
+        if now.get(name) == value:
+            continue
         if not ours and (not may_travel(name, live=live) or "\0" in str(value)):
             continue
         if normalise(str(value).encode()) == str(value).encode():  # a value that redaction touched is today's

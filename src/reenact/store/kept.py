@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reenact.facts.event import LaneFact
+from reenact.facts.event import Event, LaneFact
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
     AmbientRead,
@@ -51,6 +51,8 @@ class Kept:
     bodies: dict[str, bytes] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     words: Gathering = field(default_factory=Gathering)
+    events: dict[tuple[str, int], Event] = field(default_factory=dict)
+    """Events that were asked for since the log has ended, by run and number."""
     _in_order: dict[int | None, list[Answered]] = field(default_factory=dict)
 
     def take(self, record: Record) -> None:

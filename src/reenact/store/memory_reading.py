@@ -75,6 +75,16 @@ class MemoryRecording:
         return self._event(call)
 
     def _event(self, call: Answered) -> Event:
+        """The event of a call; of a log that has ended it is made once."""
+        if self._log.live:
+            return self._made(call)
+        made, place = self._log.events, (self._run.id, call.issued.event)
+        found = made.get(place)
+        if found is None:
+            found = made[place] = self._made(call)
+        return found
+
+    def _made(self, call: Answered) -> Event:
         issued = call.issued
         fidelity, remark = issued.fidelity, issued.note
         for said in (call.settled or call.head, *call.segments):

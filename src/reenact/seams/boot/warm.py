@@ -24,6 +24,7 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from reenact.seams import wiring
+from reenact.seams.setting import variables_now
 
 __all__ = ["CHANNEL", "STREAMS", "receive", "send", "serve"]
 
@@ -140,7 +141,7 @@ def _become(asked: Mapping[str, Any], streams: list[int]) -> str:
 
 def _set(environment: Mapping[str, str]) -> None:
     """Make the variables of this process those, in their order; most are already."""
-    now = dict(os.environ)
+    now = dict(variables_now())  # most are what they were when this process was forked
     if list(now) != list(environment):
         os.environ.clear()
         now.clear()

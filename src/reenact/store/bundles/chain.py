@@ -21,6 +21,7 @@ _LONG: Final = 1 << 20
 """A line of more bytes is looked at before it is read: it could become a hundred times as much."""
 _BETWEEN: Final = b',"chain":"'
 _SUFFIX: Final = len(_BETWEEN) + DIGITS + 2
+_read = json.JSONDecoder().raw_decode
 _plain = writer(ascii_only=False, nan=True)
 _escaped = writer(ascii_only=True, nan=True)
 
@@ -68,9 +69,18 @@ def unchained(name: str, data: bytes) -> Iterator[tuple[int, Any]]:
         if len(text) > _LONG and sum(map(text.count, (b",", b"[", b"{"))) > limits.PARTS:
             raise ValueError(f"line {number} has more than {limits.PARTS} values")
         try:
-            yield number, json.loads(text + b"}")
+            yield number, _value(text + b"}")
         except ValueError as error:
             raise ValueError(f"line {number} is no JSON: {error}") from None
+
+
+def _value(line: bytes) -> Any:
+    """What ``json.loads`` gives, of a line in UTF-8 with nothing before and behind it: as the writer leaves them."""
+    text = line.decode("utf-8", "surrogatepass")
+    value, end = _read(text)
+    if end != len(text):
+        raise ValueError("something stands behind it")
+    return value
 
 
 def last_link(lines: list[bytes], name: str) -> str:

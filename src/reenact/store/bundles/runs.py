@@ -45,21 +45,16 @@ def run_in(data: Any) -> Run:
     if not is_run_id(run.id):
         raise ValueError("a run has an id of eighteen letters")
     found = run_data(run)
-    for name, value in found.items():
-        _check(name, value, _DEFAULTS[name])
-    for name, value in found["entry"].items():
-        _check(f"entry.{name}", value, getattr(_NO_ENTRY, name))
-    for name, value in found["totals"].items():
-        _check(f"totals.{name}", value, 0)
-    texts = (
-        *run.entry.argv,
-        *run.entry.own,
-        *run.degraded,
-        *run.tags,
-        *run.tags.values(),
-        *run.files,
-        *run.files.values(),
-    )
+    for fields, defaults, place in (
+        (found, _DEFAULTS, ""),
+        (found["entry"], _ENTRY, "entry."),
+        (found["totals"], _TOTALS, "totals."),
+    ):
+        for name, value in fields.items():
+            if type(value) not in _PLAIN or type(value) is not type(defaults[name]):
+                _check(place + name, value, defaults[name])
+    words = (*run.entry.argv, *run.entry.own, *run.degraded)
+    texts = (*words, *run.tags, *run.tags.values(), *run.files, *run.files.values())
     if not all(type(text) is str for text in texts):
         raise TypeError("the words of a command, tags and files are texts")
     return run
@@ -68,7 +63,11 @@ def run_in(data: Any) -> Run:
 _NO_ENTRY: Final = Entry("block")
 _TEXTS: Final = frozenset({"user", "tenant", "session", "flag", "parent"})
 _NUMBERS: Final = frozenset({"ended_us", "fork_event", "interrupted_at", "exit_status"})
+_PLAIN: Final = frozenset({str, bool, dict, tuple})
+"""Types whose every value is one that a field of that type can have."""
 _DEFAULTS: Final = run_data(replace(_NO_RUN, totals=Totals()))
+_ENTRY: Final = {name: getattr(_NO_ENTRY, name) for name in _DEFAULTS["entry"]}
+_TOTALS: Final = dict.fromkeys(_DEFAULTS["totals"], 0)
 
 
 def _check(name: str, value: Any, default: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from reenact.facts.call import Json
@@ -132,7 +132,7 @@ class Outcome:
 
 
 def _fields(told: Outcome | Judged) -> dict[str, Any]:
-    return {each.name: getattr(told, each.name) for each in fields(told)}
+    return {name: getattr(told, name) for name in told.__slots__}
 
 
 def exit_code(outcomes: Iterable[Outcome]) -> int:

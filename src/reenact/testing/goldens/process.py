@@ -23,6 +23,7 @@ from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
 from reenact.testing.goldens.handing import HandedStore, is_handed
 from reenact.testing.goldens.session import GoldenSession, boundaries
+from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.process import ForkingProcess
 from reenact.timetravel.forks.report import ForkReport
 
@@ -99,7 +100,13 @@ def rehearse() -> None:
     """Do once, in an interpreter that others are forked from, what the run of today does alike in each of them: its
     surroundings are cleaned, and codecs and tables made ready."""
     store = MemoryStore()
-    run = Run(make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8)), entry=Entry("command"), origin_us=CLOCK.mono_us())
+    plan = {"fork": Plan(at=0, live="none").to_json()}
+    run = Run(
+        make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8)),
+        entry=Entry("command"),
+        origin_us=CLOCK.mono_us(),
+        environment=plan,
+    )
     opened = Opened(run, store, Policy(), CLOCK, sealed=False, gathers=False)
     opened.close(Status.OK, CLOCK.wall_us())
     for record in records_of(store.open(run.id), ()):

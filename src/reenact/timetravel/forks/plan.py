@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reenact.errors import UsageError
@@ -103,7 +103,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""
-        data = {each.name: getattr(self, each.name) for each in fields(self)}
+        data = {name: getattr(self, name) for name in self.__slots__}
         for name in ("results", "errors"):
             data[name] = {str(number): value for number, value in data[name].items()}
         return {**data, **{name: list(data[name]) for name in ("allow_writes", "anew", "only")}}
