@@ -221,6 +221,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     finally:
         trial = item.stash.get(_TRIAL, None)
         if trial is not None:
+            del item.stash[_TRIAL]  # else every run of a session would be held, and looked through by each collection
             trial.close()
 
 

@@ -57,3 +57,29 @@ def test_a_module_that_reads_the_world_when_it_is_imported_is_run_apart(desk: De
     fixed(desk).edit("shop.py", "SEARCHES = 1", "SEARCHES = 1\nURL = os.environ.get('SHOP_URL', 'http://127.0.0.1:9')")
     desk.edit("shop.py", "{os.environ['SHOP_URL']}/v1", "{URL}/v1")
     assert where(desk) == APART
+
+
+MANY = """
+import pytest
+
+@pytest.mark.reenact("refund-loop")
+@pytest.mark.parametrize("number", range(4))
+def test_it(replayed, number):
+    assert len(replayed.calls("search_docs")) == 1
+"""
+COUNTING = """
+import gc
+
+def pytest_sessionfinish():
+    gc.collect()
+    sorts = [type(each).__name__ for each in gc.get_objects()]
+    print("held:", sorts.count("Trial"), sorts.count("GoldenSession"))
+"""
+
+
+def test_what_a_golden_has_left_is_let_go_of_after_its_test(desk: Desk) -> None:
+    fixed(desk).write("tests/test_it.py", MANY)
+    desk.write("tests/conftest.py", COUNTING)
+    ended = desk.pytest("-s", "-q")
+    assert ended.counts == {"passed": 4}, ended.out
+    assert "held: 0 0" in ended.out

@@ -22,6 +22,7 @@ from reenact.recording.surroundings import same_surroundings, surroundings
 from reenact.recording.unthreaded import Unthreaded
 from reenact.recording.writer import QUEUE_BYTES
 from reenact.seams import lanes
+from reenact.seams.setting import variables_now
 from reenact.store.memory import MemoryStore
 
 SECRET = "zq7Rk2Xw9LmP4tVb8NcJ"
@@ -218,3 +219,14 @@ def test_what_was_spotless_is_looked_at_again_where_it_is_another() -> None:
         assert (SECRET not in repr(cleaned), list(cleaned)) == (True, list(changed))
     assert cleaned["a"] == ["z"]
     assert SECRET not in repr(spotless)
+
+
+def test_the_variables_are_one_copy_for_as_long_as_they_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_NAME", "a")
+    before = variables_now()
+    assert before == dict(os.environ)
+    assert variables_now() is before
+    monkeypatch.setenv("SOME_NAME", "b")
+    assert (before["SOME_NAME"], variables_now()["SOME_NAME"]) == ("a", "b")
+    monkeypatch.delenv("SOME_NAME")
+    assert variables_now() == dict(os.environ)

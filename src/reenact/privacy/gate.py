@@ -92,20 +92,6 @@ class CredentialRedactor:
         self._remembers = spotless is not None
         self._spotless = {} if spotless is None else spotless
         self._run_known: tuple[Run, Run] | None = None
-        self._steps: dict[type, Callable[[Any], tuple[Record, ...]]] = {
-            CallIssued: self._issued,
-            HeadArrived: self._head,
-            SegmentArrived: self._segment,
-            StreamEnded: self._ended,
-            CallSettled: self._settled,
-            Noted: self._noted,
-            AmbientRead: self._ambient,
-            Printed: self._print,
-            CheckpointTaken: self._checkpoint,
-            GapNoted: self._gap,
-            RunOpened: self._opened,
-            RunClosed: self._closed,
-        }
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -114,11 +100,11 @@ class CredentialRedactor:
 
     def clean(self, record: Record) -> tuple[Record, ...]:
         """The records to store in place of this one, each labelled."""
-        step = self._steps.get(type(record))
+        step = _STEPS.get(type(record))
         if step is None:
             return (record,)
         try:
-            return step(record)
+            return step(self, record)
         except Exception as error:  # never raw, never raising: whatever went wrong costs the payload
             self.fault(error)
             reason = "too many candidates" if isinstance(error, Exhausted) else type(error).__name__
@@ -296,6 +282,23 @@ class CredentialRedactor:
                     spotless[name] = deepcopy(value)
             out[name] = known[1]
         return out
+
+
+_STEPS: Mapping[type, Callable[[CredentialRedactor, Any], tuple[Record, ...]]] = {
+    CallIssued: CredentialRedactor._issued,
+    HeadArrived: CredentialRedactor._head,
+    SegmentArrived: CredentialRedactor._segment,
+    StreamEnded: CredentialRedactor._ended,
+    CallSettled: CredentialRedactor._settled,
+    Noted: CredentialRedactor._noted,
+    AmbientRead: CredentialRedactor._ambient,
+    Printed: CredentialRedactor._print,
+    CheckpointTaken: CredentialRedactor._checkpoint,
+    GapNoted: CredentialRedactor._gap,
+    RunOpened: CredentialRedactor._opened,
+    RunClosed: CredentialRedactor._closed,
+}
+"""What cleans each sort of record."""
 
 
 def _without_payload(held: list[HeadArrived | SegmentArrived]) -> list[Record]:
