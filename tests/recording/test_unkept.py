@@ -11,12 +11,14 @@ import pytest
 
 import reenact
 from reenact.abc.sources import CLOCK
+from reenact.facts.conventions import VARIABLES
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.record import GapNoted, Noted, Printed, Record
 from reenact.facts.run import Entry, Run, Status
 from reenact.privacy import make_redactor
 from reenact.recording import surroundings as module
+from reenact.recording.kit import LOCALE
 from reenact.recording.opening import Opened
 from reenact.recording.surroundings import same_surroundings, surroundings
 from reenact.recording.unthreaded import Unthreaded
@@ -163,6 +165,8 @@ def begun(**more: Any) -> Run:
 
 def test_it_says_the_same_as_a_run_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", SECRET)
+    for name in (*sorted(VARIABLES), *LOCALE, "TZ", "PYTHONHASHSEED", "NOBODY_ASKS", "OTHER_THING"):
+        monkeypatch.setenv(name, "service.name=a" if name.startswith("OTEL_R") else f"value-of-{name}")
     for policy in (Policy(), Policy(env=("OTHER_*",)), Policy(redact={"cwd": "credential"})):
         assert (same_surroundings(policy).facts, same_surroundings(policy).same) == (
             surroundings(policy).facts,
@@ -192,6 +196,16 @@ def test_what_has_changed_is_seen(change: str, monkeypatch: pytest.MonkeyPatch, 
 
 def _own(environment: Any) -> dict[str, Any]:
     return {name: environment[name] for name in ("traceparent", "pid", "ppid", "host")}
+
+
+def test_of_what_says_nothing_nothing_is_found_out_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pytest itself sets ``PYTEST_CURRENT_TEST`` anew for each test, and each boot has a place of its own."""
+    for name in ("PYTEST_CURRENT_TEST", "REENACT_BOOT"):
+        monkeypatch.setenv(name, "one")
+        first = same_surroundings(Policy())
+        monkeypatch.setenv(name, "another")
+        assert same_surroundings(Policy()).known is first.known
+        assert same_surroundings(Policy()).facts == surroundings(Policy()).facts
 
 
 def test_a_credential_that_stands_in_it_is_removed_from_each(monkeypatch: pytest.MonkeyPatch) -> None:

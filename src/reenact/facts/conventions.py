@@ -33,6 +33,9 @@ CONVENTIONS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What each says, and the variables that say it, the first that is set counts."""
 
+VARIABLES = frozenset(name for names in CONVENTIONS.values() for name in names) | {"OTEL_RESOURCE_ATTRIBUTES"}
+"""Every variable that is asked."""
+
 _LONGEST = 256
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
 _OF_RESOURCES = {"service.version": "version", "service.name": "service", "cloud.region": "region"}

@@ -41,9 +41,14 @@ def chosen(environment: Mapping[str, str], allowed: Iterable[str] = ()) -> dict[
         names.append(name)
         if _SECRET.search(name):
             secrets.append(name)
-        elif _KEPT.fullmatch(name) or any(fnmatchcase(name, pattern) for pattern in patterns):
+        elif is_kept(name, patterns):
             values[name] = value
     return {"env": dict(values), "env_names": list(names), "env_secret": list(secrets)}
+
+
+def is_kept(name: str, patterns: tuple[str, ...] = ()) -> bool:
+    """Whether the value of a variable of this name may be kept, if it is no credential's."""
+    return _KEPT.fullmatch(name) is not None or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def may_travel(name: str, *, live: bool = False) -> bool:

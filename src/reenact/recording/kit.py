@@ -15,7 +15,7 @@ from reenact.seams.machine import facts as machine_facts
 from reenact.seams.stdout import facts as stream_facts
 from reenact.seams.zone import system_zone
 
-_LOCALE: Final = ("LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_TIME", "LC_NUMERIC", "LC_MONETARY", "LANG", "PYTHONUTF8")
+LOCALE: Final = ("LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_TIME", "LC_NUMERIC", "LC_MONETARY", "LANG", "PYTHONUTF8")
 _FLAGS: Final = ("dev_mode", "isolated", "no_site", "optimize", "utf8_mode")
 
 
@@ -43,7 +43,7 @@ def process_facts(environment: Mapping[str, str] | None = None) -> dict[str, Jso
         "hash_randomisation": bool(sys.flags.hash_randomization),
         "flags": {name: getattr(sys.flags, name) for name in _FLAGS},
         "time_zone": {"TZ": environment.get("TZ"), "names": list(time.tzname), "link": system_zone() or None},
-        "locale": {name: environment[name] for name in _LOCALE if name in environment},
+        "locale": {name: environment[name] for name in LOCALE if name in environment},
         "encoding": {"filesystem": sys.getfilesystemencoding(), "default": sys.getdefaultencoding()},
         "streams": stream_facts(),
         **machine_facts(),
