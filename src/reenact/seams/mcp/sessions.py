@@ -217,7 +217,7 @@ class Dispatching:
     def speaks_through(self, given: Any) -> None:
         """The dispatcher, which has not worked yet, is given the transport that has been opened for it."""
         if isinstance(given, tuple):
-            self.real._read_stream, self.real._write_stream = given
+            self.real._read_stream, self.real._write_stream = given[:2]
         else:
             self.real = given
 
