@@ -43,6 +43,7 @@ class GoingLive:
         self._inbox = inbox
         self._line = line
         self._under_way: asyncio.Future[list[str]] | None = None
+        self._told = False
         self.is_live = False
         self.done = False
 
@@ -73,12 +74,12 @@ class GoingLive:
             return
         if self._line is None:
             raise ConnectionError("its transport is none that is known, so it cannot be opened again")
-        first = self._under_way is None
         if self._under_way is None:
             self._under_way = asyncio.get_running_loop().create_future()
             self._group.start_soon(self._go, self._line, self._under_way)
         differing = await asyncio.shield(self._under_way)
-        if first and differing:
+        if differing and not self._told:  # whoever asked first may have been cancelled meanwhile
+            self._told = True
             lane.session.note(lane, DIFFERS, f"{self._session.server or 'the MCP server'}: {'; '.join(differing)}")
 
     async def _go(self, line: Line, under_way: asyncio.Future[list[str]]) -> None:
