@@ -116,6 +116,11 @@ class Frozen(Protocol):
         ``answer`` goes on with it. Without effect once the answer has been handed over, and in a replay."""
         ...
 
+    def can_begin(self) -> None:
+        """The call begins something that is talked to by further calls, and the seam can begin it when the first of
+        these is performed: a fork goes on with it then. Without effect in a replay."""
+        ...
+
     def head(self) -> Turn[Stream]:
         """The head of a stream. (A call that failed before its head is a ``failure``: use ``outcome``.)"""
         ...

@@ -83,6 +83,9 @@ class RepeatedCall:
     def thaw(self) -> None:
         """The first call is under way, or has come to something: there is nothing else to perform."""
 
+    def can_begin(self) -> None:
+        """What the first call began is not talked to."""
+
     def head(self) -> Any:
         """There is none: what is repeated is a value."""
         raise TypeError("a repeated call has a value")

@@ -149,7 +149,7 @@ class Settling(GateTurn):
 class FrozenCall:
     """A call answered from the recording (``abc.session.Frozen``)."""
 
-    __slots__ = ("_lane", "_next", "_parts", "_session", "_spent", "event", "recorded")
+    __slots__ = ("_came", "_lane", "_next", "_parts", "_session", "_spent", "event", "recorded")
     mode: Literal["frozen"] = "frozen"
 
     def __init__(self, session: Replayer, lane: Lane, recorded: Event) -> None:
@@ -160,6 +160,7 @@ class FrozenCall:
         self._parts: Iterator[tuple[int | None, int, bytes]] | None = None
         self._next = 0
         self._spent = False
+        self._came: tuple[int | None, int] = (recorded.delivery, recorded.ended_us or recorded.issued_us)
 
     @property
     def form(self) -> Literal["value", "failure", "stream", "open"]:
@@ -188,6 +189,9 @@ class FrozenCall:
     def thaw(self) -> None:
         """A replay performs nothing."""
 
+    def can_begin(self) -> None:
+        """A replay performs nothing."""
+
     def head(self) -> Any:
         """The head of the stream, in its turn."""
         recorded = self.recorded.outcome
@@ -202,6 +206,7 @@ class FrozenCall:
         segment = next(self._parts, None)
         if segment is not None:
             self._next += 1
+            self._came = segment[0], segment[1]
             return self._turn(self._next, segment[2], segment[2])
         outcome = self.recorded.outcome
         end = outcome.end if isinstance(outcome, Stream) else None
@@ -210,6 +215,7 @@ class FrozenCall:
         if end.kind is EndKind.CLOSED:
             return Sudden(lambda: self._session.read_past(self.recorded))
         self._spent = True
+        self._came = None, self.recorded.ended_us or 0
         return self._turn(-1, end.kind.value.encode(), end)
 
     def dropped(self) -> None:
@@ -249,6 +255,9 @@ class Unanswered:
 
     def thaw(self) -> None:
         """A replay performs nothing."""
+
+    def can_begin(self) -> None:
+        """Likewise."""
 
     def dropped(self) -> None:
         """Nothing to drop."""

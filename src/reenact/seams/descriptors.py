@@ -44,6 +44,13 @@ def forget(fd: int) -> None:
     _known.pop(fd, None)
 
 
+def renew(fd: int) -> None:
+    """The same descriptor means another file now, and leads where it did."""
+    found = _known.get(fd)
+    if found is not None:
+        _known[fd] = found[0], _identity(fd)
+
+
 def _identity(fd: int) -> tuple[int, int]:
     facts = os.fstat(fd)
     return facts.st_dev, facts.st_ino

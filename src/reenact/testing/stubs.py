@@ -303,6 +303,9 @@ class _Answer:
     def thaw(self) -> None:
         """A stub performs nothing."""
 
+    def can_begin(self) -> None:
+        """A stub performs nothing."""
+
     def head(self) -> _Given[Stream]:
         """The head of a stream."""
         return _Given(cast(Stream, self._fixture.event.outcome))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from reenact.facts.call import Effect, Value
 from reenact.seams import descriptors
@@ -12,6 +12,12 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.processes.asking import ask, further, written
 from reenact.seams.switchboard import begin
+
+T = TypeVar("T")
+
+
+def _begun() -> None:
+    """It is there already."""
 
 
 class ProcessChannel:
@@ -21,27 +27,37 @@ class ProcessChannel:
         program: What it leads to.
         event: The event it began with.
         what: Which of its streams.
+        begin: Starts it, where it is yet to be started, before anything is performed.
     """
 
-    __slots__ = ("event", "program", "what")
+    __slots__ = ("_begin", "event", "program", "what")
 
-    def __init__(self, program: str, event: int, what: str) -> None:
+    def __init__(self, program: str, event: int, what: str, begin: Callable[[], None] = _begun) -> None:
         self.program = program
         self.event = event
         self.what = what
+        self._begin = begin
+
+    def _begun(self, perform: Callable[[], T]) -> T:
+        self._begin()
+        return perform()
 
     def read(self, lane: Lane, perform: Callable[[], bytes]) -> bytes:
         """One ``os.read``."""
-        return ask(lane, lambda: further(self.program, f"{self.what} read", self.event), perform)
+        return ask(lane, lambda: further(self.program, f"{self.what} read", self.event), lambda: self._begun(perform))
 
     def write(self, lane: Lane, data: bytes, perform: Callable[[], int]) -> int:
         """One ``os.write``."""
         asked = written(data)
-        return ask(lane, lambda: further(self.program, self.what, self.event, Effect.WRITE, asked), perform)
+        return ask(
+            lane,
+            lambda: further(self.program, self.what, self.event, Effect.WRITE, asked),
+            lambda: self._begun(perform),
+        )
 
     def ready(self, lane: Lane, perform: Callable[[], Any]) -> Any:
         """One wait."""
-        return ask(lane, lambda: further(self.program, "ready", self.event), perform)
+        return ask(lane, lambda: further(self.program, "ready", self.event), lambda: self._begun(perform))
 
 
 def install() -> None:

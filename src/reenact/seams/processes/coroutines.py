@@ -22,6 +22,7 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.processes import asking, heirs
 from reenact.seams.processes.asking import ask, further, revealed, sealed
+from reenact.seams.processes.later import Later, later_coroutine
 from reenact.seams.processes.pipes import READ_AT_ONCE
 from reenact.seams.processes.tracking import track
 from reenact.seams.switchboard import across, begin
@@ -50,7 +51,12 @@ def _creating(original: Any, *, shell: bool) -> Any:
             return await original(*args, **options)
         limit = options.get("limit", 2**16)
         if crossing.mode == "frozen":
-            return await _pretend(call.name, crossing, options, limit)
+            process = await _pretend(call.name, crossing, options, limit)
+            start = later_coroutine(lane, original, args, options, shell)
+            if start is not None:
+                process._reenact_later = Later(lane, process, start)
+                crossing.can_begin()
+            return process
         heir = None
         if not shell and options.get("executable") is None:
             heir = heirs.environment_for(lane, args, options.get("env"))
@@ -160,6 +166,7 @@ class SeamProcess(asyncio.subprocess.Process):
     event: int
     played: bool
     _reenact_code: int | None
+    _reenact_later: Later | None = None
 
     def _reenact_set(self, program: str, event: int, played: bool) -> None:
         self.program = program
@@ -168,16 +175,31 @@ class SeamProcess(asyncio.subprocess.Process):
         self._reenact_code = None
         track(self.pid, self)
 
+    def begin(self) -> None:
+        """Called before something is performed on it that is no coroutine, so that nothing can be waited for."""
+        if self._reenact_later is not None:
+            self._reenact_later.cannot()
+
+    async def begun(self) -> None:
+        """The same before a coroutine: a process that is yet to be started is."""
+        if self._reenact_later is not None:
+            await self._reenact_later.begun()
+
     @property
     def returncode(self) -> int | None:
         """The exit status once it is known: asked, until it is."""
         if self._reenact_code is None:
             lane = listening()
             if lane is not None:
-                self._reenact_code = ask(lane, lambda: further(self.program, "poll", self.event), self._real_code)
+                describe = functools.partial(further, self.program, "poll", self.event)
+                self._reenact_code = ask(lane, describe, self._looked)
             elif not self.played:
                 return self._real_code()
         return self._reenact_code
+
+    def _looked(self) -> int | None:
+        self.begin()
+        return self._real_code()
 
     def _real_code(self) -> int | None:
         return self._transport.get_returncode()  # type: ignore[attr-defined,no-any-return]
@@ -189,7 +211,13 @@ class SeamProcess(asyncio.subprocess.Process):
             if lane is None:
                 return await super().wait()
             describe = functools.partial(further, self.program, "wait", self.event)
-            self._reenact_code = await across(lane, describe, super().wait, sealed, revealed)
+            wait = super().wait
+
+            async def waited() -> int:
+                await self.begun()
+                return await wait()
+
+            self._reenact_code = await across(lane, describe, waited, sealed, revealed)
         code: Any = self._reenact_code
         return code  # type: ignore[no-any-return]
 
@@ -208,7 +236,12 @@ class SeamProcess(asyncio.subprocess.Process):
     def _signalled(self, asked: Json, perform: Callable[[], None]) -> None:
         lane = listening()
         if lane is not None:
-            ask(lane, lambda: further(self.program, "signal", self.event, Effect.WRITE, asked), perform)
+
+            def performed() -> None:
+                self.begin()
+                perform()
+
+            ask(lane, lambda: further(self.program, "signal", self.event, Effect.WRITE, asked), performed)
         elif not self.played:
             perform()
 
@@ -238,6 +271,10 @@ class SeamReader(asyncio.StreamReader):
                 self._crossing.dropped(End(EndKind.CLOSED))
             else:
                 self._crossing.dropped()
+
+    def leads_to(self, real: asyncio.StreamReader) -> None:
+        """The process has been started now."""
+        self._real = real
 
     def at_end(self) -> bool:
         """Whether the end has been handed over."""
@@ -292,11 +329,12 @@ class SeamReader(asyncio.StreamReader):
         return crossing
 
     async def _taped(self, crossing: Live) -> None:
-        assert self._real is not None
         turn = self._turn
         if turn is None:
             try:
                 with crossing.enter():
+                    await self._of.begun()
+                    assert self._real is not None
                     data = self._held = await self._real.read(READ_AT_ONCE)
             except Exception as error:
                 await crossing.end(End(EndKind.ERROR, describe_error(error)))
@@ -326,6 +364,7 @@ class SeamWriter(asyncio.StreamWriter):
         self._reader = None
         self._loop = asyncio.get_running_loop()
         self._shut = False
+        self._held = b""
 
     def write(self, data: Any) -> None:
         """Write, or compare with what was written."""
@@ -339,8 +378,24 @@ class SeamWriter(asyncio.StreamWriter):
         ask(
             lane,
             lambda: further(of.program, "stdin", of.event, Effect.WRITE, asking.written(whole)),
-            lambda: None if real is None else real.write(whole),
+            lambda: self._written(whole),
         )
+
+    def _written(self, data: bytes) -> None:
+        if self._real is not None:
+            self._real.write(data)
+        elif self._of._reenact_later is not None:  # as with a transport, it goes out when there is somewhere to go
+            self._held += data
+            self._of._reenact_later.soon()
+
+    def leads_to(self, real: asyncio.StreamWriter) -> None:
+        """The process has been started now."""
+        self._real = real
+        self._transport = real.transport
+        if self._held:
+            real.write(self._held)
+        if self._shut:
+            real.close()
 
     def writelines(self, data: Any) -> None:
         """Write all of them."""
@@ -355,11 +410,12 @@ class SeamWriter(asyncio.StreamWriter):
         await self._asked("close", lambda real: real.wait_closed())
 
     async def _asked(self, what: str, perform: Callable[[Any], Awaitable[Any]]) -> None:
-        lane, real, of = listening(), self._real, self._of
+        lane, of = listening(), self._of
 
         async def act() -> None:
-            if real is not None:
-                await perform(real)
+            await of.begun()
+            if self._real is not None:
+                await perform(self._real)
 
         if lane is None:
             await act()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Effect, End, EndKind
@@ -21,6 +21,8 @@ from reenact.seams.processes.channels import ProcessChannel
 from reenact.seams.stdout import buffer_size
 from reenact.seams.switchboard import begin
 
+T = TypeVar("T")
+
 READ_AT_ONCE = 65_536
 """Bytes asked for at once where everything is wanted: what a pipe holds."""
 
@@ -31,6 +33,9 @@ class Started(Protocol):
     program: str
     event: int
     played: bool
+
+    def begin(self) -> None:
+        """Start it, where a fork goes on live with a process that was answered from the recording."""
 
 
 class _Pipe(io.RawIOBase):
@@ -54,7 +59,7 @@ class _Pipe(io.RawIOBase):
         """The descriptor; from now on the agent may read and write past us."""
         fd = self._inner.fileno()
         if listening() is not None:
-            descriptors.know(fd, ProcessChannel(self._of.program, self._of.event, self._what))
+            descriptors.know(fd, ProcessChannel(self._of.program, self._of.event, self._what, self._of.begin))
         return fd
 
     def isatty(self) -> bool:
@@ -69,6 +74,11 @@ class _Pipe(io.RawIOBase):
             finally:
                 descriptors.forget(self._inner.fileno())
                 self._inner.close()
+
+    def _begun(self, perform: Callable[[], T]) -> T:
+        """Perform something on a process that is there."""
+        self._of.begin()
+        return perform()
 
     def _blocks(self) -> bool:
         return not hasattr(os, "get_blocking") or os.get_blocking(self._inner.fileno())
@@ -97,7 +107,7 @@ class PipeOutput(_Pipe):
         return ask(
             lane,
             lambda: further(of.program, self._what, of.event, Effect.WRITE, written(whole)),
-            lambda: self._inner.write(whole),
+            lambda: self._begun(lambda: self._inner.write(whole)),
         )
 
 
@@ -157,7 +167,11 @@ class PipeInput(_Pipe):
             return b"" if self._of.played else self._inner.read(size)
         of = self._of
         if not self._blocks():
-            return ask(lane, lambda: further(of.program, self._what, of.event), lambda: self._inner.read(size))
+            return ask(
+                lane,
+                lambda: further(of.program, self._what, of.event),
+                lambda: self._begun(lambda: self._inner.read(size)),
+            )
         if self._crossing is None:
             crossing = begin(lane, lambda: further(of.program, self._what, of.event))
             if crossing is None or crossing.mode == "rerun":
@@ -175,6 +189,7 @@ class PipeInput(_Pipe):
     def _taped(self, lane: Lane, crossing: Live, size: int) -> bytes:
         try:
             with crossing.enter():
+                self._of.begin()
                 data = self._inner.read(size) or b""
         except Exception as error:
             self._ended = True

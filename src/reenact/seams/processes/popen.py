@@ -22,29 +22,12 @@ from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace
 from reenact.seams.processes import asking, heirs
 from reenact.seams.processes.asking import ask, further
+from reenact.seams.processes.later import STREAMS, Process, starter
 from reenact.seams.processes.pipes import PipeInput, PipeOutput, rewrapped
 from reenact.seams.processes.tracking import track
 from reenact.seams.switchboard import begin
 
 _UNDER: Final = "_reenact_process"
-_STREAMS: Final = ("stdin", "stdout", "stderr")
-
-
-class Process:
-    """What we know of a process that the agent started.
-
-    Args:
-        program: Its name.
-        event: The event of its start.
-        played: Whether it is one of a replay, which never ran.
-    """
-
-    __slots__ = ("event", "played", "program")
-
-    def __init__(self, program: str, event: int, played: bool) -> None:
-        self.program = program
-        self.event = event
-        self.played = played
 
 
 def patch(module: ModuleType) -> None:
@@ -93,6 +76,11 @@ def _starting(module: Any, original: Any) -> Any:
             _start(self, crossing, start)
         else:
             _pretend(self, crossing, lambda: original(self, *args, **options))
+            bound = signature.bind(self, *args, **options).arguments
+            later = starter(module, self, lane, original, bound, asked.shell)
+            if later is not None:
+                process.starts_later(later)
+                crossing.can_begin()
         guarded(lane, lambda: _attach(self, process, asked.bufsize))
 
     return __init__
@@ -109,7 +97,7 @@ class _Asked:
         self.bufsize: int = given.get("bufsize", -1)
         self.environment = given.get("env")
         self.shell = bool(given.get("shell")) or given.get("executable") is not None
-        self.inherited = tuple(name for name in _STREAMS[1:] if given.get(name) is None)
+        self.inherited = tuple(name for name in STREAMS[1:] if given.get(name) is None)
 
 
 def _asked(module: Any, given: Mapping[str, Any]) -> _Asked:
@@ -123,7 +111,7 @@ def _asked(module: Any, given: Mapping[str, Any]) -> _Asked:
     if changes:
         facts["environment"] = changes
     names = {module.PIPE: "pipe", module.DEVNULL: "nothing", module.STDOUT: "stdout"}
-    for name in _STREAMS:
+    for name in STREAMS:
         target = given.get(name)
         if target is not None:
             facts[name] = names.get(target, "file") if isinstance(target, int) else "file"
@@ -176,7 +164,7 @@ def _attach(popen: Any, process: Process, bufsize: int) -> None:
     """Put our raw layer below the streams in the agent's hands."""
     setattr(popen, _UNDER, process)
     track(popen.pid, process)
-    for name, make in zip(_STREAMS, (PipeOutput, PipeInput, PipeInput), strict=True):
+    for name, make in zip(STREAMS, (PipeOutput, PipeInput, PipeInput), strict=True):
         stream = getattr(popen, name)
         if stream is not None:
             raw = functools.partial(make, of=process, what=name)
@@ -199,6 +187,7 @@ def _communicating(module: Any, original: Any) -> Any:
             return original(self, input, timeout)
         if lane is None:
             return None, None
+        known: Process = process
         if self._communication_started and input:
             raise ValueError("Cannot send input after starting communication")
         asked: dict[str, Json] = {} if timeout is None else {"timeout": timeout}
@@ -206,6 +195,7 @@ def _communicating(module: Any, original: Any) -> Any:
             asked |= {"input": input} if isinstance(input, str) else asking.written(bytes(input))
 
         def perform() -> tuple[Any, Any, Any]:
+            known.begin()
             stdout, stderr = original(self, input, timeout)
             return stdout, stderr, self.returncode
 
@@ -223,7 +213,7 @@ def _communicating(module: Any, original: Any) -> Any:
             _interrupted(self, process, lane)
             raise
         self._communication_started = True
-        for name in _STREAMS:
+        for name in STREAMS:
             stream = getattr(self, name)
             if stream is not None:
                 _close_quietly(stream)
@@ -244,7 +234,7 @@ def _waiting(module: Any, original: Any) -> Any:
     def wait(self: Any, timeout: float | None = None) -> Any:
         process, lane = _crossed(self)
         if process is None or self.returncode is not None or (lane is None and not process.played):
-            return original(self, timeout=timeout)
+            return _where_it_runs(self, process, lambda real: original(real, timeout=timeout))
         if lane is None:
             return self.returncode
         asked = None if timeout is None else {"timeout": timeout}
@@ -252,7 +242,7 @@ def _waiting(module: Any, original: Any) -> Any:
             self.returncode = ask(
                 lane,
                 lambda: further(process.program, "wait", process.event, Effect.READ, asked),
-                lambda: original(self, timeout=timeout),
+                lambda: _on_real(self, process, lambda real: original(real, timeout=timeout)),
             )
         except module.TimeoutExpired as expired:
             expired.cmd = self.args
@@ -276,9 +266,10 @@ def _polling(original: Any) -> Any:
     def poll(self: Any) -> Any:
         process, lane = _crossed(self)
         if process is None or self.returncode is not None or (lane is None and not process.played):
-            return original(self)
+            return _where_it_runs(self, process, original)
         if lane is not None:
-            self.returncode = ask(lane, lambda: further(process.program, "poll", process.event), lambda: original(self))
+            call = functools.partial(further, process.program, "poll", process.event)
+            self.returncode = ask(lane, call, lambda: _on_real(self, process, original))
         return self.returncode
 
     return poll
@@ -286,27 +277,45 @@ def _polling(original: Any) -> Any:
 
 def _signalling(original: Any) -> Any:
     def send_signal(self: Any, sig: int) -> Any:
-        return _signalled(self, {"signal": int(sig)}, lambda: original(self, sig))
+        return _signalled(self, {"signal": int(sig)}, lambda real: original(real, sig))
 
     return send_signal
 
 
 def _ending(original: Any) -> Any:
     def end(self: Any) -> Any:
-        return _signalled(self, {"signal": original.__name__}, lambda: original(self))
+        return _signalled(self, {"signal": original.__name__}, original)
 
     return end
 
 
-def _signalled(popen: Any, asked: Json, perform: Callable[[], Any]) -> Any:
+def _where_it_runs(popen: Any, process: Process | None, perform: Callable[[Any], Any]) -> Any:
+    """Do something to the process that runs: in a fork that may be another one than the recorded."""
+    if process is None or process.real is None or popen.returncode is not None:
+        return perform(popen)
+    try:
+        return perform(process.real)
+    finally:
+        popen.returncode = process.real.returncode
+
+
+def _on_real(popen: Any, process: Process, perform: Callable[[Any], Any]) -> Any:
+    """The same for a call that a session lets be performed: the process is started, where it is yet to be."""
+    process.begin()
+    return _where_it_runs(popen, process, perform)
+
+
+def _signalled(popen: Any, asked: Json, perform: Callable[[Any], Any]) -> Any:
     process, lane = _crossed(popen)
     if process is None or popen.returncode is not None or (lane is None and not process.played):
-        return perform()
+        return _where_it_runs(popen, process, perform)
     if lane is None:
         return None
 
+    known: Process = process
+
     def send() -> Any:
-        perform()
+        _on_real(popen, known, perform)
         return popen.returncode
 
     popen.returncode = ask(lane, lambda: further(process.program, "signal", process.event, Effect.WRITE, asked), send)

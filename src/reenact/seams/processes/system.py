@@ -16,7 +16,7 @@ from reenact.seams.processes import asking
 from reenact.seams.processes.asking import ask, further, revealed, sealed
 from reenact.seams.processes.channels import ProcessChannel
 from reenact.seams.processes.tracking import Known, known, track
-from reenact.seams.switchboard import begin
+from reenact.seams.switchboard import begin, crossed
 
 T = TypeVar("T")
 
@@ -49,6 +49,9 @@ class _Spawned:
         self.event = event
         self.played = False
 
+    def begin(self) -> None:
+        """It runs, or never will."""
+
 
 def _running(original: Callable[..., int]) -> Callable[..., int]:
     def system(command: Any) -> int:
@@ -76,9 +79,12 @@ def _spawning(original: Callable[..., int]) -> Callable[..., int]:
         if changes:
             facts["environment"] = changes
         call = asking.start(asking.command_of(argv), False, facts)
-        pid = ask(lane, lambda: call, lambda: original(path, argv, env, **options))
-        track(pid, _Spawned(call.name, pid))
-        return pid
+        crossing = begin(lane, lambda: call)
+        if crossing is None or crossing.mode == "rerun":
+            return original(path, argv, env, **options)
+        pid = crossed(lane, crossing, lambda: original(path, argv, env, **options), sealed, revealed)
+        track(pid, _Spawned(call.name, crossing.event))
+        return int(pid)
 
     return spawn
 
@@ -137,7 +143,7 @@ def _forked(what: str, perform: Callable[[], tuple[int, int]], stand_in: Callabl
 def _signalling(original: Callable[[int, int], None]) -> Callable[[int, int], None]:
     def signal(pid: int, number: int, /) -> None:
         return _about(
-            pid, original.__name__, Effect.WRITE, {"signal": int(number)}, lambda: original(meant(pid), number)
+            pid, original.__name__, Effect.WRITE, {"signal": int(number)}, lambda real: original(meant(real), number)
         )
 
     return signal
@@ -146,17 +152,24 @@ def _signalling(original: Callable[[int, int], None]) -> Callable[[int, int], No
 def _by_id(original: Callable[..., Any]) -> Callable[..., Any]:
     def look(pid: int, *options: int) -> Any:
         asked: Json = {"options": [int(option) for option in options]} if options else None
-        return _about(pid, original.__name__, Effect.READ, asked, lambda: original(meant(pid), *options))
+        return _about(pid, original.__name__, Effect.READ, asked, lambda real: original(meant(real), *options))
 
     return look
 
 
-def _about(pid: Any, what: str, effect: Effect, asked: Json, perform: Callable[[], T]) -> T:
+def _about(pid: Any, what: str, effect: Effect, asked: Json, perform: Callable[[int], T]) -> T:
     """Something done by id: a crossing where the id is that of a process of the agent, else none of ours.
 
     A recorded id may by chance be that of another process of today: it is never handed to the system."""
     process: Known | None = known(pid) if isinstance(pid, int) else None
     lane = listening() if process is not None else None
     if process is None or lane is None:
-        return perform()
-    return ask(lane, lambda: further(process.program, what, process.event, effect, asked), perform)
+        return perform(pid)
+    meant_one: Known = process
+
+    def performed() -> T:
+        meant_one.begin()
+        real = getattr(meant_one, "real", None)
+        return perform(pid if real is None else real.pid if pid > 0 else -real.pid)
+
+    return ask(lane, lambda: further(meant_one.program, what, meant_one.event, effect, asked), performed)

@@ -12,6 +12,9 @@ class Known(Protocol):
     event: int
     played: bool
 
+    def begin(self) -> None:
+        """Start it, where a fork goes on live with a process that was answered from the recording."""
+
 
 _known: dict[int, Known] = {}
 

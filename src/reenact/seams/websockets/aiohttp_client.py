@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Effect, Failure, Json, Value
 from reenact.facts.values import decode, encode
 from reenact.seams.http import errors
@@ -62,7 +61,11 @@ def _connecting(module: Any, original: Any) -> Any:
         line = Line(crossing.event, place_of(target))
         if crossing.mode == "frozen":
             reopen = telling(lane, functools.partial(_reopened, target=target))
-            return _played(module, self, line, reopen(await crossing.outcome()), options)
+            told = reopen(await crossing.outcome())
+            line.opens = lambda: original(self, url, **options)
+            line.opening = asyncio.Lock()
+            crossing.can_begin()
+            return _played(module, self, line, told, options)
         connection = await answered(lane, crossing, lambda: original(self, url, **options), _opened, _unused)
         connection.__dict__[_LINE] = line
         return connection
@@ -250,21 +253,30 @@ def _known(connection: Any) -> tuple[Lane | None, Line | None]:
 
 
 async def _crossed(
-    lane: Lane, line: Line, sealing: _Sealing, call: Callable[[], Call], perform: Callable[[], Awaitable[Any]]
+    connection: Any, lane: Lane, sealing: _Sealing, call: Callable[[], Call], perform: Callable[[], Awaitable[Any]]
 ) -> Any:
     async def performed() -> Any:
-        if line.played:
-            fault = UnreplayableRun(
-                f"the websocket {line.name} was opened in the recording, so nothing new can pass through it",
-                cause="a fork goes on where the connection was already open",
-                next_command="reenact show @",
-                missing="websocket",
-            )
-            lane.session.fault(fault)
-            raise fault
+        await _open(connection, lane)
         return await perform()
 
     return await across(lane, call, performed, sealing.seal, telling(lane, sealing.reveal))
+
+
+async def _open(connection: Any, lane: Lane) -> None:
+    """Open a connection of a fork that goes on live through it. In the scope of what is asked first."""
+    line: Line = connection.__dict__[_LINE]
+    if line.opens is None:
+        return
+    async with line.opening:
+        if line.opens is None:
+            return
+        then = connection.protocol
+        try:
+            real = await line.opens()
+        except Exception as error:
+            raise messages.unopened(lane, line, error) from error
+        messages.compare(lane, line, then, real.protocol)
+        messages.take_over(connection, real, line, (_LINE,))
 
 
 def _receiving(original: Any) -> Any:
@@ -282,7 +294,7 @@ def _receiving(original: Any) -> Any:
 
         asked = None if timeout is None else {"timeout": timeout}
         try:
-            message = await _crossed(lane, known, _Message(self), lambda: about(known, "receive", asked), perform)
+            message = await _crossed(self, lane, _Message(self), lambda: about(known, "receive", asked), perform)
         except asyncio.CancelledError:
             if known.played:
                 self._close_code = _CANCELLED  # as the library does
@@ -302,7 +314,7 @@ def _sending(original: Any) -> Any:
             return
         known: Line = line
         call = functools.partial(messages.sending, known, data, (), {})
-        await _crossed(lane, known, _Sealing(self), call, lambda: original(self, data, *args, **options))
+        await _crossed(self, lane, _Sealing(self), call, lambda: original(self, data, *args, **options))
 
     return send
 
@@ -324,7 +336,7 @@ def _framing(original: Any) -> Any:
             sent = message.encode() if isinstance(message, str) else bytes(message)
             return dataclasses.replace(asked, effect=effect, body=asked.body + b"\n" + sent, media="")
 
-        await _crossed(lane, known, _Sealing(self), call, lambda: original(self, message, *args, **options))
+        await _crossed(self, lane, _Sealing(self), call, lambda: original(self, message, *args, **options))
 
     return frame
 
@@ -341,7 +353,7 @@ def _closing(original: Any) -> Any:
             text = reason.decode("latin-1") if isinstance(reason, (bytes, bytearray)) else str(reason)
             return about(known, "close", [int(options.get("code", 1000)), text])
 
-        return await _crossed(lane, known, _Sealing(self), call, lambda: original(self, **options))
+        return await _crossed(self, lane, _Sealing(self), call, lambda: original(self, **options))
 
     return close
 

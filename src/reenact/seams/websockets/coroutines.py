@@ -45,6 +45,9 @@ def _connecting(original: Any, module: ModuleType) -> Any:
         if crossing.mode == "frozen":
             reopen = telling(lane, functools.partial(messages.reopened, module=module))
             told = reopen(await crossing.outcome())
+            line.opens = lambda: original(self)
+            line.opening = asyncio.Lock()
+            crossing.can_begin()
             with messages.below(lane):
                 connection = self.factory(self.ws_uri)
                 messages.equip(connection, told, line)
@@ -67,7 +70,29 @@ def _known(connection: Any) -> tuple[Lane | None, Line | None]:
 
 async def _crossed(connection: Any, lane: Lane, call: Callable[[], Call], perform: Callable[[], Awaitable[Any]]) -> Any:
     sealing = Sealing(connection)
-    return await across(lane, call, perform, sealing.seal, telling(lane, sealing.reveal))
+
+    async def performed() -> Any:
+        await _open(connection, lane)
+        return await perform()
+
+    return await across(lane, call, performed, sealing.seal, telling(lane, sealing.reveal))
+
+
+async def _open(connection: Any, lane: Lane) -> None:
+    """Open a connection of a fork that goes on live through it. In the scope of what is asked first."""
+    line: Line = connection._reenact_line
+    if line.opens is None:
+        return
+    async with line.opening:
+        if line.opens is None:
+            return
+        then = connection.protocol.subprotocol
+        try:
+            real = await line.opens()
+        except Exception as error:
+            raise messages.unopened(lane, line, error) from error
+        messages.compare(lane, line, then, real.protocol.subprotocol)
+        messages.take_over(connection, real, line, messages.KEPT)
 
 
 def _receiving(original: Any) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -13,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from reenact.errors import UnreplayableRun
 from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
+from reenact.facts.connections import DIFFERS
 from reenact.facts.values import decode, encode
 from reenact.seams import lanes
 from reenact.seams.http import errors
@@ -37,17 +39,23 @@ class Line:
         name: Host and path.
         addresses: Own address and the other's, of a connection that is replayed; None for a live one.
         held: A message that came while its reader was cancelled, for the next reader.
+        opens: Opens a connection that is replayed, with the parameters that the agent gave, when a fork goes on live
+            through it; None where that has been done or cannot be.
+        opening: Held by whoever does.
     """
 
     event: int
     name: str
     addresses: tuple[Any, Any] | None = None
     held: list[Any] = field(default_factory=list)
+    opens: Callable[[], Any] | None = None
+    opening: Any = field(default_factory=_thread.allocate_lock)
+    opened: bool = False
 
     @property
     def played(self) -> bool:
         """Whether there is no real connection."""
-        return self.addresses is not None
+        return self.addresses is not None and not self.opened
 
 
 @contextmanager
@@ -257,6 +265,48 @@ def reopened(outcome: Value | Failure, module: ModuleType) -> dict[str, Any]:
     told["response"] = _restored_response(told["response"], module)
     told["line"] = outcome.head["line"]
     return told
+
+
+# --- going on live ----------------------------------------------------------------------------------------------------
+
+
+def take_over(connection: Any, real: Any, line: Line, kept: Iterable[str]) -> None:
+    """Make a connection without a network the one that has just been opened, and let the agent know what it knew.
+
+    Args:
+        connection: In the agent's hands.
+        real: What the library has opened. Both are one from now on, so that the library may go on with either.
+        line: What is known of it.
+        kept: Names of attributes that stay what they were.
+    """
+    mine = connection.__dict__
+    real.__dict__.update({name: mine[name] for name in kept if name in mine})
+    connection.__dict__ = real.__dict__
+    line.opens = None
+    line.opened = True
+
+
+def unopened(lane: Lane, line: Line, error: Exception) -> UnreplayableRun:
+    """A fork cannot go on through a connection: it stops, whatever the agent does with that."""
+    fault = UnreplayableRun(
+        f"the websocket {line.name} was to be opened, because the fork goes on live through it, and was not: "
+        f"{type(error).__name__}: {error}",
+        cause="the recorded connection was answered from the recording until then; its server does not answer now",
+        next_command="reenact show @",
+        missing="websocket",
+    )
+    lane.session.fault(fault)
+    return fault
+
+
+def compare(lane: Lane, line: Line, then: str | None, now: str | None) -> None:
+    """Say so where the server agrees to something else than the recorded one."""
+    if then != now:
+        lane.session.note(lane, DIFFERS, f"{line.name}: subprotocol {now or 'none'}, recorded {then or 'none'}")
+
+
+KEPT: Final = ("id", "request", "response", "pending_legacy_warning", "_reenact_line")
+"""What the agent knows of a connection of ``websockets`` that does not change when it is opened later."""
 
 
 def equip(connection: Any, told: Mapping[str, Any], line: Line) -> None:

@@ -48,6 +48,8 @@ def _connecting(original: Any, module: ModuleType) -> Any:
         if crossing.mode == "frozen":
             reopen = telling(lane, functools.partial(messages.reopened, module=module))
             told = reopen(crossing.outcome().wait())
+            line.opens = lambda: original(self)
+            crossing.can_begin()
             with messages.below(lane):
                 return _pretended(self, module, told, line)
         connection = crossed(lane, crossing, lambda: original(self), messages.opened, _unused)
@@ -86,7 +88,27 @@ def _known(connection: Any) -> tuple[Lane | None, Line | None]:
 
 def _crossed(connection: Any, lane: Lane, call: Callable[[], Call], perform: Callable[[], Any]) -> Any:
     sealing = Sealing(connection)
-    return cross(lane, call, perform, sealing.seal, telling(lane, sealing.reveal))
+
+    def performed() -> Any:
+        _open(connection, lane)
+        return perform()
+
+    return cross(lane, call, performed, sealing.seal, telling(lane, sealing.reveal))
+
+
+def _open(connection: Any, lane: Lane) -> None:
+    """Open a connection of a fork that goes on live through it. In the scope of what is asked first."""
+    line: Line = connection._reenact_line
+    with line.opening:
+        if line.opens is None:
+            return
+        then = connection.protocol.subprotocol
+        try:
+            real = line.opens()
+        except Exception as error:
+            raise messages.unopened(lane, line, error) from error
+        messages.compare(lane, line, then, real.protocol.subprotocol)
+        messages.take_over(connection, real, line, messages.KEPT)
 
 
 def _receiving(original: Any) -> Any:

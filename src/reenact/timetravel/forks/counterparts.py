@@ -27,6 +27,10 @@ class Counterparts:
         if then >= 0:
             self._then[number] = then
 
+    def then(self, number: int) -> int | None:
+        """The parent's event that an event of the fork asks the same as; None where there is none."""
+        return self._then.get(number)
+
     def as_then(self, call: Call) -> Call:
         """A call with the numbers that the parent's had. What it names without a counterpart gets a number that no
         event has: nothing recorded was about that."""

@@ -34,6 +34,7 @@ class Flight:
         virtual_us, real_us: When it set out.
         over: Whether it has come to its end.
         listens: Whether it waits for what a server says by itself: nobody need ever answer it.
+        rests: Whether the agent does not read it just now: it brings nothing before that.
     """
 
     stands_for: int | None
@@ -41,6 +42,7 @@ class Flight:
     real_us: int
     over: bool = False
     listens: bool = False
+    rests: bool = False
 
 
 def own_tag(event: int, part: int) -> Tag:
@@ -112,6 +114,12 @@ class ForkGate(ReplayGate):
         if call.form == "open":
             self.unanswered[tag] = call
 
+    def rests(self, event: int, rests: bool) -> None:
+        """The agent reads the output of a live process, or has stopped to."""
+        with self.lock:
+            if event in self.flights:
+                self.flights[event].rests = rests
+
     def arrives(self, event: int) -> None:
         """It has come to its end, which is yet to be handed over."""
         with self.lock:
@@ -129,7 +137,7 @@ class ForkGate(ReplayGate):
         return [
             flight
             for event, flight in self.flights.items()
-            if not (flight.over or flight.listens) and event not in here
+            if not (flight.over or flight.listens or flight.rests) and event not in here
         ]
 
     def _listening(self) -> bool:

@@ -35,6 +35,9 @@ class GivenCall:
     def thaw(self) -> None:
         """The change answers it, whatever is live."""
 
+    def can_begin(self) -> None:
+        """The change answers it, and nothing is begun."""
+
     def head(self) -> Any:
         """Nothing that is given is a stream."""
         raise TypeError("a value that a change gives is no stream")

@@ -10,11 +10,12 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
-from reenact.errors import Divergence, ForkError, Halt, ReplayError, StoreError
+from reenact.errors import Divergence, ForkError, Halt, ReplayError, StoreError, UnreplayableRun
 from reenact.facts.call import Call, Effect, Json, Kind, Outcome, Value, is_transport
 from reenact.facts.connections import DIFFERS, SESSION, is_incoming, is_of_connection
 from reenact.facts.effects import acts
 from reenact.facts.event import Event
+from reenact.facts.handles import handle_of, only_looks, waits_for_message
 from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
@@ -51,6 +52,7 @@ from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
 from reenact.timetravel.forks.rewriting import as_sent, is_model, is_rewritten, said, sent, unwritable
 from reenact.timetravel.forks.stopping import nothing_comes, refused_call, unwritten
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
+from reenact.timetravel.forks.things import Things, began_by, gone
 
 
 class ForkSession(ReplaySession):
@@ -81,6 +83,7 @@ class ForkSession(ReplaySession):
         self.gate: ForkGate
         self._ladder = Ladder(self.tape, rules)
         self._counterparts = Counterparts()
+        self.things = Things(self.tape)
         self._top = -1
         self._ledger: Ledger = None  # type: ignore[assignment]  # given by records()
         self._address = ""
@@ -142,7 +145,9 @@ class ForkSession(ReplaySession):
         """What the recording has for a call behind the cut."""
         asked = self._redactor.call(self._counterparts.as_then(call))
         found = self._ladder.find(lane.path, asked)
-        return session_found(self.tape, asked, found) if call.name == SESSION and is_of_connection(call) else found
+        if call.name == SESSION and is_of_connection(call):
+            return session_found(self.tape, asked, found)
+        return self.things.fitting(call, found)
 
     def _strictly(self, lane: Lane, call: Call) -> Event | None:
         """The recorded call by the ladder of a replay; its divergence when there is none, or None where the prefix is
@@ -187,6 +192,7 @@ class ForkSession(ReplaySession):
         """Any call after the cut."""
         if found.answer is not None:
             self._ladder.used(lane.path, found.answer)
+            self.things.used(found.answer)
         elif found.place is not None:
             self._ladder.placed(lane.path, found.place)
         if call.observed:
@@ -215,6 +221,9 @@ class ForkSession(ReplaySession):
             return self._own_code(lane, call, event, None)
         if is_of_connection(call):
             return self._of_connection(lane, call, found)
+        handle = handle_of(call)
+        if handle is not None:
+            return self._on_handle(lane, call, found, handle)
         model = is_model(call)
         anew = opens(self.plan, call, model=model) or is_rewritten(self.plan, call)
         anew = anew or self._is_beneath(lane, call) or self._is_stale(call, model=model)
@@ -233,6 +242,29 @@ class ForkSession(ReplaySession):
             return self._answered(lane, call, self._unanswered(lane, call, found))
         return self._performed(lane, call, found, None)
 
+    def _on_handle(self, lane: Lane, call: Call, found: Found, handle: int) -> Crossing:
+        """A process or a connection is the recorded one until something else is asked of it. Then it is begun, where
+        nothing has passed through it; else the fork stops. What passes through a live one is no write of its own."""
+        self._address = ""
+        event = found.answer
+        if event is not None and (event.outcome is not None or call.effect is Effect.READ):
+            self.say(event.number, call, "frozen", found.why)
+            return self._answered(lane, call, event)
+        start = None
+        if not self.things.is_live(handle):
+            start = self.things.to_begin(handle) if not only_looks(call) else None
+            if start is None:
+                began = self._counterparts.then(handle)
+                error = gone(self.run, call, self.recording.event(began) if began is not None else None, found.why)
+                raise self.stopped(lane, call, error, error.message)
+        refused = self.refusal(lane, start, False) if start is not None else ""
+        refused = f"{refused}; {call.name} would begin it" if refused else self.refusal(lane, call, False)
+        if refused:
+            raise self._refused(lane, call, refused, found)
+        if start is not None:
+            self.things.begin(handle)
+        return self._performed(lane, call, found, None)
+
     def _unanswered(self, lane: Lane, call: Call, found: Found) -> Event:
         """An event for a call that nothing recorded answers."""
         like = found.answer or found.place or Event(self.run.id, 0, lane.path, 0, None, call)
@@ -247,8 +279,12 @@ class ForkSession(ReplaySession):
                 self.course.frozen -= 1
                 self.gate.listens(event)
                 return own
-            self.gate.sets_out(event, None, transport=is_transport(call))
-            goes_on = own if is_of_connection(call) else self._called_off.goes_on(taped, own)
+            waits = waits_for_message(call)
+            self.gate.sets_out(event, self._counterparts.then(event) if waits else None, transport=is_transport(call))
+            if waits:
+                self.course.frozen -= 1
+                self.course.live += 1
+            goes_on = own if waits or is_of_connection(call) else self._called_off.goes_on(taped, own)
             if goes_on is own:
                 self._frozen_scopes.discard(taped.scope)
             return goes_on
@@ -377,7 +413,9 @@ class ForkSession(ReplaySession):
         scope = "" if is_transport(call) else lane.skip_scope(call.name)
         if scope:
             self._frozen_scopes.add(scope)
-        return TapedCall(self, lane, event, call, number, scope)
+        crossing = TapedCall(self, lane, event, call, number, scope)
+        self.things.answered(crossing)
+        return crossing
 
     def _own_code(self, lane: Lane, call: Call, place: Event | None, compared: Event | None) -> OwnCall:
         """The agent's own code, which runs in any case."""
@@ -427,6 +465,7 @@ class ForkSession(ReplaySession):
         self.child.repeated(call, number)
         self.gate.sets_out(number, place.number if place is not None else None, transport=is_transport(call))
         self._performing.add(number)
+        self.things.went_live(number)
         if standing is not None:
             self._retried.add(number)
         if not is_of_connection(call):
@@ -452,8 +491,11 @@ class ForkSession(ReplaySession):
         """Stop the fork at a call, with what is said of it; what to raise."""
         if self._stop_kept is None:
             self._stop_kept = stopped_at(self.child.run, lane.path, self._redactor.call(call), self.rules)
+        return self._ends(self._top + 1, call, error, why)
+
+    def _ends(self, event: int, call: Call, error: ReplayError, why: str) -> Halt:
         self.course.refused.append(why)
-        self.say(self._top + 1, call, "refused", why)
+        self.say(event, call, "refused", why)
         self.stopped_by = error
         return self._stop(Halt(error.message))
 
@@ -507,6 +549,20 @@ class ForkSession(ReplaySession):
             yield from super().parts_of(event)
         else:
             yield (None, 0, changed.body)
+
+    def holds(self, crossing: TapedCall) -> None:
+        """Something recorded is about to be handed over: after the cut it must still be the answer. Raises."""
+        then = began_by(crossing.recorded)
+        if then is None:
+            return
+        with self._lock:
+            self.things.handed(crossing)
+            why = self.things.unfit(crossing) if self.gate.cut else ""
+        if why:
+            asked = crossing.asked
+            error = gone(self.run, asked, self.recording.event(then), why)
+            self._stop_kept = self._stop_kept or stopped_waiting()
+            raise self._ends(crossing.event, asked, error, error.message)
 
     def read_less(self, event: Event) -> None:
         """After the cut nobody is held to how far the parent read."""
@@ -567,7 +623,7 @@ class ForkSession(ReplaySession):
 
     def fault(self, error: Exception) -> bool:
         """A seam failed: where a call that was made cannot be performed, the fork's own replay waits for it."""
-        if isinstance(error, ForkError) and self.gate.cut and self._stop_kept is None:
+        if isinstance(error, (ForkError, UnreplayableRun)) and self.gate.cut and self._stop_kept is None:
             self._stop_kept = stopped_waiting()
         return super().fault(error)
 

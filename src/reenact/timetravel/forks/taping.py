@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reenact.facts.call import Call, End, EndKind, Failure, Stream, Value
+from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.order import Tag, event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
@@ -16,7 +17,7 @@ from reenact.seams.carriers import cancelled
 from reenact.seams.gate import RECALLED, never_tag
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, rejoin_cancelled
-from reenact.timetravel.forks.gate import own_tag
+from reenact.timetravel.forks.gate import ForkGate, own_tag
 from reenact.timetravel.forks.handing import Handing
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class TapedServing(Serving):
     def then(self, number: int | None) -> Any:
         """Note it, and hand it over."""
         fork = self.call.taped
+        fork.holds(self.call)
         if self.part == 0:
             fork.answered(self.recorded.number, self.call.event)
         fork.put(self.note(number))
@@ -81,6 +83,15 @@ class TapedCall(FrozenCall):
         """The value or exception in its turn, or the call itself, to be performed."""
         self._tag = event_tag(self.recorded.number, 0) if self.form in ("value", "failure") else never_tag()
         return Thawing(self, self._tag, self._lane.owned)
+
+    def can_begin(self) -> None:
+        """What it was to begin can be begun later."""
+        self.taped.things.can_begin(self.event, self.asked)
+
+    @property
+    def came(self) -> tuple[int | None, int]:
+        """The number and the moment (microseconds) of what is handed over next, in the parent."""
+        return self._came
 
     def thaw(self) -> None:
         """It is performed after all."""
@@ -192,6 +203,33 @@ def _waited(goes_on: OwnCall | Handing) -> Value | Failure | OwnCall:
     return goes_on.wait() if isinstance(goes_on, Handing) else goes_on
 
 
+class _Reading:
+    """The scope of one read of a stream, or of a call that has one answer.
+
+    Args:
+        gate: Told when it begins and ends.
+        event: The call.
+        inner: The scope of the call.
+    """
+
+    __slots__ = ("_event", "_gate", "_inner")
+
+    def __init__(self, gate: ForkGate, event: int, inner: AbstractContextManager[None]) -> None:
+        self._gate = gate
+        self._event = event
+        self._inner = inner
+
+    def __enter__(self) -> None:
+        self._gate.rests(self._event, False)
+        self._inner.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        try:
+            self._inner.__exit__(*raised)
+        finally:
+            self._gate.rests(self._event, True)
+
+
 class OwnCall(LiveCall):
     """A call that the fork performs, in the place of the recorded one that it stands for.
 
@@ -225,6 +263,12 @@ class OwnCall(LiveCall):
     def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
         """The agent's request, as the plan rewrites it."""
         return self._fork.outgoing(self._call, self.event, url, body)
+
+    def enter(self) -> AbstractContextManager[None]:
+        """The scope of the call. The output of a process is a stream that the agent reads now and then: only while it
+        does is anything awaited from it."""
+        inner = super().enter()
+        return _Reading(self._fork.gate, self.event, inner) if self._call.kind is Kind.PROCESS else inner
 
     def settle(self, outcome: Value | Failure) -> Any:
         """Note a value or an exception, in turn."""

@@ -1,0 +1,44 @@
+"""Calls on something that another call began and that goes on: a process, a websocket, an RPC under way.
+
+Such a call names what it is made on by the number of the event that began it. (MCP sessions have their own way, see
+``connections``.)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reenact.facts.call import Call, Kind
+
+_KINDS: Final = frozenset({Kind.PROCESS, Kind.WEBSOCKET})
+_RPC: Final = "grpc"
+_LOOKS: Final = ("state", "information")
+
+
+def handle_of(call: Call) -> int | None:
+    """The event that began what a call is made on; None for a call that stands by itself."""
+    if call.observed or not (call.kind in _KINDS or call.rule.partition("/")[0] == _RPC):
+        return None
+    of = call.head.get("of")
+    return of if isinstance(of, int) and of >= 0 else None
+
+
+def begins_rpc(call: Call) -> bool:
+    """Whether a call begins an RPC, whose answers are its own."""
+    return call.kind is Kind.HTTP and call.head.get("transport") == _RPC and call.rule.partition("/")[0] != _RPC
+
+
+def waits_for_message(call: Call) -> bool:
+    """Whether a call waits for what the other side of a websocket says, whenever that is."""
+    return call.kind is Kind.WEBSOCKET and call.name.partition(" ")[0] in ("receive", "pong", "wait")
+
+
+def only_looks(call: Call) -> bool:
+    """Whether a call only looks whether a websocket is open."""
+    return call.kind is Kind.WEBSOCKET and call.name.partition(" ")[0] in _LOOKS
+
+
+def says_something(call: Call) -> bool:
+    """Whether a call on a handle tells or learns more than that it is there, as soon as it is made. What only waits
+    on a websocket has learnt nothing before it is answered."""
+    return not (waits_for_message(call) or only_looks(call))

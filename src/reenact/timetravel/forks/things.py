@@ -1,0 +1,186 @@
+"""Things that a run talks to over several calls (a process, a websocket, an RPC under way), in a fork: each is wholly
+the recorded one or wholly a live one.
+
+What the recording began is not there: a call on it has its recorded answer, as long as everything that had been said
+to it by then has been said again, or the fork cannot go on. On what the fork itself has begun every call is performed,
+because a recorded answer is that of another process or connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from reenact.errors import UnreplayableRun
+from reenact.facts.call import Call, Effect, Kind
+from reenact.facts.event import Event
+from reenact.facts.handles import begins_rpc, handle_of, says_something, waits_for_message
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.replaying.tape import Tape
+from reenact.timetravel.forks.ladder import Found
+
+if TYPE_CHECKING:
+    from reenact.timetravel.forks.taping import TapedCall
+
+
+class Things:
+    """What is known of each, by the number in the fork of the event that began it.
+
+    Args:
+        tape: The recorded calls.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._begins: dict[int, Call] = {}
+        self._said: set[int] = set()
+        self._live: set[int] = set()
+        self._waiting: dict[int, list[TapedCall]] = {}
+        self._writes: dict[int, list[Event]] | None = None
+        self._used: set[int] = set()
+
+    # --- what has happened -------------------------------------------------------------------------------------
+
+    def used(self, event: Event) -> None:
+        """A recorded call has been made again, behind the cut."""
+        self._used.add(event.number)
+
+    def went_live(self, number: int) -> None:
+        """Something that may be talked to was begun live."""
+        self._live.add(number)
+
+    def can_begin(self, number: int, call: Call) -> None:
+        """What ``number`` was to begin is answered from the recording, and can be begun later."""
+        self._begins[number] = call
+
+    def answered(self, crossing: TapedCall) -> None:
+        """A call is answered from the recording."""
+        handle = handle_of(crossing.asked)
+        if handle is None or handle in self._said:
+            return
+        if says_something(crossing.asked):
+            self._has_said(handle)
+        elif waits_for_message(crossing.asked):
+            self._waiting.setdefault(handle, []).append(crossing)
+
+    def handed(self, crossing: TapedCall) -> None:
+        """Its answer has been handed over."""
+        handle = handle_of(crossing.asked)
+        if handle is not None and waits_for_message(crossing.asked):
+            self._has_said(handle)
+
+    def _has_said(self, handle: int) -> None:
+        self._said.add(handle)
+        self._waiting.pop(handle, None)
+
+    def begin(self, number: int) -> None:
+        """What was answered from the recording until now goes live: who waits for something from it waits for that."""
+        self._live.add(number)
+        for crossing in self._waiting.pop(number, []):
+            crossing.thaw()
+
+    # --- what is to be done ------------------------------------------------------------------------------------
+
+    def is_live(self, number: int) -> bool:
+        """Whether the fork itself has begun it."""
+        return number in self._live
+
+    def to_begin(self, number: int) -> Call | None:
+        """What begins it now; None where that cannot be, or where something has passed through it already."""
+        return None if number in self._said else self._begins.get(number)
+
+    def fitting(self, call: Call, found: Found) -> Found:
+        """What the ladder says of a call, without the answer of something else than what the call is made on.
+
+        Args:
+            call: As the fork numbers what it is made on.
+            found: What the ladder says.
+        """
+        handle = handle_of(call)
+        answer = found.answer
+        if handle is None or answer is None:
+            return found
+        if self.is_live(handle):
+            return Found(None, found.place, "is asked of what the fork has begun anew")
+        skipped = next((event for event in self._unsaid(answer) if _came_before(event, answer)), None)
+        if skipped is None:
+            return found
+        return Found(None, found.place, _not_made(skipped))
+
+    def unfit(self, crossing: TapedCall) -> str:
+        """Why what is about to be handed over is no answer any more: a write that had been made by then has not been
+        made again, or what would say it has gone live meanwhile. Empty where it is one."""
+        handle = handle_of(crossing.asked)
+        if handle is not None and self.is_live(handle) and waits_for_message(crossing.asked):
+            return "the connection went live while its recorded answer was handed over"
+        delivery, at_us = crossing.came
+        for write in self._unsaid(crossing.recorded):
+            done = write.delivery is not None and delivery is not None and write.delivery < delivery
+            if done or write.issued_us < at_us:  # it is made when it is issued; in a fork of a fork both may be at once
+                return _not_made(write)
+        return ""
+
+    def _unsaid(self, event: Event) -> Iterator[Event]:
+        """Writes to what a recorded call is made on that have not been made again."""
+        then = began_by(event)
+        if then is None:
+            return
+        if self._writes is None:
+            self._writes = {}
+            for other in self._tape.unused():
+                handle = handle_of(other.call)
+                if handle is not None and other.call.effect is Effect.WRITE:
+                    self._writes.setdefault(handle, []).append(other)
+        for write in self._writes.get(then, ()):
+            if write.number not in self._used and write.number != event.number:
+                yield write
+
+
+def began_by(event: Event) -> int | None:
+    """The event that began what a recorded call is made on: an RPC's own, whose answers are also its."""
+    return event.number if begins_rpc(event.call) else handle_of(event.call)
+
+
+def _came_before(write: Event, event: Event) -> bool:
+    """Whether the strand that made a call had made a write before it."""
+    return write.lane == event.lane and write.number < event.number
+
+
+def _not_made(write: Event) -> str:
+    """Why a recorded answer is none any more."""
+    return f"its recorded answer came after event {write.number} ({write.name}), which was not made again"
+
+
+def gone(run: Run, call: Call, began: Event | None, why: str) -> UnreplayableRun:
+    """The error for a call that only what was frozen could answer.
+
+    Args:
+        run: The parent.
+        call: What is asked.
+        began: The parent's event that began what it is made on.
+        why: What the ladder says.
+    """
+    what = f"{began.name}, event {began.number}" if began is not None else "a call"
+    where = f"{tail(run.id)}:{began.number if began is not None else 0}"
+    if call.kind is Kind.WEBSOCKET:
+        cause = (
+            "what had passed through the connection was answered from the recording, and its server knows nothing of "
+            "that; a fork at or before the event that opened it opens it anew, with all that is sent allowed by name"
+        )
+        sent = f"send {call.name.partition(' ')[2]}"
+        command = f"reenact fork {where} --live all --allow-write '{sent}'"
+    else:
+        cause = (
+            "what it had come to by then cannot be had again, and a start that asks what was recorded never acts "
+            "again: fork at the event that began it with code that begins it otherwise, or put @reenact.tool on the "
+            "function that talks to it and record again"
+        )
+        command = f"reenact fork {where} --rev HEAD"
+    return UnreplayableRun(
+        f"the fork cannot go on live with what the recording began ({what}): {call.name} was asked at "
+        f"{call.source or 'an unknown place'}, and {why}",
+        cause=cause,
+        next_command=command,
+        missing=call.kind.value,
+    )

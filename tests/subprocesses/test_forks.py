@@ -1,0 +1,220 @@
+"""Proves that a fork never talks to the stand-in of a process that its prefix answered: it stops, or starts the process
+where nothing had passed through it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from .conftest import Agent
+
+POPEN = """
+import reenact
+from subprocess import PIPE, Popen
+process = Popen(["cat"], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True, bufsize=1)
+def tell(text): process.stdin.write(text)
+def hear(): return process.stdout.readline()
+def end(): process.stdin.close(); return process.wait()
+"""
+DESCRIPTORS = """
+import os, reenact, select
+from subprocess import PIPE, Popen
+process = Popen(["cat"], stdin=PIPE, stdout=PIPE, stderr=PIPE)
+into, out = process.stdin.fileno(), process.stdout.fileno()
+def tell(text): os.write(into, text.encode())
+def hear():
+    select.select([out], [], [])
+    return os.read(out, 100).decode()
+def end(): process.stdin.close(); return process.wait()
+"""
+TALK = """
+tell("one\\n")
+print(hear(), end="")
+with reenact.step("plan", {"text": "two\\n", "skips": False}) as state:
+    pass
+try:
+    if not state["skips"]:
+        tell(state["text"])
+    print(hear(), end="")
+except BaseException as error:
+    print("caught", type(error).__name__)
+print(end())
+"""
+COROUTINES = """
+import asyncio, reenact
+from asyncio.subprocess import PIPE
+
+async def main():
+    process = await asyncio.create_subprocess_exec("cat", stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    process.stdin.write(b"one\\n")
+    print((await process.stdout.readline()).decode(), end="")
+    with reenact.step("plan", {"text": "two\\n", "skips": False}) as state:
+        pass
+    try:
+        if not state["skips"]:
+            process.stdin.write(state["text"].encode())
+            await process.stdin.drain()
+        print((await process.stdout.readline()).decode(), end="")
+    except BaseException as error:
+        print("caught", type(error).__name__)
+    process.stdin.close()
+    print(await process.wait())
+
+asyncio.run(main())
+"""
+HANDLES = {"Popen": POPEN + TALK, "descriptors": DESCRIPTORS + TALK, "asyncio": COROUTINES}
+
+
+def reenact(agent: Agent, *words: str) -> subprocess.CompletedProcess[str]:
+    """Our command."""
+    return agent.run(sys.executable, "-m", "reenact", *words)
+
+
+def replays(agent: Agent, printed: str) -> None:
+    """The fork replays to what it was."""
+    replayed = reenact(agent, "replay", "@")
+    assert replayed.returncode == 0, replayed.stderr
+    assert "verdict: same (exact)" in replayed.stderr
+    assert replayed.stdout == printed
+
+
+@pytest.mark.parametrize("handle", HANDLES)
+def test_the_recorded_process_answers_what_it_answered_and_nothing_else(agent: Agent, handle: str) -> None:
+    agent.write(HANDLES[handle])
+    recorded = agent.record().stdout
+    assert recorded.splitlines()[:2] == ["one", "two"]
+    again = reenact(agent, "fork", "@:plan#1", "--live", "all")
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == recorded, "what is said again has its recorded answers"
+
+    allowed = ("--allow-write", "cat stdin", "--allow-write", "cat", "--live", "all")
+    other = reenact(agent, "fork", "@~1:plan#1", "--set", r'text="three\n"', *allowed)
+    assert other.returncode == 3, other.stderr
+    assert other.stdout == "one\ncaught Halt\n", "neither what was recorded nor a broken pipe"
+    assert "the fork cannot go on live with what the recording began (cat, event 0): cat stdin was" in other.stderr
+    assert "reenact:   next: reenact fork" in other.stderr and ":0 --rev HEAD" in other.stderr
+    replays(agent, other.stdout)
+
+    silent = reenact(agent, "fork", "@~2:plan#1", "--set", "skips=true")
+    assert silent.returncode == 3, silent.stderr
+    assert silent.stdout == "one\ncaught Halt\n", "an answer to what is no longer said is none"
+    assert "its recorded answer came after event" in silent.stderr
+    assert "(cat stdin), which was not made again" in silent.stderr
+
+
+LATER = """
+import os, reenact, select, subprocess
+from subprocess import PIPE, Popen
+os.environ["WORD"] = "when it was asked for"
+os.mkdir("elsewhere") if not os.path.exists("elsewhere") else None
+script = 'echo "$WORD $(basename "$PWD")"; . ./helper.sh; cat'
+process = Popen(["sh", "-c", script], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True, bufsize=1)
+silent = Popen(["sleep", "60"], stdin=PIPE, stdout=subprocess.DEVNULL, stderr=PIPE)
+bare = Popen(["cat"], stdin=PIPE, stdout=PIPE, stderr=PIPE)
+into, out = bare.stdin.fileno(), bare.stdout.fileno()
+pid = process.pid
+with reenact.step("plan", {"text": "first"}) as state:
+    os.environ["WORD"] = "when it was started"
+    os.chdir("elsewhere")
+process.stdin.write(state["text"] + "\\n")
+print(process.stdout.readline(), process.stdout.readline(), process.poll(), process.pid == pid)
+process.stdin.close()
+print(process.wait(), process.stderr.read())
+shouted = subprocess.run(["tr", "a-z", "A-Z"], input=state["text"], text=True, capture_output=True)
+print(shouted.stdout, shouted.returncode)
+os.write(into, state["text"].encode())
+select.select([out], [], [])
+print(os.read(out, 100))
+bare.stdin.close()
+print(bare.wait())
+os.kill(silent.pid, 15 if state["text"] == "second" else 9)
+print(silent.wait())
+"""
+
+
+def test_a_process_that_nothing_was_said_to_is_started_when_something_new_is(agent: Agent) -> None:
+    agent.write(LATER)
+    recorded = agent.record().stdout
+    folder = agent.folder.name
+    assert recorded.startswith(f"when it was asked for {folder}\n first\n None True\n0 \nFIRST 0\nb'first'\n0\n-9\n")
+    refused = reenact(agent, "fork", "@:plan#1", "--set", 'text="second"', "--allow-write", "sh stdin")
+    assert refused.returncode == 5, refused.stderr
+    assert "sh may change the world, and is not allowed to; sh stdin would begin it" in refused.stderr
+    assert agent.started() == 1
+
+    names = "sh", "sh stdin", "tr", "tr communicate", "cat", "cat stdin", "sleep", "sleep kill"
+    allowed = [word for name in names for word in ("--allow-write", name)]
+    done = reenact(agent, "fork", "@~1:plan#1", "--set", 'text="second"', *allowed)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == recorded.replace("first", "second").replace("FIRST", "SECOND").replace("-9", "-15")
+    assert agent.started() == 2
+    replays(agent, done.stdout)
+    assert agent.started() == 2
+
+
+LATER_COROUTINES = """
+import asyncio, os, reenact
+from asyncio.subprocess import PIPE
+
+async def main():
+    os.environ["WORD"] = "when it was asked for"
+    script = 'echo "$WORD"; . ./helper.sh; cat'
+    process = await asyncio.create_subprocess_exec("sh", "-c", script, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    shout = await asyncio.create_subprocess_shell("tr a-z A-Z", stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    os.environ["WORD"] = "when it was started"
+    pid = process.pid
+    with reenact.step("plan", {"text": "first"}) as state:
+        pass
+    process.stdin.write(state["text"].encode() + b"\\n")
+    print(await process.stdout.readline(), await process.stdout.readline(), process.pid == pid, process.returncode)
+    process.stdin.close()
+    print(await process.wait(), process.returncode)
+    print(await shout.communicate(state["text"].encode()))
+
+asyncio.run(main())
+"""
+
+
+def test_a_process_of_asyncio_that_nothing_was_said_to_is_started_likewise(agent: Agent) -> None:
+    agent.write(LATER_COROUTINES)
+    recorded = agent.record().stdout
+    said = "b'when it was asked for\\n' b'first\\n' True None\n0 0\n(b'FIRST', b'')\n"
+    assert recorded == said
+    names = "sh", "sh stdin", "tr", "tr stdin"
+    allowed = [word for name in names for word in ("--allow-write", name)]
+    done = reenact(agent, "fork", "@:plan#1", "--set", 'text="second"', *allowed)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == recorded.replace("first", "second").replace("FIRST", "SECOND")
+    assert agent.started() == 2
+    replays(agent, done.stdout)
+    assert agent.started() == 2
+
+
+GONE = """
+import reenact
+from subprocess import PIPE, Popen
+process = Popen(["./tool.sh"], stdin=PIPE, stdout=PIPE, stderr=PIPE)
+with reenact.step("plan", {"text": "one"}) as state:
+    pass
+try:
+    print(process.communicate(state["text"].encode()))
+except BaseException as error:
+    print("caught", type(error).__name__)
+"""
+
+
+def test_a_process_that_cannot_be_started_any_more_stops_the_fork(agent: Agent) -> None:
+    agent.write(GONE)
+    tool = agent.folder / "tool.sh"
+    tool.write_text("#!/bin/sh\ncat\n")
+    tool.chmod(0o755)
+    assert agent.record().stdout == "(b'one', b'')\n"
+    tool.unlink()
+    allowed = ("--allow-write", "tool.sh", "--allow-write", "tool.sh communicate")
+    done = reenact(agent, "fork", "@:plan#1", "--set", 'text="two"', *allowed)
+    assert done.returncode == 3, done.stderr
+    assert done.stdout == "caught Halt\n"
+    assert "['./tool.sh'] was to be started, because the fork goes on live with it, and was not" in done.stderr
+    replays(agent, done.stdout)
