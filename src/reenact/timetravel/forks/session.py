@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,42 +10,36 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
-from reenact.errors import Divergence, ForkError, Halt, ReplayError, StoreError, UnreplayableRun
-from reenact.facts.call import Call, Effect, Json, Kind, Outcome, Value, is_transport
-from reenact.facts.connections import DIFFERS, SESSION, is_incoming, is_of_connection
+from reenact.errors import Divergence, ForkError, Halt, ReplayError, StoreError
+from reenact.facts.call import Call, Effect, Kind, Outcome, Value, is_transport
+from reenact.facts.connections import SESSION, is_incoming, is_of_connection
 from reenact.facts.effects import acts
 from reenact.facts.event import Event
 from reenact.facts.handles import handle_of, only_looks, waits_for_message
 from reenact.facts.ids import tail
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
-from reenact.facts.record import Noted, Record
-from reenact.facts.run import Run, Totals
+from reenact.facts.record import Noted
 from reenact.facts.serving import GONE, REQUEST, arrives
-from reenact.facts.stopped import FIELD as STOPPED
 from reenact.facts.stopped import stopped_at, stopped_waiting
 from reenact.recording.calls import LiveCall
 from reenact.recording.repeats import RepeatedCall
-from reenact.recording.session import RecordingSession
 from reenact.replaying.imported import Own
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
-from reenact.replaying.session import ReplaySession
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
-from reenact.seams.restating import restated
-from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.called_off import CalledOff
 from reenact.timetravel.forks.changes import Changed, changed_outcome
-from reenact.timetravel.forks.counterparts import Counterparts, progress_of, session_found
-from reenact.timetravel.forks.course import Answer, Course
+from reenact.timetravel.forks.counterparts import Counterparts, session_found
 from reenact.timetravel.forks.flags import flag_answer
 from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.input import arguments, is_read
+from reenact.timetravel.forks.keeping import KeepingSession
 from reenact.timetravel.forks.ladder import Found, Ladder
-from reenact.timetravel.forks.ledger import Doubt, Ledger, Standing, in_doubt
+from reenact.timetravel.forks.ledger import Doubt, Standing, in_doubt
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
@@ -55,7 +49,7 @@ from reenact.timetravel.forks.taping import OwnCall, TapedCall
 from reenact.timetravel.forks.things import Things, began_by, gone
 
 
-class ForkSession(ReplaySession):
+class ForkSession(KeepingSession):
     """Answers the prefix of a run from its recording, and lets it go on with something changed.
 
     Args:
@@ -73,23 +67,13 @@ class ForkSession(ReplaySession):
     """Gives a call the place in the code that its parent would have, where its code lies in a scratch folder."""
 
     def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options, plan: Plan) -> None:
-        self.plan = plan
-        self.course = Course()
-        self.child: RecordingSession = None  # type: ignore[assignment]
-        self.answered: Callable[[int, int], object] = lambda recorded, event: None
-        self.changed: dict[int, Changed] = {}
-        super().__init__(recording, redactor, rules, options)
+        super().__init__(recording, redactor, rules, options, plan)
         self.arguments = arguments(plan.input) if plan.input is not None else None
-        self.gate: ForkGate
         self._ladder = Ladder(self.tape, rules)
         self._counterparts = Counterparts()
         self.things = Things(self.tape)
         self._top = -1
-        self._ledger: Ledger = None  # type: ignore[assignment]  # given by records()
         self._address = ""
-        self.ambience: ForkAmbient = ForkAmbient(recording, self.gate.now_us)
-        self._branching = -1
-        self._stands_at: dict[int, int] = {}
         self._adds_on = plan.resume and plan.at >= recording.count()
         self.gate.open_ended = self._adds_on
         self.gate.reached_end = self._cut
@@ -99,8 +83,6 @@ class ForkSession(ReplaySession):
         """Numbers of the fork's calls that went live, and of the agent's own code inside them."""
         self._retried: set[int] = set()
         """Those among them that make a write in doubt again: what they write in turn is part of it."""
-        self.restated: dict[str, Mapping[str, Json]] = {}
-        """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
 
     def _make_gate(self) -> ForkGate:
         def again() -> Iterator[Delivery]:
@@ -108,16 +90,6 @@ class ForkSession(ReplaySession):
 
         parts = (again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
         return ForkGate(CLOCK, self._lane_seen, *parts)
-
-    def _lane_seen(self, path: str) -> None:
-        self.child.lane_number(path)
-
-    def records(self, child: RecordingSession, ledger: Ledger, answered: Callable[[int, int], object]) -> None:
-        """Everything that happens is noted in ``child``, and ``ledger`` asked before a write; ``answered`` is told of
-        each recorded answer handed over."""
-        self.child = child
-        self._ledger = ledger
-        self.answered = answered
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
@@ -500,10 +472,6 @@ class ForkSession(ReplaySession):
         return self._stop(Halt(error.message))
 
     stopped_by: ReplayError | None = None
-    _stop_kept: Mapping[str, Json] | None = None
-    """Where it was stopped, which its own replay stops at."""
-    doubt: Doubt | None = None
-    """The write in doubt that the fork was stopped by."""
 
     def _number(self, event: Event | None) -> int:
         """The number of a call in the fork: the parent's own up to the branching event, the next one after it."""
@@ -521,34 +489,12 @@ class ForkSession(ReplaySession):
         self.child.issued(lane, call, number, **known)
         self.ambience.moved(lane.path, lane.position, place, again=self.gate.cut)
 
-    def say(self, event: int, call: Call, how: str, why: str) -> None:
-        """Keep for the report how a call was answered."""
-        self.course.answers.append(Answer(event, call.name, how, why))
-
     def _with_change(self, event: Event) -> Event:
         outcome = changed_outcome(self.recording, event, self.plan)
         self.changed[event.number] = outcome
         return replace(event, outcome=outcome.outcome)
 
     # --- what calls use ----------------------------------------------------------------------------------------
-
-    def put(self, record: Record) -> None:
-        """Note something in the fork's recording."""
-        self.child.put(record)
-
-    def body_of(self, event: Event) -> bytes:
-        """The recorded value's bytes, or the change's."""
-        changed = self.changed.get(event.number)
-        body = super().body_of(event) if changed is None else changed.body
-        return progress_of(body, self.gate.numbers) if is_incoming(event.call) else body
-
-    def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
-        """The recorded stream's segments, or the change's."""
-        changed = self.changed.get(event.number)
-        if changed is None:
-            yield from super().parts_of(event)
-        else:
-            yield (None, 0, changed.body)
 
     def holds(self, crossing: TapedCall) -> None:
         """Something recorded is about to be handed over: after the cut it must still be the answer. Raises."""
@@ -563,79 +509,6 @@ class ForkSession(ReplaySession):
             error = gone(self.run, asked, self.recording.event(then), why)
             self._stop_kept = self._stop_kept or stopped_waiting()
             raise self._ends(crossing.event, asked, error, error.message)
-
-    def read_less(self, event: Event) -> None:
-        """After the cut nobody is held to how far the parent read."""
-        if not self.gate.cut:
-            super().read_less(event)
-
-    # --- the rest of the session -------------------------------------------------------------------------------
-
-    def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
-        """The recorded read of this place, or one that goes on from it."""
-        if self.gate.halted is not None:
-            raise self.gate.halted
-        return self.child.ambient(lane, source, self.ambience.read(lane, source))
-
-    def effect(self, lane: Lane) -> bytes:
-        """The identity of the write under way."""
-        return self.child.effect(lane)
-
-    @property
-    def own_run(self) -> Run:
-        """The run that is being written: the fork, where ``run`` is the one that it branched from."""
-        return self.child.run
-
-    def child_began(self, lane: str) -> None:
-        """A run inside the fork begins: the fork's own log counts it."""
-        self.child.child_began(lane)
-
-    def child_ended(self, lane: str) -> Totals:
-        """What a run inside the fork has added up to."""
-        return self.child.child_ended(lane)
-
-    def note(self, lane: Lane, key: str, value: Json) -> None:
-        """The agent's notes are the fork's own."""
-        if key == DIFFERS:
-            self.course.remarks.append(f"the live server is another one: {value}")
-        self.child.note(lane, key, value)
-
-    def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
-        """The state of a step: before the cut it agrees with the recorded one."""
-        if not self.gate.cut:
-            super().checkpoint(event, phase, slots)
-        self.child.checkpoint(event, phase, slots)
-
-    def restate(self, event: int, state: Any) -> Any:
-        """The branching step starts with what the plan sets, every other one with what the parent's did."""
-        recorded = self.run.environment.get("restated") or {}
-        changes = {**recorded.get(str(self._stands_at.get(event)), {})}
-        if event == self._branching:
-            changes |= self.plan.state
-        if not changes:
-            return state
-        self.restated[str(event)] = changes
-        return restated(state, changes)
-
-    def printed(self, stream: int, data: bytes) -> None:
-        """What the agent writes."""
-        self.child.printed(stream, data)
-
-    def fault(self, error: Exception) -> bool:
-        """A seam failed: where a call that was made cannot be performed, the fork's own replay waits for it."""
-        if isinstance(error, (ForkError, UnreplayableRun)) and self.gate.cut and self._stop_kept is None:
-            self._stop_kept = stopped_waiting()
-        return super().fault(error)
-
-    def gap(self, what: str, place: str) -> None:
-        """What escapes."""
-        self.child.gap(what, place)
-
-    def kept(self) -> dict[str, Any]:
-        """Changes of the agent's surroundings, which the fork's own replay makes again."""
-        doubt = {"in_doubt": self.doubt.write} if self.doubt is not None else {}
-        stop = {STOPPED: self._stop_kept} if self._stop_kept is not None else {}
-        return {"restated": self.restated, "clock_moves": self.ambience.kept_moves, **doubt, **stop}
 
     # --- what comes of the change ------------------------------------------------------------------------------
 

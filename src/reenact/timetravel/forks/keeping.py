@@ -1,0 +1,169 @@
+"""The half of a fork's session that keeps: what the agent says, reads and comes to is noted in the fork's own log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from reenact.abc.redaction import Redactor
+from reenact.abc.store import Recording
+from reenact.errors import ForkError, UnreplayableRun
+from reenact.facts.call import Call, Json
+from reenact.facts.connections import DIFFERS, is_incoming
+from reenact.facts.event import Event
+from reenact.facts.keys import Rules
+from reenact.facts.record import Record
+from reenact.facts.run import Run, Totals
+from reenact.facts.stopped import FIELD as STOPPED
+from reenact.facts.stopped import stopped_waiting
+from reenact.recording.session import RecordingSession
+from reenact.replaying.options import Options
+from reenact.replaying.session import ReplaySession
+from reenact.seams.lanes import Lane
+from reenact.seams.restating import restated
+from reenact.timetravel.forks.ambient import ForkAmbient
+from reenact.timetravel.forks.changes import Changed
+from reenact.timetravel.forks.counterparts import progress_of
+from reenact.timetravel.forks.course import Answer, Course
+from reenact.timetravel.forks.gate import ForkGate
+from reenact.timetravel.forks.ledger import Doubt, Ledger
+from reenact.timetravel.forks.plan import Plan
+
+
+class KeepingSession(ReplaySession):
+    """A replay that notes all of it in a log of its own; who answers a call is decided above it.
+
+    Args:
+        recording: The parent.
+        redactor: Cleans calls as the parent's were, so that both sides compare.
+        rules: How two calls are compared.
+        options: Those of a replay.
+        plan: What is to be different, and what may go live.
+    """
+
+    _stop_kept: Mapping[str, Json] | None = None
+    """Where it was stopped, which its own replay stops at."""
+    doubt: Doubt | None = None
+    """The write in doubt that the fork was stopped by."""
+
+    def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options, plan: Plan) -> None:
+        self.plan = plan
+        self.course = Course()
+        self.child: RecordingSession = None  # type: ignore[assignment]  # given by records()
+        self._ledger: Ledger = None  # type: ignore[assignment]  # given by records()
+        self.answered: Callable[[int, int], object] = lambda recorded, event: None
+        self.changed: dict[int, Changed] = {}
+        self._branching = -1
+        self._stands_at: dict[int, int] = {}
+        self.restated: dict[str, Mapping[str, Json]] = {}
+        """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
+        super().__init__(recording, redactor, rules, options)
+        self.gate: ForkGate
+        self.ambience: ForkAmbient = ForkAmbient(recording, self.gate.now_us)
+
+    def records(self, child: RecordingSession, ledger: Ledger, answered: Callable[[int, int], object]) -> None:
+        """Everything that happens is noted in ``child``, and ``ledger`` asked before a write; ``answered`` is told of
+        each recorded answer handed over."""
+        self.child = child
+        self._ledger = ledger
+        self.answered = answered
+
+    def _lane_seen(self, path: str) -> None:
+        self.child.lane_number(path)
+
+    def say(self, event: int, call: Call, how: str, why: str) -> None:
+        """Keep for the report how a call was answered."""
+        self.course.answers.append(Answer(event, call.name, how, why))
+
+    # --- what calls use ----------------------------------------------------------------------------------------
+
+    def put(self, record: Record) -> None:
+        """Note something in the fork's recording."""
+        self.child.put(record)
+
+    def body_of(self, event: Event) -> bytes:
+        """The recorded value's bytes, or the change's."""
+        changed = self.changed.get(event.number)
+        body = super().body_of(event) if changed is None else changed.body
+        return progress_of(body, self.gate.numbers) if is_incoming(event.call) else body
+
+    def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
+        """The recorded stream's segments, or the change's."""
+        changed = self.changed.get(event.number)
+        if changed is None:
+            yield from super().parts_of(event)
+        else:
+            yield (None, 0, changed.body)
+
+    def read_less(self, event: Event) -> None:
+        """After the cut nobody is held to how far the parent read."""
+        if not self.gate.cut:
+            super().read_less(event)
+
+    # --- the rest of the session -------------------------------------------------------------------------------
+
+    def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
+        """The recorded read of this place, or one that goes on from it."""
+        if self.gate.halted is not None:
+            raise self.gate.halted
+        return self.child.ambient(lane, source, self.ambience.read(lane, source))
+
+    def effect(self, lane: Lane) -> bytes:
+        """The identity of the write under way."""
+        return self.child.effect(lane)
+
+    @property
+    def own_run(self) -> Run:
+        """The run that is being written: the fork, where ``run`` is the one that it branched from."""
+        return self.child.run
+
+    def child_began(self, lane: str) -> None:
+        """A run inside the fork begins: the fork's own log counts it."""
+        self.child.child_began(lane)
+
+    def child_ended(self, lane: str) -> Totals:
+        """What a run inside the fork has added up to."""
+        return self.child.child_ended(lane)
+
+    def note(self, lane: Lane, key: str, value: Json) -> None:
+        """The agent's notes are the fork's own."""
+        if key == DIFFERS:
+            self.course.remarks.append(f"the live server is another one: {value}")
+        self.child.note(lane, key, value)
+
+    def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
+        """The state of a step: before the cut it agrees with the recorded one."""
+        if not self.gate.cut:
+            super().checkpoint(event, phase, slots)
+        self.child.checkpoint(event, phase, slots)
+
+    def restate(self, event: int, state: Any) -> Any:
+        """The branching step starts with what the plan sets, every other one with what the parent's did."""
+        recorded = self.run.environment.get("restated") or {}
+        changes = {**recorded.get(str(self._stands_at.get(event)), {})}
+        if event == self._branching:
+            changes |= self.plan.state
+        if not changes:
+            return state
+        self.restated[str(event)] = changes
+        return restated(state, changes)
+
+    def printed(self, stream: int, data: bytes) -> None:
+        """What the agent writes."""
+        self.child.printed(stream, data)
+
+    def fault(self, error: Exception) -> bool:
+        """A seam failed: where a call that was made cannot be performed, the fork's own replay waits for it."""
+        if isinstance(error, (ForkError, UnreplayableRun)) and self.gate.cut and self._stop_kept is None:
+            self._stop_kept = stopped_waiting()
+        return super().fault(error)
+
+    def gap(self, what: str, place: str) -> None:
+        """What escapes."""
+        self.child.gap(what, place)
+
+    def kept(self) -> dict[str, Any]:
+        """Changes of the agent's surroundings, which the fork's own replay makes again."""
+        doubt = {"in_doubt": self.doubt.write} if self.doubt is not None else {}
+        stop = {STOPPED: self._stop_kept} if self._stop_kept is not None else {}
+        return {"restated": self.restated, "clock_moves": self.ambience.kept_moves, **doubt, **stop}
