@@ -85,6 +85,34 @@ def test_a_write_may_have_been_made(forks: Forks) -> None:
     assert paid.read_text() == "xx"
 
 
+LEFT = """
+    import threading, time, reenact
+    @reenact.tool(effect="read")
+    def look(query):
+        time.sleep(query)
+        return query
+    @reenact.tool(effect="read")
+    def short(query):
+        return query
+    found = []
+    thread = threading.Thread(target=lambda: found.append(look(0.6)), daemon=True)
+    thread.start()
+    time.sleep(0.02)
+    short(1)
+    with reenact.step("plan", {"limit": 0.05}) as state:
+        pass
+    thread.join(state["limit"])
+    print(found)
+"""
+
+
+def test_a_tool_in_a_thread_that_the_end_left_behind_is_asked_where_the_fork_waits_longer(forks: Forks) -> None:
+    assert forks.record(LEFT) == "[]\n"
+    report = forks.fork("plan#1", "--set", "limit=30")
+    assert (report["live"], report["printed"]) == (1, "[0.6]\n")
+    forks.replays_exactly()
+
+
 HTTP = """
     import asyncio, os, reenact
     import CLIENT as library

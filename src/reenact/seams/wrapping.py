@@ -11,6 +11,7 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, TypeVar
 
+from reenact.facts.call import Failure, Value
 from reenact.seams import lanes
 from reenact.seams.functions import Seam, SeamCall
 from reenact.seams.generators import Playing, Taping, played, played_async, taped, taped_async
@@ -66,7 +67,10 @@ def _plain(seam: Seam) -> Callable[..., Any]:
         if crossing is None:
             return function(*args, **kwargs)
         if crossing.mode == "frozen":  # what ``crossed`` does, without the call: a replay comes here at each step
-            return call.reveal(crossing.outcome().wait())
+            told = crossing.answer().wait()
+            if isinstance(told, (Value, Failure)):
+                return call.reveal(told)
+            crossing = told  # a fork performs what its parent had begun and never ended
         return crossed(lane, crossing, call.perform, call.seal, call.reveal)
 
     return called
