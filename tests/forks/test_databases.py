@@ -61,6 +61,20 @@ with reenact.step("plan", {"name": "apple"}) as state:
 print(shop.execute("SELECT count(*) FROM mine WHERE name = ?", (state["name"],)).fetchone())
 """
 )
+OF_SEVERAL = """
+shop.executescript(SCRIPT)
+with reenact.step("plan", {"name": "apple"}) as state:
+    pass
+print(shop.execute("SELECT count(*) FROM orders WHERE name LIKE ?", (state["name"],)).fetchone())
+"""
+SCRIPTED = BEGIN + OF_SEVERAL.replace(
+    "SCRIPT", '"CREATE TABLE IF NOT EXISTS orders(name); CREATE TEMP TABLE mine(name);"'
+)
+BEGUN = BEGIN + OF_SEVERAL.replace("SCRIPT", """ "BEGIN; INSERT INTO orders VALUES ('fig');" """)
+COMMENTED = TEMPORARY.replace('"CREATE TEMP', '"/* ours */ CREATE TEMP')
+SET_UP = BEGIN + OF_SEVERAL.replace(
+    "SCRIPT", '"CREATE TABLE IF NOT EXISTS a(b); PRAGMA case_sensitive_like = ON; -- c;"'
+)
 
 
 @pytest.fixture
@@ -113,6 +127,9 @@ def test_a_write_is_refused_and_made_once_where_it_is_allowed(forks: Forks, name
     [
         (IN_A_TRANSACTION, "a write that it had not committed was not made again"),
         (TEMPORARY, "it had made something temporary"),
+        (COMMENTED, "it had made something temporary"),
+        (SCRIPTED, "it had made something temporary"),
+        (BEGUN, "a write that it had not committed was not made again"),
     ],
 )
 def test_what_the_database_would_answer_otherwise_is_not_asked(
@@ -130,3 +147,9 @@ def test_a_database_that_is_gone_is_not_made_anew(forks: Forks, names: Path) -> 
     names.unlink()
     assert "its file is not there any more" in forks.fork("plan#1", "--set", "like=A%", status=2)["message"]
     assert not names.exists()
+
+
+def test_what_a_script_has_set_for_its_connection_is_set_again(forks: Forks, names: Path) -> None:
+    """Without the setting ``A%`` is ``a%``, and there are two."""
+    forks.record(SET_UP)
+    assert forks.fork("plan#1", "--set", "name=A%")["printed"] == "(1,)\n"

@@ -15,10 +15,10 @@ from typing import Any, Final
 from reenact.errors import ForkError
 from reenact.facts.call import Effect
 from reenact.facts.ids import tail
-from reenact.seams.databases.statements import effect_of, first_word
+from reenact.seams.databases.statements import bare, effect_of, first_word, statements_of
 from reenact.seams.lanes import Lane
 
-_PRAGMA: Final = re.compile(r"\s*PRAGMA\s+(?:\w+\.)?(\w+)", re.IGNORECASE)
+_PRAGMA: Final = re.compile(r"PRAGMA\s+(?:\w+\.)?(\w+)", re.IGNORECASE)
 _SETTINGS: Final = frozenset(
     {"automatic_index", "busy_timeout", "cache_size", "cache_spill", "case_sensitive_like", "cell_size_check"}
     | {"defer_foreign_keys", "foreign_keys", "ignore_check_constraints", "mmap_size", "query_only"}
@@ -27,7 +27,7 @@ _SETTINGS: Final = frozenset(
 )
 """What a ``PRAGMA`` sets for one connection, by the documentation of SQLite; everything else is kept in the file."""
 
-_TEMPORARY: Final = re.compile(r"\s*CREATE\s+TEMP(?:ORARY)?\b", re.IGNORECASE)
+_TEMPORARY: Final = re.compile(r"CREATE\s+TEMP(?:ORARY)?\b", re.IGNORECASE)
 
 
 class Reopening:
@@ -52,19 +52,29 @@ class Reopening:
         self._uncommitted = False
         self.live: Any = None
 
-    def passed(self, sql: str, *, uncommitted: bool) -> None:
-        """A statement was answered from the recording; ``uncommitted``: it has left a transaction open."""
+    def passed(self, sql: str, *, uncommitted: bool, script: bool = False) -> None:
+        """A statement was answered from the recording.
+
+        Args:
+            sql: As it was written.
+            uncommitted: Whether it has left a transaction open.
+            script: Whether it is several.
+        """
         if self.live is not None:
             return
-        word = first_word(sql)
+        for each in statements_of(sql) if script else (bare(sql),):
+            self._keep(each)
+            self._uncommitted = uncommitted and (self._uncommitted or effect_of(each) is Effect.WRITE)
+
+    def _keep(self, sql: str) -> None:
+        """What a statement has made of the connection."""
         pragma = _PRAGMA.match(sql)
         if pragma is not None and pragma[1].lower() in _SETTINGS:
             self._settings.append(sql)
-        elif word == "ATTACH":
+        elif first_word(sql) == "ATTACH":
             self._lost = "another database was attached to it"
         elif _TEMPORARY.match(sql):
             self._lost = "it had made something temporary"
-        self._uncommitted = uncommitted and (self._uncommitted or effect_of(sql) is Effect.WRITE)
 
     def ended(self) -> None:
         """The transaction that was open is so no more."""

@@ -312,7 +312,7 @@ class _Cursor:
 
         told = crossed.answer(perform, lambda result: result)
         if played is not None and self._live is None:
-            played.passed(sql, uncommitted=bool(told["open"]))
+            played.passed(sql, uncommitted=bool(told["open"]), script=how == "script")
         self._told, self._rows, self._more, self._event = told, map(_row, told["rows"]), told["more"], crossed.event
         owner._changed = told["open"]
         if crossed.frozen or self._live is not None:

@@ -16,14 +16,26 @@ _WORD: Final = re.compile(r"[A-Za-z]+")
 _READING: Final = frozenset(
     {"SELECT", "VALUES", "EXPLAIN", "SHOW", "BEGIN", "START", "SAVEPOINT", "RELEASE", "ROLLBACK"}
 )
+_QUOTED: Final = r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\[[^\]]*\]|`[^`]*`"
+_PARTS: Final = re.compile(rf"(?:{_QUOTED}|[^;])+", re.DOTALL)
+"""Statements of a script: what stands between semicolons that are neither quoted nor in a comment."""
 _CHANGING: Final = re.compile(r"\b(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|INTO|FOR\s+UPDATE)\b", re.IGNORECASE)
 
 
 def first_word(sql: str) -> str:
     """The word a statement begins with, in capitals; empty where there is none."""
-    rest = _COMMENT.sub("", sql, count=1)
-    found = _WORD.match(rest)
+    found = _WORD.match(bare(sql))
     return found[0].upper() if found else ""
+
+
+def bare(sql: str) -> str:
+    """A statement without the space and the comments before it."""
+    return _COMMENT.sub("", sql, count=1)
+
+
+def statements_of(script: str) -> list[str]:
+    """The statements of a script. The body of a trigger is taken apart too: its parts change something, as it does."""
+    return [found for part in _PARTS.findall(script) if (found := bare(part).rstrip())]
 
 
 def effect_of(sql: str) -> Effect:
