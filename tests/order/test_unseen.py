@@ -12,6 +12,9 @@ from collections.abc import Callable
 import pytest
 
 import reenact
+from reenact.facts.order import Delivery, event_tag
+from reenact.replaying.opening import open_session
+from reenact.replaying.options import Options
 
 from .driver import World, assert_exact, record, replay
 
@@ -111,3 +114,19 @@ def test_a_call_that_is_not_made_ends_the_replay_all_the_same() -> None:
     recorded = record(program)
     with pytest.raises(reenact.Divergence, match="ask was not made"):
         replay(recorded, lambda world: program(world, asks=False))
+
+
+def test_who_asks_while_it_is_looked_for_is_not_waited_for() -> None:
+    """Who asks holds the session's lock, and may come to want the gate's, which whoever looks holds."""
+    recorded = record(lambda world: world.ask("first", delay=0.001))
+    session = open_session(recorded.store.open(recorded.run.id), Options())
+    unseen = session.gate.unseen
+    assert unseen is not None
+    looking = threading.Thread(target=lambda: found.append(unseen.is_late(head, (), 0)), daemon=True)
+    head = Delivery(0, event_tag(0, 0), 0, True)
+    found: list[bool] = []
+    with session._lock:
+        looking.start()
+        looking.join(20)
+        assert found == [True], "a call is about to be made"
+    assert not unseen.is_late(head, (), 0)

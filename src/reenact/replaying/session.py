@@ -437,10 +437,15 @@ class ReplaySession:
         except StoreError:
             return ""
 
-    def _due(self, at_us: int) -> list[str]:
-        """The lanes whose next recorded call had been made by then."""
-        with self._lock:
+    def _due(self, at_us: int) -> list[str] | None:
+        """The lanes whose next recorded call had been made by then; None while somebody asks. (Gate locked: who asks
+        may be about to lock the gate, and is not waited for.)"""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
             heads = self.tape.heads()
+        finally:
+            self._lock.release()
         return [event.lane for event in heads if event.issued_us < at_us and not self._inside_frozen(event.lane)]
 
     def _stands_for(self, delivery: Delivery) -> bool:
