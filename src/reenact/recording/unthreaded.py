@@ -21,9 +21,12 @@ class Unthreaded(Writer):
         self._writing = False
 
     def receipt(self, *, durable: bool = False, in_place: bool = False) -> Receipt:
-        """See ``Writer``. It has come when this returns, unless the writer is at work below the caller."""
+        """See ``Writer``. It has come when this returns; unkept where a handler of a signal has interrupted the writer:
+        to wait there would be to wait for oneself."""
         receipt = super().receipt(durable=durable, in_place=in_place)
         self._write_up()
+        if not receipt.done:
+            receipt.settle(False)
         return receipt
 
     def flush(self, timeout_s: float = 10.0) -> bool:
