@@ -194,3 +194,23 @@ async def one(where):
     assert other.returncode == 0, other.stderr
     assert agent.marks == [*before, *before], "nothing of the one server answers for the other"
     replays(agent, "@", other.stdout)
+
+
+NOTIFIES = """
+async def talk(session):
+    with reenact.step("plan", {"asks": False}) as state:
+        pass
+    if state["asks"]:
+        await session.list_prompts()
+    await session.send_roots_list_changed()
+
+asyncio.run(main())
+"""
+
+
+def test_a_live_server_hears_what_was_sent_to_the_recorded_one_and_the_report_says_so(agent: Agent) -> None:
+    agent.write(AGENT + NOTIFIES)
+    agent.record()
+    done = agent.run("fork", "@:plan#1", "--set", "asks=true")
+    assert done.returncode == 0, done.stderr
+    assert "reenact: live notifications/roots/list_changed: the live server must hear it too" in done.stderr

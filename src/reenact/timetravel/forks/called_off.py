@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 WHY: Final = "it was cancelled when it was recorded, and is not now"
 """Why such a call is made, in the report."""
+_TOLD: Final = "the live server must hear it too"
+"""The same of a notification that was answered by nobody, of a session that has gone live."""
 _IN_DOUBT: Final = "it may have been made"
 
 
@@ -75,7 +77,7 @@ class CalledOff:
             outcome, why = known
             session.say(taped.event, call, "frozen", why)
             return Handing(own.settle(outcome), outcome)
-        session.makes(taped.lane, call, taped.event, WHY)
+        session.makes(taped.lane, call, taped.event, WHY if taped.form == "open" else _TOLD)
         return own
 
     def _waiting(self) -> list[TapedCall]:
