@@ -11,8 +11,10 @@ import pytest
 
 import reenact
 from reenact.errors import UnreplayableRun
+from reenact.facts.run import Entry, Run
 from reenact.replaying.entries import interpreted, start_of
 from reenact.replaying.options import Options
+from reenact.seams.boot.parent import is_python
 from tests.fresh.desk import Desk
 
 AGENT = """
@@ -90,3 +92,23 @@ def test_the_command_of_the_interpreter_is_under_the_seal_too(desk: Desk, monkey
         start_of(altered, Options(), project)
     with pytest.raises(UnreplayableRun, match="what else it does would be done again"):
         interpreted(replace(run, entry=replace(run.entry, own=())))
+
+
+def test_a_script_is_looked_for_where_it_would_be_started(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a run that does not say what it started, nothing is executed from another folder either."""
+    (desk.folder / "run.sh").chmod(0o755)
+    run = Run("0" * 18, entry=Entry("command", argv=("./run.sh",), cwd=str(desk.folder)))
+    for folder in (desk.folder, tmp_path_factory.mktemp("elsewhere")):
+        monkeypatch.chdir(folder)
+        with pytest.raises(UnreplayableRun, match="shown, not executed"):
+            interpreted(run)
+
+
+def test_a_shell_script_is_no_python_program_for_its_name(tmp_path: Path) -> None:
+    for name, first, found in (("run-python.sh", "#!/bin/sh", False), ("start", "#!/usr/bin/env python3", True)):
+        (tmp_path / name).write_text(first + "\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+        assert is_python((str(tmp_path / name),)) is found
+    assert is_python(("python3.11", "agent.py")) and not is_python(("python3", "-m", "poetry", "run", "agent"))

@@ -108,7 +108,10 @@ def interpreted(run: Run) -> tuple[str, ...]:
     entry = run.entry
     if entry.own:
         return (entry.python or entry.own[0], *entry.own[1:])
-    if is_python(entry.argv) or shutil.which(entry.argv[0]) is None:
+    program = entry.argv[0]
+    if os.path.dirname(program):  # it is looked for where it will be started, wherever we are
+        program = os.path.join(entry.cwd, program)
+    if is_python((program, *entry.argv[1:])) or shutil.which(program) is None:
         return entry.argv
     raise UnreplayableRun(
         f"the recorded command is shown, not executed: {' '.join(entry.argv)}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from reenact.seams.boot.child import LAUNCHERS, VARIABLE
 
 __all__ = ["Boot", "choose_hash_seed", "end_like", "find_program", "ignores_boot", "is_python", "run_program"]
 
+_INTERPRETER: Final = re.compile(r"python[0-9.]*w?")
 _ONPATH: Final = str(Path(__file__).resolve().parent / "onpath")
 
 _FORWARDED: Final = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGWINCH", "SIGCONT")
@@ -163,11 +165,15 @@ def is_python(argv: Sequence[str]) -> bool:
     """Whether a command is itself a Python program: an interpreter, or a script of one. Whatever starts Python in its
     turn (a shell, ``make``, ``poetry run``) does other things too."""
     words = list(argv)
-    if words and "python" not in os.path.basename(words[0]).lower():
-        started = os.path.basename(words[0]).lower().removesuffix(".exe")
-        return started not in LAUNCHERS and any("python" in os.path.basename(word) for word in _shebang(words[0])[:2])
+    if not words:
+        return False
+    started = os.path.basename(words[0]).lower().removesuffix(".exe")
+    if not _INTERPRETER.fullmatch(started):  # a script may be called run-python.sh
+        asked = _shebang(words[0])[:2]
+        if asked or "python" not in started:
+            return started not in LAUNCHERS and any("python" in os.path.basename(word) for word in asked)
     rest = [os.path.basename(word) for word in words[1:3] if word != "-m"]
-    return bool(words) and rest[:1] not in [[name] for name in LAUNCHERS]
+    return rest[:1] not in [[name] for name in LAUNCHERS]
 
 
 def _options(words: Sequence[str]) -> Iterator[str]:
