@@ -61,6 +61,16 @@ with reenact.step("plan", {"name": "apple"}) as state:
 print(shop.execute("SELECT count(*) FROM mine WHERE name = ?", (state["name"],)).fetchone())
 """
 )
+BY_ITSELF = (
+    BEGIN
+    + """
+shop.isolation_level = None
+with reenact.step("plan", {"name": "pear"}) as state:
+    pass
+shop.execute("INSERT INTO orders VALUES (?)", (state["name"],))
+shop.close()
+"""
+)
 OF_SEVERAL = """
 shop.executescript(SCRIPT)
 with reenact.step("plan", {"name": "apple"}) as state:
@@ -153,3 +163,10 @@ def test_what_a_script_has_set_for_its_connection_is_set_again(forks: Forks, nam
     """Without the setting ``A%`` is ``a%``, and there are two."""
     forks.record(SET_UP)
     assert forks.fork("plan#1", "--set", "name=A%")["printed"] == "(1,)\n"
+
+
+def test_a_write_is_committed_where_the_program_has_every_statement_commit_itself(forks: Forks, names: Path) -> None:
+    forks.record(BY_ITSELF)
+    before = orders(names)
+    assert forks.fork("plan#1", "--set", "name=plum", "--allow-write", "INSERT shop.db")["live"] == 1
+    assert orders(names) == [*before, "plum"]

@@ -27,6 +27,9 @@ _SETTINGS: Final = frozenset(
 )
 """What a ``PRAGMA`` sets for one connection, by the documentation of SQLite; everything else is kept in the file."""
 
+_ATTRIBUTES: Final = ("text_factory", "isolation_level", "autocommit")
+"""What a program may set on a connection that decides what is read, and when what it writes is committed."""
+
 _TEMPORARY: Final = re.compile(r"CREATE\s+TEMP(?:ORARY)?\b", re.IGNORECASE)
 
 
@@ -86,12 +89,12 @@ class Reopening:
         if self.live is not None:
             getattr(self.live, how)(*args, **options)
 
-    def require(self, lane: Lane, text_factory: Any) -> Any:
+    def require(self, lane: Lane, stand_in: Any) -> Any:
         """The real connection.
 
         Args:
             lane: Who asks.
-            text_factory: What the program has texts read by.
+            stand_in: The connection that the program has: what it has set there is set on the real one.
 
         Raises:
             ForkError: It would not answer as the one that was answered from the recording; the fork stops.
@@ -109,7 +112,10 @@ class Reopening:
             for sql in self._settings:
                 live.execute(sql)
             self.live = live
-        self.live.text_factory = text_factory
+        for name in _ATTRIBUTES:
+            wanted = getattr(stand_in, name, None)
+            if getattr(self.live, name, None) != wanted:
+                setattr(self.live, name, wanted)
         return self.live
 
     def close(self) -> None:

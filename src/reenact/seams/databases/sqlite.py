@@ -160,7 +160,6 @@ class _Connection:
     _played: Reopening | None = None
     _changed = False
     _cursors: Any = None
-    text_factory: Any
 
     def _begin(self, cursors: Any, database: str) -> None:
         self._cursors, self._database = cursors, database
@@ -298,7 +297,7 @@ class _Cursor:
         def perform() -> dict[str, Any]:
             asked = real
             if played is not None:
-                asked = self._live = played.require(lane, owner.text_factory).cursor()
+                asked = self._live = played.require(lane, owner).cursor()
             getattr(asked, method)(sql) if how == "script" else getattr(asked, method)(sql, parameters)
             rows = self._portion()
             return {
