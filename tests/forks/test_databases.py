@@ -71,6 +71,18 @@ shop.execute("INSERT INTO orders VALUES (?)", (state["name"],))
 shop.close()
 """
 )
+IN_WORDS = (
+    BEGIN
+    + """
+LEVEL
+shop.execute("BEGIN")
+with reenact.step("plan", {"name": "pear"}) as state:
+    pass
+shop.execute("INSERT INTO orders VALUES (?)", (state["name"],))
+shop.execute("END")
+shop.close()
+"""
+)
 OF_SEVERAL = """
 shop.executescript(SCRIPT)
 with reenact.step("plan", {"name": "apple"}) as state:
@@ -170,3 +182,15 @@ def test_a_write_is_committed_where_the_program_has_every_statement_commit_itsel
     before = orders(names)
     assert forks.fork("plan#1", "--set", "name=plum", "--allow-write", "INSERT shop.db")["live"] == 1
     assert orders(names) == [*before, "plum"]
+
+
+@pytest.mark.parametrize("level", ["", "shop.isolation_level = None"])
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+def test_a_transaction_that_the_program_words_itself_ends_as_it_says(
+    forks: Forks, names: Path, level: str, end: str
+) -> None:
+    """Though its beginning, and a commit, are answered from the recording."""
+    forks.record(IN_WORDS.replace("LEVEL", level).replace("END", end))
+    before = orders(names)
+    forks.fork("plan#1", "--set", "name=plum", "--allow-write", "INSERT shop.db")
+    assert orders(names) == before + ["plum"] * (end == "COMMIT")

@@ -30,6 +30,9 @@ _SETTINGS: Final = frozenset(
 _ATTRIBUTES: Final = ("text_factory", "isolation_level", "autocommit")
 """What a program may set on a connection that decides what is read, and when what it writes is committed."""
 
+_PARTLY: Final = re.compile(r"ROLLBACK\b.*\bTO\b", re.IGNORECASE | re.DOTALL)
+"""Back to a savepoint: the transaction goes on."""
+
 _TEMPORARY: Final = re.compile(r"CREATE\s+TEMP(?:ORARY)?\b", re.IGNORECASE)
 
 
@@ -52,7 +55,7 @@ class Reopening:
         self._settings: list[str] = []
         self._defined: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self._lost = ""
-        self._uncommitted = False
+        self._uncommitted = self._begun = False
         self.live: Any = None
 
     def passed(self, sql: str, *, uncommitted: bool, script: bool = False) -> None:
@@ -63,11 +66,11 @@ class Reopening:
             uncommitted: Whether it has left a transaction open.
             script: Whether it is several.
         """
-        if self.live is not None:
-            return
         for each in statements_of(sql) if script else (bare(sql),):
-            self._keep(each)
-            self._uncommitted = uncommitted and (self._uncommitted or effect_of(each) is Effect.WRITE)
+            if self.live is None:
+                self._keep(each)
+                self._uncommitted = uncommitted and (self._uncommitted or effect_of(each) is Effect.WRITE)
+            self._follow(each)
 
     def _keep(self, sql: str) -> None:
         """What a statement has made of the connection."""
@@ -79,9 +82,21 @@ class Reopening:
         elif _TEMPORARY.match(sql):
             self._lost = "it had made something temporary"
 
+    def _follow(self, sql: str) -> None:
+        """Begin and end the transaction of the real connection with that which was answered."""
+        live, word = self.live, first_word(sql)
+        if word == "BEGIN":
+            self._begun = True
+            if live is not None and not live.in_transaction:
+                live.execute("BEGIN")
+        elif word in ("COMMIT", "END", "ROLLBACK") and not _PARTLY.match(sql):
+            self.ended()
+            if live is not None and live.in_transaction:
+                live.rollback() if word == "ROLLBACK" else live.commit()
+
     def ended(self) -> None:
         """The transaction that was open is so no more."""
-        self._uncommitted = False
+        self._begun = self._uncommitted = False
 
     def define(self, how: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """The program defines a function, an aggregate or a collation."""
@@ -111,17 +126,25 @@ class Reopening:
                 getattr(live, how)(*args, **options)
             for sql in self._settings:
                 live.execute(sql)
+            _make_like(live, stand_in)
+            if self._begun:
+                live.execute("BEGIN")
             self.live = live
-        for name in _ATTRIBUTES:
-            wanted = getattr(stand_in, name, None)
-            if getattr(self.live, name, None) != wanted:
-                setattr(self.live, name, wanted)
+        _make_like(self.live, stand_in)
         return self.live
 
     def close(self) -> None:
         """Close the real one, if there is one."""
         if self.live is not None:
             self.live.close()
+
+
+def _make_like(live: Any, stand_in: Any) -> None:
+    """Set on one connection what a program has set on another."""
+    for name in _ATTRIBUTES:
+        wanted = getattr(stand_in, name, None)
+        if getattr(live, name, None) != wanted:
+            setattr(live, name, wanted)
 
 
 def cannot_go_on(lane: Lane, name: str, why: str) -> ForkError:
