@@ -168,19 +168,19 @@ def gone(run: Run, call: Call, began: Event | None, why: str) -> UnreplayableRun
             "what had passed through the connection was answered from the recording, and its server knows nothing of "
             "that; a fork at or before the event that opened it opens it anew, with all that is sent allowed by name"
         )
-        sent = f"send {call.name.partition(' ')[2]}"
-        command = f"reenact fork {where} --live all --allow-write '{sent}'"
     else:
         cause = (
             "what it had come to by then cannot be had again, and a start that asks what was recorded never acts "
             "again: fork at the event that began it with code that begins it otherwise, or put @reenact.tool on the "
             "function that talks to it and record again"
         )
-        command = f"reenact fork {where} --rev HEAD"
+    sent = f"send {call.name.partition(' ')[2]}"
     return UnreplayableRun(
         f"the fork cannot go on live with what the recording began ({what}): {call.name} was asked at "
         f"{call.source or 'an unknown place'}, and {why}",
         cause=cause,
-        next_command=command,
+        next_command=f"reenact fork {where} --live all --allow-write '{sent}'"
+        if call.kind is Kind.WEBSOCKET
+        else f"reenact fork {where} --rev HEAD",
         missing=call.kind.value,
     )
