@@ -194,6 +194,11 @@ async def one(where):
     assert other.returncode == 0, other.stderr
     assert agent.marks == [*before, *before], "nothing of the one server answers for the other"
     replays(agent, "@", other.stdout)
+    (agent.folder / "server3.py").write_text(SERVER)  # which gives itself the name of the first
+    same_name = agent.run("fork", "@~3:plan#1", "--set", 'where="server3.py"', *allowed)
+    assert same_name.returncode == 3, same_name.stderr
+    assert "over another connection" in same_name.stderr
+    assert agent.marks == [*before, *before, "start"], "neither made there nor taken as made"
 
 
 NOTIFIES = """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from reenact.facts.call import Call
+from reenact.facts.call import Call, Kind
 from reenact.facts.values import decode, encode
 from reenact.replaying.tape import Tape
 from reenact.timetravel.forks.ladder import Found
@@ -30,6 +30,12 @@ class Counterparts:
     def then(self, number: int) -> int | None:
         """The parent's event that an event of the fork asks the same as; None where there is none."""
         return self._then.get(number)
+
+    def is_elsewhere(self, call: Call) -> bool:
+        """Whether a call is made over a connection that the parent did not have: two servers may give themselves the
+        same name, and one does not answer for the other."""
+        session = call.head.get("of")
+        return call.kind is Kind.MCP and isinstance(session, int) and session >= 0 and session not in self._then
 
     def as_then(self, call: Call) -> Call:
         """A call with the numbers that the parent's had. What it names without a counterpart gets a number that no

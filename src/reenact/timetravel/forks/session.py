@@ -322,7 +322,8 @@ class ForkSession(KeepingSession):
         if standing is None:
             return None
         failed = found.answer is not None and found.answer.number in self.plan.anew
-        if standing.outcome is not None and not failed:
+        elsewhere = self._counterparts.is_elsewhere(call)
+        if standing.outcome is not None and not failed and not elsewhere:
             self.say(self._top + 1, call, "frozen", standing.why)
             return self._given(lane, call, found, standing.outcome, standing.body)
         word = said_of(self.plan, self._address, found.answer)
@@ -331,7 +332,8 @@ class ForkSession(KeepingSession):
         if word == "done" and call.kind is not Kind.HTTP:
             self.say(self._top + 1, call, "frozen", "said to have been done")
             return self._given(lane, call, found, Value(b"", head={}), b"null")
-        raise self.doubted(lane, call, f"{standing.why} with an error" if failed else standing.why)
+        remark = " with an error" if failed else ", over another connection" if elsewhere else ""
+        raise self.doubted(lane, call, standing.why + remark)
 
     def doubted(self, lane: Lane, call: Call, why: str) -> Halt:
         """The fork stops at a write that may have been made: a person's word is needed."""
