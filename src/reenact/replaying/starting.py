@@ -6,7 +6,9 @@ line. What could not begin there has ended before the program did anything.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,9 @@ from reenact.seams.zone import zone_for
 
 Starter = Callable[..., int]
 """Runs a program to its end, as ``run_program`` does."""
+
+_PR_SET_PDEATHSIG = 1
+"""Of ``prctl(2)``: the signal that a process gets when its parent has died."""
 
 _CODES = range(2, 6)
 """Exit statuses with which a process says why it could not begin."""
@@ -147,8 +152,17 @@ def run_process(process: Process, start_it: Starter = run_program) -> Left:
             given.write((process.given or "").encode())
             given.seek(0)
             stdin = None if process.given is None else given
-            status = start_it(program, boot.environment, stdin=stdin, cwd=start.cwd, **_streams(process))
+            how = _streams(process)
+            if process.live and start_it is run_program and sys.platform == "linux":
+                how["preexec_fn"] = _death_of_parent()
+            status = start_it(program, boot.environment, stdin=stdin, cwd=start.cwd, **how)
         return Left(status, boot.left(status), boot.failure)
+
+
+def _death_of_parent() -> Callable[[], object]:
+    """Has a child end with us, however we end: what may write must not go on when nobody is left who asked for it."""
+    control = ctypes.CDLL(None, use_errno=True).prctl
+    return lambda: control(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _streams(process: Process) -> dict[str, Any]:

@@ -140,7 +140,9 @@ class KeepingSession(ReplaySession):
     def restate(self, event: int, state: Any) -> Any:
         """The branching step starts with what the plan sets, every other one with what the parent's did."""
         recorded = self.run.environment.get("restated") or {}
-        changes = {**recorded.get(str(self._stands_at.get(event)), {})}
+        # Who resumes a fork that died before the branching step had reached the disk comes to it under its own number.
+        then = self._stands_at.get(event, event if self.plan.resume else None)
+        changes = {**recorded.get(str(then), {})}
         if event == self._branching:
             changes |= self.plan.state
         if not changes:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
+from reenact.facts.call import Json
 from reenact.facts.effects import root_of
 from reenact.facts.ids import make_run_id
 from reenact.facts.keys import Rules
@@ -66,10 +67,19 @@ def policy_of(parent: Run) -> Policy:
     )
 
 
+def _restated(parent: Run, plan: Plan) -> dict[str, Json]:
+    """What is set in states, as far as that is known when the fork begins (its end says it all): a fork that is killed
+    keeps its change, and is resumed with it. Up to its branching event its numbers are its parent's."""
+    before = parent.environment.get("restated") or {}
+    kept = {number: changes for number, changes in before.items() if int(number) <= plan.at}
+    return {**kept, str(plan.at): {**kept.get(str(plan.at), {}), **plan.state}} if plan.state else kept
+
+
 def child_of(parent: Run, plan: Plan, run_id: str) -> Run:
     """The fork's own run as it begins; its agent's clock goes on from the parent's."""
     environment = {name: parent.environment[name] for name in _CARRIED if name in parent.environment}
     environment |= {name: parent.environment[name] for name in machine.facts() if name in parent.environment}
+    environment["restated"] = _restated(parent, plan)
     return Run(
         id=run_id or make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8)),
         agent=parent.agent,

@@ -1,0 +1,65 @@
+"""A fork whose command is killed: the agent goes on with nothing, and who resumes it has the fork's own change."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.forks.conftest import Forks
+
+AGENT = """
+    import time
+    import reenact
+    @reenact.tool(effect="read")
+    def look(query):
+        if query == "slow":
+            with open("looking", "a") as file:
+                file.write("x")
+            until = time.perf_counter() + WAIT
+            while time.perf_counter() < until:
+                pass
+        return query.upper()
+    @reenact.tool
+    def pay(query):
+        with open("paid", "a") as file:
+            file.write(query)
+        return query
+    with reenact.step("plan", {"query": "fast"}) as state:
+        pass
+    print(look(state["query"]), flush=True)
+    print(pay(state["query"]), flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a child does not hear that its parent has died")
+def test_it_writes_nothing_more_and_is_resumed_with_its_change(forks: Forks) -> None:
+    forks.record(AGENT.replace("WAIT", "2"))
+    folder = forks.desk.folder
+    words = ("fork", f"{forks.parent}:plan#1", "--set", "query=slow", "--allow-write", "pay")
+    command = [sys.executable, "-m", "reenact", *words]
+    environment = {**os.environ, "HOME": str(folder.parent), "NO_COLOR": "1"}
+    fork = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    _wait_for(folder / "looking")
+    fork.send_signal(signal.SIGKILL)
+    assert fork.wait(30) == -signal.SIGKILL
+    assert fork.stdout is not None
+    fork.stdout.read()  # ends when the agent has, too
+    assert (folder / "paid").read_text() == "fast", "the write of the recording alone"
+    (folder / "agent.py").write_text((folder / "agent.py").read_text().replace("+ 2", "+ 0"))
+    resumed = forks.desk.run("resume", "@")
+    assert resumed.stdout == "SLOW\nslow\n", resumed
+    assert (folder / "paid").read_text() == "fastslow"
+    forks.replays_exactly()
+
+
+def _wait_for(path: Path) -> None:
+    until = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < until, f"there is no {path.name}"
+        time.sleep(0.02)
