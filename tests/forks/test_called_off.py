@@ -192,3 +192,38 @@ async def slow() -> str:
     assert report["printed"] == "got done\n"
     assert (forks.desk.folder / "marks").read_text().split() == ["start", "slow", "start", "slow"]
     forks.replays_exactly()
+
+
+LATER = """
+    import asyncio, reenact
+    @reenact.tool
+    async def send(text):
+        await asyncio.sleep(0.5)
+        return text
+    async def main():
+        with reenact.step("plan", {"limit": 0.1}) as state:
+            pass
+        try:
+            print(await asyncio.wait_for(send("x"), state["limit"]))
+        except TimeoutError:
+            print("timed out")
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        ((), 5, "send may change the world, and is not allowed to"),
+        (("--allow-write", "send"), 3, "send may have changed the world already"),
+        (("--live", "none"), 5, "send may change the world, and is not allowed to"),
+    ],
+)
+def test_a_longer_time_out_does_not_pass_for_one_that_was_over(
+    forks: Forks, options: tuple[str, ...], status: int, said: str
+) -> None:
+    """Whether the call would have ended within it is not known where it may not be asked."""
+    assert forks.record(LATER) == "timed out\n"
+    report = forks.fork("plan#1", "--set", "limit=5", *options, status=status)
+    assert said in report["message"], report
+    assert "timed out" not in report["printed"]

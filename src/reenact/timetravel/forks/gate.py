@@ -75,6 +75,8 @@ class ForkGate(ReplayGate):
         """Calls that wait although the recording has no answer for them, by what they wait for, oldest first."""
         self.revive: Callable[[], bool] = lambda: False
         """Has the oldest of them performed that may be; False: none may."""
+        self.give_up: Callable[[], bool] = lambda: False
+        """Stops the fork at the oldest of them, whose outcome nobody knows; False: none waits."""
         self.cut = False
         self.open_ended = False
         """Whether the cut is the end of the parent's order, if no call comes to it before."""
@@ -265,7 +267,7 @@ class ForkGate(ReplayGate):
         the order any more."""
         if timer.deadline_us is None or timer.deadline_us <= head.at_us + self._ahead_us + LATE_US:
             return False
-        return bool(self.unanswered) and self.revive()
+        return bool(self.unanswered) and (self.revive() or self.give_up())
 
     def _beside(self, place: Tag) -> tuple[Waiter | None, bool]:
         """Who may go while nobody waits for the next place, and whether that place is to be passed over."""

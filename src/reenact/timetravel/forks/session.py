@@ -79,6 +79,7 @@ class ForkSession(KeepingSession):
         self.gate.reached_end = self._cut
         self._called_off = CalledOff(self)
         self.gate.revive = self._called_off.revive
+        self.gate.give_up = self._called_off.stop
         self._performing: set[int] = set()
         """Numbers of the fork's calls that went live, and of the agent's own code inside them."""
         self._retried: set[int] = set()
