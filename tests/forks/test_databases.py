@@ -39,6 +39,18 @@ with shop:
 print(shop.execute("SELECT count(*) FROM orders WHERE name = ?", (state["name"],)).fetchone())
 """
 )
+TWICE = (
+    BEGIN
+    + """
+with reenact.step("plan", {"more": False}) as state:
+    pass
+if state["more"]:
+    with shop:
+        shop.execute("INSERT INTO orders VALUES ('kiwi')")
+with shop:
+    shop.execute("INSERT INTO orders VALUES ('lime')")
+"""
+)
 IN_A_TRANSACTION = (
     BEGIN
     + """
@@ -142,6 +154,15 @@ def test_a_write_is_refused_and_made_once_where_it_is_allowed(forks: Forks, name
     assert orders(names) == [*before, "plum"]
     forks.replays_exactly(report["run"])
     assert orders(names) == [*before, "plum"]
+
+
+def test_who_may_write_may_commit_it(forks: Forks, names: Path) -> None:
+    """Also where the program commits once more than it did."""
+    forks.record(TWICE)
+    before = orders(names)
+    report = forks.fork("plan#1", "--set", "more=true", "--allow-write", "INSERT shop.db")
+    assert orders(names) == [*before, "kiwi"], report
+    forks.replays_exactly(report["run"])
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def refusal(plan: Plan, call: Call, *, model: bool) -> str:
     if plan.resume:
         return ""
     if call.effect is Effect.WRITE:
-        allowed = call.name in plan.allow_writes
+        allowed = call.name in plan.allow_writes or _is_commit_of(plan, call)
         return "" if allowed else f"{call.name} may change the world, and is not allowed to"
     if plan.only:
         opened = bool(names(plan.only, call, model=model))
@@ -149,6 +149,13 @@ def refusal(plan: Plan, call: Call, *, model: bool) -> str:
     if plan.live == "model" and not model:
         return f"{call.name} has no recorded answer, and only models may go live"
     return ""
+
+
+def _is_commit_of(plan: Plan, call: Call) -> bool:
+    """Whether a call commits what was allowed to be written to its database."""
+    database = call.head.get("database")
+    commits = call.kind is Kind.DB and call.head.get("what") == "commit"
+    return commits and any(name.endswith(f" {database}") for name in plan.allow_writes)
 
 
 def by_number(event: int) -> str:
