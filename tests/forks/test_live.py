@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -164,7 +165,7 @@ def test_a_command_that_keeps_us_out_is_refused_before_it_runs(forks: Forks) -> 
         forks.record(PAYER)
         before = world.seen()
         for option in ("-I", "-E", "-S"):
-            command = f"{sys.executable} {option} agent.py"
+            command = shlex.join([sys.executable, option, "agent.py"])
             done = forks.desk.run("fork", f"{forks.parent}:0", "--cmd", command, status=3)
             assert f"starts Python with {option}" in done.stderr
         assert world.seen() == before

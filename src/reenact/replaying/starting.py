@@ -58,6 +58,7 @@ class Process:
         hash_seed: Another one than the recorded; empty takes that one.
         given: Its standard input; None for ours.
         silent: Whether what it prints goes nowhere.
+        bound: Whether it ends with us, however we end (on Linux). Otherwise who outlives us is waited for by its lock.
     """
 
     mode: str
@@ -71,6 +72,7 @@ class Process:
     hash_seed: str = ""
     given: str | None = ""
     silent: bool = False
+    bound: bool = False
 
     @property
     def instructions(self) -> dict[str, Any]:
@@ -153,7 +155,7 @@ def run_process(process: Process, start_it: Starter = run_program) -> Left:
             given.seek(0)
             stdin = None if process.given is None else given
             how = _streams(process)
-            if process.live and start_it is run_program and sys.platform == "linux":
+            if process.bound and sys.platform == "linux":
                 how["preexec_fn"] = _death_of_parent()
             status = start_it(program, boot.environment, stdin=stdin, cwd=start.cwd, **how)
         return Left(status, boot.left(status), boot.failure)
