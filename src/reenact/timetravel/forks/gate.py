@@ -35,6 +35,8 @@ class Flight:
         over: Whether it has come to its end.
         listens: Whether it waits for what a server says by itself: nobody need ever answer it.
         rests: Whether the agent does not read it just now: it brings nothing before that.
+        works: Whether it is the agent's own code at work in the world (a tool): it ends by itself, but what it sleeps
+            through is the world's time.
     """
 
     stands_for: int | None
@@ -43,6 +45,7 @@ class Flight:
     over: bool = False
     listens: bool = False
     rests: bool = False
+    works: bool = False
 
 
 def own_tag(event: int, part: int) -> Tag:
@@ -98,13 +101,13 @@ class ForkGate(ReplayGate):
 
     # --- calls under way ---------------------------------------------------------------------------------------
 
-    def sets_out(self, event: int, stands_for: int | None, *, transport: bool) -> None:
+    def sets_out(self, event: int, stands_for: int | None, *, transport: bool, works: bool = False) -> None:
         """A call of the fork is performed, in the place of a recorded one if it stands for any."""
         with self.lock:
             if stands_for is not None:
                 self.places[event] = stands_for
-            if transport:
-                self.flights[event] = Flight(stands_for, self._now_us, self._clock.mono_us())
+            if transport or works:
+                self.flights[event] = Flight(stands_for, self._now_us, self._clock.mono_us(), works=works)
 
     def listens(self, event: int) -> None:
         """A call of the fork waits for what a live server says by itself: it comes when it comes."""
@@ -139,8 +142,24 @@ class ForkGate(ReplayGate):
         return [
             flight
             for event, flight in self.flights.items()
-            if not (flight.over or flight.listens or flight.rests) and event not in here
+            if not (flight.over or flight.listens or flight.rests or flight.works) and event not in here
         ]
+
+    @property
+    def asks(self) -> bool:
+        """Whether the world is being asked."""
+        return self.parting > 0 or not all(flight.works for flight in self.flights.values())
+
+    def _sleeps_in_the_world(self) -> bool:
+        """Whether the agent's own code is at work in the world, and somebody waits for a moment to come."""
+        works = any(flight.works and not flight.over for flight in self.flights.values())
+        return works and any(waiter.deadline_us is not None for waiter in self.waiting.values())
+
+    def _is_not_due(self, waiter: Waiter) -> bool:
+        """Whether a timer's moment has not come, by the world's time."""
+        return (
+            waiter.deadline_us is not None and self._sleeps_in_the_world() and waiter.deadline_us > self._real_now_us()
+        )
 
     def _listening(self) -> bool:
         """Whether a live server may say something by itself."""
@@ -253,14 +272,19 @@ class ForkGate(ReplayGate):
                     return found
                 self._advance()
             elif waiter.alive is None or waiter.alive():
-                put_off = self._is_put_off(waiter, head)
-                if put_off:
-                    self._advance()
-                else:
-                    self._jump([waiter])
-                return None if put_off else waiter
+                return self._in_place(waiter, head)
             else:
                 del self.waiting[waiter.tag]
+
+    def _in_place(self, waiter: Waiter, head: Delivery) -> Waiter | None:
+        """Whoever waits for the next place has it, unless its moment is yet to come, or the place is its no more."""
+        if self._is_not_due(waiter):
+            return self._due()
+        if self._is_put_off(waiter, head):
+            self._advance()
+            return None
+        self._jump([waiter])
+        return waiter
 
     def _is_put_off(self, timer: Waiter, head: Delivery) -> bool:
         """Whether a timer has a later deadline than it had, and what it cut short then is asked now: it has no place in
@@ -277,7 +301,7 @@ class ForkGate(ReplayGate):
         beyond = self._without_place()
         if beyond is not None:
             return beyond, False
-        if self._away() and not self._out_of_patience():
+        if (self._away() or self._sleeps_in_the_world()) and not self._out_of_patience():
             return self._due(), False  # what it leads to may be what comes next
         return None, True
 
@@ -287,7 +311,8 @@ class ForkGate(ReplayGate):
 
     def _out_of_patience(self) -> bool:
         now_us = self._clock.mono_us()
-        return all(now_us - flight.real_us > PATIENCE_US for flight in self.flights.values() if not flight.listens)
+        under_way = [flight for flight in self.flights.values() if not (flight.listens or flight.works)]
+        return bool(under_way) and all(now_us - flight.real_us > PATIENCE_US for flight in under_way)
 
     def _without_place(self) -> Waiter | None:
         """Somebody who waits for what the parent's order does not have, or has already had."""
@@ -315,7 +340,8 @@ class ForkGate(ReplayGate):
             timers.append(waiter)
         if self.unanswered and not self._away() and self.revive():
             return None
-        real = self._away() or self._listening() or self._real_since_us is not None
+        asked = self._away() or self._listening() or self._sleeps_in_the_world()
+        real = asked or self._real_since_us is not None
         return self._due() if real else self._jump(timers)
 
     def _due(self) -> Waiter | None:
@@ -334,7 +360,7 @@ class ForkGate(ReplayGate):
     def _may_yet_come(self, waited_us: int) -> bool:
         """Whether the world has yet to bring something."""
         real = self.cut and self._real_since_us is not None
-        return bool(self._away() or self.parting or real) or self._hears(waited_us)
+        return bool(self._away() or self.parting or real or self._sleeps_in_the_world()) or self._hears(waited_us)
 
     def _hears(self, waited_us: int) -> bool:
         """Whether a live server may yet say what everybody waits for, or a timer comes first."""

@@ -48,6 +48,9 @@ from reenact.timetravel.forks.stopping import nothing_comes, refused_call, unwri
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 from reenact.timetravel.forks.things import Things, began_by, gone
 
+_OWN_WORK = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
+"""Calls whose body is the agent's own code, which works in the world when it is performed."""
+
 
 class ForkSession(KeepingSession):
     """Answers the prefix of a run from its recording, and lets it go on with something changed.
@@ -438,7 +441,8 @@ class ForkSession(KeepingSession):
             self._issued(lane, call, number, place)
             return RepeatedCall(LiveCall(self.child, lane, call, number), first)
         self.child.repeated(call, number)
-        self.gate.sets_out(number, place.number if place is not None else None, transport=is_transport(call))
+        stands_for = place.number if place is not None else None
+        self.gate.sets_out(number, stands_for, transport=is_transport(call), works=call.kind in _OWN_WORK)
         self._performing.add(number)
         self.things.went_live(number)
         if standing is not None:
@@ -546,4 +550,4 @@ class ForkSession(KeepingSession):
 
     def flying(self) -> bool:
         """Whether the world is being asked."""
-        return bool(self.gate.flights) or self.gate.parting > 0
+        return self.gate.asks
