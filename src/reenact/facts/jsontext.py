@@ -1,4 +1,4 @@
-"""JSON text, written by one encoder that is made once.
+"""JSON text, written by one encoder that is made once, and read without what ``json.loads`` does for other input.
 
 ``json.JSONEncoder.encode`` makes the encoder in C anew at each call, which for small data costs more than using it.
 """
@@ -9,6 +9,23 @@ import json
 from collections.abc import Callable
 from json import encoder as _json
 from typing import Any
+
+scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # of the class for long, and missing in the stubs
+"""What ``json.loads`` comes down to, a third of its time for a small value: the value that begins at a place,
+and the place behind it. For text of our own making; StopIteration where nothing begins there."""
+
+
+def parsed(text: str) -> Any:
+    """``json.loads`` of text that nearly always has neither spaces nor anything else around it.
+
+    Raises:
+        ValueError: It is not JSON.
+    """
+    try:
+        value, end = scan(text, 0)
+    except StopIteration:
+        end = -1
+    return value if end == len(text) else json.loads(text)
 
 
 def writer(*, ascii_only: bool, nan: bool) -> Callable[[Any], str]:

@@ -13,6 +13,7 @@ from reenact.facts.call import Json
 from reenact.facts.decoding import decode
 from reenact.facts.encoding import Codec, Encoded, encode, encode_flat, leads_of, register_codec
 from reenact.facts.errors_as_data import describe_error, restore_error
+from reenact.facts.jsontext import parsed
 
 __all__ = [
     "Codec",
@@ -75,18 +76,12 @@ def jsonable(body: bytes) -> Json:
     return _shown(node) if b"~" in body or b"\\u007" in body else node
 
 
-_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # of the class for long, and in no stub
-"""What ``json.loads`` comes down to, a third of its time for a small value."""
-
-
 def _loaded(body: bytes) -> Json:
     """``json.loads``, which looks for the encoding and for spaces first: nearly always it is UTF-8 without any."""
     try:
-        text = body.decode()
-        value, end = _scan(text, 0)
-    except (ValueError, StopIteration):
+        return parsed(body.decode())
+    except ValueError:
         return json.loads(body)
-    return value if end == len(text) else json.loads(text)
 
 
 def _shown(node: Json) -> Json:
