@@ -12,6 +12,7 @@ from typing import Final
 from reenact.facts.call import Json
 from reenact.facts.conventions import is_traceparent
 from reenact.seams.machine import facts as machine_facts
+from reenact.seams.setting import folder_now
 from reenact.seams.stdout import facts as stream_facts
 from reenact.seams.zone import system_zone
 
@@ -39,7 +40,7 @@ def process_facts(environment: Mapping[str, str] | None = None) -> dict[str, Jso
         "machine": platform.machine(),
         "system": f"{platform.system()} {platform.release()}",
         "argv": list(getattr(sys, "orig_argv", sys.argv)),
-        "cwd": _cwd(),
+        "cwd": folder_now(),
         "hash_randomisation": bool(sys.flags.hash_randomization),
         "flags": {name: getattr(sys.flags, name) for name in _FLAGS},
         "time_zone": {"TZ": environment.get("TZ"), "names": list(time.tzname), "link": system_zone() or None},
@@ -49,13 +50,6 @@ def process_facts(environment: Mapping[str, str] | None = None) -> dict[str, Jso
         **machine_facts(),
         "cpus": os.cpu_count(),
     }
-
-
-def _cwd() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # the folder has been removed under the process
-        return ""
 
 
 def traceparent(environment: Mapping[str, str]) -> str:

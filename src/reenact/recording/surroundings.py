@@ -20,7 +20,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.variables import chosen, is_kept, is_ours, is_secret
 from reenact.recording.kit import LOCALE, process_facts
 from reenact.seams.machine import facts as machine_facts
-from reenact.seams.setting import variables_now
+from reenact.seams.setting import folder_now, variables_now
 
 _SEED = "PYTHONHASHSEED"
 _ASKED = VARIABLES | {"TZ", *LOCALE}
@@ -69,7 +69,7 @@ def same_surroundings(policy: Policy) -> Surroundings:
     What the program can see of its standard streams is as it was when this was found out."""
     global _last
     variables = {name: value if _told(name, policy.env) else "" for name, value in variables_now().items()}
-    place = (variables, _folder(), time.tzname, tuple(sys.orig_argv), policy.env, dict(policy.redact))
+    place = (variables, folder_now(), time.tzname, tuple(sys.orig_argv), policy.env, dict(policy.redact))
     if _last is None or _last[0] != place:
         _last = (place, replace(_found(policy, variables), spotless={}))
     found = _last[1]
@@ -83,10 +83,3 @@ def _told(name: str, patterns: tuple[str, ...]) -> bool:
     if is_ours(name):
         return name == _SEED
     return is_secret(name) or is_kept(name, patterns) or name in _ASKED
-
-
-def _folder() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # it has been removed under the process
-        return ""

@@ -15,6 +15,7 @@ from reenact.seams import places
 from reenact.seams.callers import module_of, whose
 from reenact.seams.http.source import calling_line
 from reenact.seams.processes.asking import command_of, name_of, probes
+from reenact.seams.setting import folder_now
 
 NATIVE: Final = "reenact.native"
 """Our own audit event: contact that a C library makes by itself. Arguments: the library, and what it reaches."""
@@ -109,15 +110,8 @@ def place_of() -> str:
     line = calling_line(3)
     if line is None:
         return "an unknown place"
-    here = os.path.join(_folder(), "")
+    here = os.path.join(folder_now(), "")
     return line[len(here) :] if len(here) > 1 and line.startswith(here) else line
-
-
-def _folder() -> str:
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""
 
 
 def _starts_a_child(frame: Any) -> bool:

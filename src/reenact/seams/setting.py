@@ -1,4 +1,4 @@
-"""Variables of this process's own environment: all of them at once, and some set for the length of a block."""
+"""Where this process stands: its folder, all its variables at once, and some set for the length of a block."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ def variables_now() -> Mapping[str, str]:
     if held is None or held != _seen[0]:
         _seen = (None if held is None else dict(held), MappingProxyType(dict(os.environ)))
     return _seen[1]
+
+
+def folder_now() -> str:
+    """The working directory; empty where it has been removed under the process."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 @contextmanager
