@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +12,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
 from reenact.errors import Halt
+from reenact.facts.error_line import error_line
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
@@ -200,7 +200,7 @@ def status_of(error: BaseException | None) -> tuple[Status, str]:
         return Status.OK, ""
     if isinstance(error, Halt):  # a fork, or a golden, that could not go on
         return Status.FAILED, f"stopped: {str(error).partition(chr(10))[0]}"
-    line = traceback.format_exception_only(type(error), error)[-1].strip()
+    line = error_line(error)
     if isinstance(error, TimeoutError):
         return Status.TIMEOUT, line
     return Status.FAILED, line

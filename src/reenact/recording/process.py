@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import os
 import signal
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -25,6 +24,7 @@ from reenact.seams.files import file_digests
 from reenact.seams.processes import heirs
 from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
+from reenact.seams.uncaught import watch_uncaught
 from reenact.store import open_store
 
 
@@ -62,7 +62,7 @@ class RecordedProcess:
         for gap in stdio.install(session.printed):
             session.gap("standard stream", gap)
         speech.listen(self._spoken)
-        self._watch_errors()
+        watch_uncaught(self._ended_by)
         heirs.appoint(self._heir)
         self._requests = self._host()
         hosting.appoint(self._requests)
@@ -92,14 +92,8 @@ class RecordedProcess:
         boot = Boot(instructions, environment, hash_seed=choose_hash_seed(environment, ENTROPY), place=place)
         return boot.environment
 
-    def _watch_errors(self) -> None:
-        before = sys.excepthook
-
-        def excepthook(kind: Any, error: BaseException, trace: Any) -> None:
-            self._error = error
-            before(kind, error, trace)
-
-        sys.excepthook = excepthook
+    def _ended_by(self, error: BaseException) -> None:
+        self._error = error
 
     def finish(self) -> None:
         """The program has ended: write the end. Runs once, and only in the process it began in."""
