@@ -19,6 +19,8 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="the
 RAISES = "signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(9))"
 TELLS = "stop = threading.Event(); signal.signal(signal.SIGTERM, lambda number, frame: stop.set())"
 FLAG = "seen = []; signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))"
+BLOCKS = "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}); "
+WORKS = "threading.Thread(target=lambda: [time.sleep(0.01) for turn in range(20)]).start()"
 LOOP = """
 async def main():
     stop = asyncio.Event()
@@ -38,6 +40,10 @@ WAITS = {
     "handler that wakes": (signal.SIGTERM, TELLS, "while not stop.wait(0.05): pass"),
     "handler that notes": (signal.SIGTERM, FLAG, "while not seen: time.sleep(0.05)"),
     "handler of a loop": (signal.SIGTERM, LOOP, "asyncio.run(main())"),
+    "pause": (signal.SIGTERM, FLAG, "signal.pause(); print(seen)"),
+    "pause that is broken off": (signal.SIGINT, "", "signal.pause()"),
+    "wait for the signal itself": (signal.SIGTERM, BLOCKS, "print(signal.sigwait({signal.SIGTERM, signal.SIGHUP}))"),
+    "wait beside a thread": (signal.SIGTERM, BLOCKS + WORKS, "print(signal.sigwaitinfo([signal.SIGTERM]).si_signo)"),
 }
 
 
@@ -130,6 +136,64 @@ OWN = {
         print("done")
     """,
 }
+
+
+WAITED_FOR = """
+import os, signal, threading, time
+
+class Rung(Exception):
+    pass
+
+def send(number):
+    time.sleep(0.02)
+    os.kill(os.getpid(), number)
+
+def after(number):
+    threading.Thread(target=send, args=[number]).start()
+
+def ring(number, frame):
+    raise Rung(number)
+
+mine = {signal.SIGUSR1, signal.SIGUSR2}
+signal.pthread_sigmask(signal.SIG_BLOCK, mine)
+after(signal.SIGUSR2)
+print(repr(signal.sigwait(iter(mine))))
+after(signal.SIGUSR1)
+info = signal.sigwaitinfo(mine)
+print(info.si_signo, info.si_pid == os.getpid(), type(info))
+print(signal.sigtimedwait(mine, 0.05), signal.sigtimedwait(mine, 0))
+os.kill(os.getpid(), signal.SIGUSR1)
+print(signal.sigpending(), signal.sigtimedwait(mine, 5).si_signo)
+signal.signal(signal.SIGALRM, lambda number, frame: print("handles", number))
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+print(signal.pause())
+signal.signal(signal.SIGALRM, ring)
+for wait in (signal.pause, lambda: signal.sigwaitinfo(mine), lambda: signal.sigtimedwait(mine, 9)):
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        wait()
+    except Rung as error:
+        print("rung", error)
+mistakes = (lambda: signal.sigwait({0}), lambda: signal.sigwait({"a"}), lambda: signal.sigtimedwait(mine, "x"))
+for wait in (*mistakes, lambda: signal.sigwait(3)):
+    try:
+        wait()
+    except Exception as error:
+        print(type(error).__name__, error)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, mine)
+print("over")
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "sigtimedwait"), reason="the system has no such waits")
+def test_which_signal_a_program_waited_for_is_told_again(tmp_path: Path) -> None:
+    """What it has sent itself is taken up, too: unblocked, it would end the process. No thread of ours catches it."""
+    desk = Desk(tmp_path)
+    (desk.folder / "agent.py").write_text(WAITED_FOR)
+    bare, recorded = desk.run("python", "agent.py"), desk.record(["python", "agent.py"])
+    assert (recorded.code, recorded.out) == (bare.code, bare.out) == (0, bare.out), recorded.err
+    for _ in range(2):
+        assert unlike(recorded, desk.replay()) == ""
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -243,3 +307,32 @@ def test_a_handler_that_raises_beside_a_thread_leaves_the_order_whole(tmp_path: 
     assert b"heard" in recorded.out, recorded.err
     for _ in range(2):
         assert unlike(recorded, desk.replay()) == ""
+
+
+WITHIN = """
+import os, signal, time, reenact
+seen = []
+signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
+
+@reenact.tool(effect="read")
+def look(turn):
+    if turn == 1:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.05)
+    return turn
+
+turn = 0
+while not seen:
+    print(look(turn))
+    turn += 1
+"""
+
+
+def test_a_handler_that_ran_while_a_tool_was_at_work_is_named_where_the_replay_differs(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.folder / "agent.py").write_text(WITHIN)
+    recorded = desk.record(["python", "agent.py"])
+    assert recorded.out == b"0\n1\n", recorded.err
+    replayed = desk.replay()
+    assert replayed.code == 1
+    assert b"SIGTERM came while a call was at work that is answered as a whole: its handler did not run" in replayed.err

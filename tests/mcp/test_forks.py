@@ -149,6 +149,8 @@ def test_refused_calls_start_nothing_and_a_fork_of_a_fork_goes_live_anew(agent: 
     refused = agent.run("fork", "@:plan#1", "--set", "text=second")
     assert refused.returncode == 5, refused.stderr
     assert "shout may change the world, and is not allowed to" in refused.stderr
+    assert "--allow-write shout lets it be made" in refused.stderr
+    assert "Traceback" not in refused.stderr
     assert agent.marks[already:] == [], "no server is started for what is refused"
     first = agent.run("fork", "@~1:plan#1", "--set", "text=second", *ALLOWED)
     assert first.returncode == 0, first.stderr

@@ -92,6 +92,15 @@ def test_no_server_is_left_and_the_fork_ends_the_same_in_its_replay(waiting: Age
     replays(waiting, "@", done.stdout)
 
 
+def test_a_server_that_goes_on_when_its_input_has_ended_is_not_left_by_a_fork_that_is_stopped(
+    waiting: Agent, plan: str
+) -> None:
+    waiting.server.write_text(GOOD.replace('server.run("stdio")', 'server.run("stdio"); __import__("time").sleep(60)'))
+    done = waiting.run("fork", plan, "--set", "text=refused", "--set", "ends=refused", *SHOUTS)
+    assert done.returncode == 5, done.stderr
+    assert left(waiting) == []
+
+
 def test_a_call_that_is_given_up_ends_its_server_too(waiting: Agent, plan: str) -> None:
     done = waiting.run("fork", plan, "--set", "text=given", "--set", "wait=600", "--set", "ends=given up", *SHOUTS)
     assert done.returncode == 0, done.stderr

@@ -20,6 +20,7 @@ import reenact
 from reenact.abc.sources import CLOCK
 from reenact.facts.order import Tag
 from reenact.replaying.order import ReplayGate
+from reenact.seams.watch import _at_a_prompt
 from reenact.timetravel.forks.gate import ForkGate
 
 from .driver import World, record, replay
@@ -335,7 +336,7 @@ def test_a_strand_that_blocks_unseen_does_not_keep_a_replay_from_its_end() -> No
 def test_a_fork_whose_world_has_yet_to_answer_is_at_no_end() -> None:
     ended: list[bool] = []
     order = (iter(()), lambda: iter(()), bool, ended.append, lambda: ended.append(True))
-    gate = ForkGate(CLOCK, lambda path: None, *order)
+    gate = ForkGate(CLOCK, lambda: 0, lambda path: None, *order)
     gate.cut = True
     gate.sets_out(7, None, transport=True)
     gate.silent(gate.give_up_us + 1)
@@ -343,3 +344,9 @@ def test_a_fork_whose_world_has_yet_to_answer_is_at_no_end() -> None:
     gate.lost(7)
     gate.silent(gate.give_up_us + 1)
     assert ended == [True]
+
+
+def test_a_program_in_which_a_debugger_is_open_is_not_at_its_end() -> None:
+    """A replay that has stood still for long is ended, but not under the hands of a person."""
+    assert not _at_a_prompt()
+    assert eval("ask()", {"__name__": "pdb", "ask": _at_a_prompt})  # a frame of that module

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import asyncio
 import atexit
 import inspect
@@ -26,7 +25,7 @@ from reenact.facts.values import describe_error, encode
 from reenact.recording.active import active, current
 from reenact.recording.opening import Opened, Who, interpreter, new_run, status_of
 from reenact.recording.writer import Receipt
-from reenact.seams import lanes, stdout, wiring
+from reenact.seams import background, lanes, stdout, wiring
 from reenact.seams.carriers import cancelled
 from reenact.seams.files import file_digests
 from reenact.store import borrow_store, give_back
@@ -125,7 +124,7 @@ class Block:
                 _unwritten.discard(written)
 
         _unwritten.add(written)
-        _thread.start_new_thread(write, ())
+        background.start(write)
         with lanes.inside(None):
             loop = asyncio._get_running_loop()
             bound = loop.call_later(PATIENCE_S, waited.settle, True) if loop is not None else None

@@ -84,6 +84,8 @@ class RecordingGate(Gate):
 
     def choose(self, settled: bool) -> Waiter | None:
         """First come, first served."""
+        if self.held:
+            return next((waiter for tag, waiter in self.waiting.items() if tag not in self.held), None)
         return next(iter(self.waiting.values()), None)
 
     def impatient(self) -> bool:

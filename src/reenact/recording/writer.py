@@ -17,7 +17,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.store import Log
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.record import Printed, Record, SegmentArrived
-from reenact.seams import lanes
+from reenact.seams import background, lanes
 from reenact.seams.gate import post
 from reenact.seams.turns import rejoin_cancelled
 
@@ -189,7 +189,7 @@ class Writer:
         self._ended.acquire(timeout=timeout_s)
 
     def _start(self) -> None:
-        _thread.start_new_thread(self._run, ())
+        background.start(self._run)
 
     def _ring(self) -> None:
         try:

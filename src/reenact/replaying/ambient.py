@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from reenact.abc.store import Recording
 from reenact.facts.clocked import made
@@ -20,6 +20,10 @@ class _Source:
     def __init__(self, values: list[Any]) -> None:
         self.values = values
         self.at = 0
+
+
+MOVES: Final = "clock_moves"
+"""Under which the moves of a fork's clock are kept."""
 
 
 class Window:
@@ -41,9 +45,10 @@ def clock_of(run: Run) -> tuple[int, int]:
     return (int(kept[0]), int(kept[1])) if kept else (run.started_us, run.origin_us)
 
 
-def moves_of(run: Run) -> tuple[tuple[int, int], ...]:
-    """Where the wall clock of a fork was moved: microseconds since the run began, and by how many it jumped then."""
-    kept = run.environment.get("clock_moves") or ()
+def moves_of(recording: Recording) -> tuple[tuple[int, int], ...]:
+    """Where the wall clock of a fork was moved: microseconds since the run began, and by how many it jumped then. They
+    are noted when they are made, for a fork may be killed, and kept with the run when it ends."""
+    kept = recording.notes(None).get(MOVES) or recording.run.environment.get(MOVES) or ()
     return tuple((int(at_us), int(by_us)) for at_us, by_us in kept)
 
 
@@ -61,7 +66,7 @@ class Ambient:
         self._recording = recording
         self._now_us = now_us
         self._wall_us, self._mono_us = clock_of(recording.run)
-        self.moves = moves_of(recording.run)
+        self.moves = moves_of(recording)
 
     def read(self, lane: Lane, source: str) -> Any:
         """One read, remembered if the replay is kept."""

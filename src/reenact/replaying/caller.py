@@ -18,6 +18,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.values import decode, describe_error, encode
 from reenact.replaying import process
+from reenact.replaying.raised import agents_line
 from reenact.replaying.session import ReplaySession
 from reenact.seams import lanes
 from reenact.seams.places import installed
@@ -44,9 +45,12 @@ def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
         for part in qualname.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
+        place = agents_line(error)  # none where the name itself leads nowhere
         raise UnreplayableRun(
-            f"the entry point {entry} is not there: {error}",
-            cause="the function was renamed or moved since it was recorded",
+            f"the entry point {entry} is not there: {error}" + (f" at {place}" if place else ""),
+            cause="its module cannot be imported here: that line raises it"
+            if place
+            else "the function was renamed or moved since it was recorded",
             next_command="reenact replay @ --entry module:function",
             missing=("entry",),
         ) from None

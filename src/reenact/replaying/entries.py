@@ -51,19 +51,20 @@ class Start:
     inner: bool = False
 
 
-def start_of(run: Run, options: Options, project: str) -> Start:
+def start_of(run: Run, options: Options, project: str, instead: str = "") -> Start:
     """How to replay a run.
 
     Args:
         run: The recorded run.
         options: What was asked for; ``command`` and ``entry`` come from a person and are taken as they are.
         project: Root of this project: the directory that holds its store, or the current one.
+        instead: Where it runs if the recorded working directory is not there; empty for the current one.
 
     Raises:
         UnreplayableRun: Nothing was captured that can be started, or it lies outside this project.
     """
     entry = run.entry
-    cwd = entry.cwd if os.path.isdir(entry.cwd) else os.getcwd()
+    cwd = entry.cwd if os.path.isdir(entry.cwd) else instead or os.getcwd()
     if options.command:
         inner = bool(entry.own) and is_python(options.command)
         return Start(options.command, os.getcwd(), inner=inner)

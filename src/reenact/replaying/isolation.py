@@ -209,8 +209,9 @@ class _Overlays:
             os.chdir(here)
 
     def _laid(self, wanted: Sequence[str], why: str) -> tuple[tuple[str, ...], str]:
+        mounted = [each for each in _mounted() if not within(each, self._scratch)]
         kept = [(folder, self._bound(folder)) for folder in self._keep if os.path.isdir(folder)]
-        below = {folder: [(each, self._bound(each)) for each in self._parts(folder)] for folder in wanted}
+        below = {folder: [(each, self._bound(each)) for each in _parts(folder, mounted)] for folder in wanted}
         covered: list[str] = []
         try:
             for folder, parts in below.items():
@@ -226,10 +227,6 @@ class _Overlays:
                 self._libc.umount2(os.fsencode(each), _MNT_DETACH)
             return (), str(error)
         return tuple(covered), why
-
-    def _parts(self, folder: str) -> list[str]:
-        """A folder and what is mounted below it, but for our own scratch."""
-        return [each for each in _mounts_below(folder) if not within(each, self._scratch)]
 
     def _bound(self, folder: str) -> str:
         """Another way to what is in a folder now."""
@@ -264,16 +261,21 @@ class _Overlays:
         return _call(self._libc.mount, source, os.fsencode(target), kind, ctypes.c_ulong(flags), options)
 
 
-def _mounts_below(folder: str) -> list[str]:
+def _parts(folder: str, mounted: Iterable[str]) -> list[str]:
     """The folder itself, and every file system mounted below it, outer ones first: an overlay shows only its own."""
-    found = {folder}
+    below = {each for each in mounted if each != folder and within(each, folder) and os.path.isdir(each)}
+    return sorted({folder} | below)
+
+
+def _mounted() -> list[str]:
+    """Where file systems with files are mounted, as this process sees them."""
+    found = []
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
             fields = line.split(" ")
-            target = (
-                fields[4].encode("utf-8", "surrogateescape").decode("unicode_escape") if "\\" in line else fields[4]
-            )
-            kind = fields[fields.index("-") + 1]
-            if kind not in _NO_FILES and target != folder and within(target, folder) and os.path.isdir(target):
-                found.add(target)
-    return sorted(found)
+            if fields[fields.index("-") + 1] not in _NO_FILES:
+                target = fields[4]
+                if "\\" in target:
+                    target = target.encode("utf-8", "surrogateescape").decode("unicode_escape")
+                found.append(target)
+    return found

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from reenact.abc.store import Store
 from reenact.errors import UsageError
@@ -36,6 +37,7 @@ def replay_run(
     announce: Callable[[str], object] = lambda line: None,
     start_it: Starter = run_program,
     hash_seed: str = "",
+    project: str = "",
 ) -> Report:
     """Replay one run.
 
@@ -46,6 +48,7 @@ def replay_run(
         announce: Told the first line before the agent's code starts.
         start_it: Starts its process.
         hash_seed: Another one than the recorded; empty takes that one.
+        project: Root of the project whose code runs; empty for the one around the working directory.
 
     Returns:
         The report.
@@ -71,14 +74,15 @@ def replay_run(
         kept = kept_revision(run)
         options = replace(options, rev=options.rev or kept)
         known = {"commit": kept} if kept else _revision_note(store, run) if options.rev else {}
-    project = project_of(store_url)
-    run, moved = relocated(run, project)
-    start = start_of(run, options, project)
+    around = project or project_of(store_url)
+    run, moved = relocated(run, around)
+    start = start_of(run, options, around, project)
+    how = partial(_replayed, url, run, options, start_it=start_it, hash_seed=hash_seed, project=around)
     if not options.rev:
-        return _replayed(url, run, options, start, moved, start_it, hash_seed)
+        return how(start, moved)
     with tree_of(options.rev, start.cwd, run) as tree:
         start = tree.start(start, run, options.rev)
-        report = _replayed(url, run, options, start, tree.of_moved(moved), start_it, hash_seed)
+        report = how(start, tree.of_moved(moved))
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
 
 
@@ -110,12 +114,21 @@ def _revision_note(store: Store, run: Run) -> Mapping[str, Json]:
 
 
 def _replayed(
-    store_url: str, run: Run, options: Options, start: Start, tree: Tree | None, start_it: Starter, hash_seed: str
+    store_url: str,
+    run: Run,
+    options: Options,
+    start: Start,
+    tree: Tree | None,
+    *,
+    start_it: Starter,
+    hash_seed: str,
+    project: str,
 ) -> Report:
     """Run the program, and read the report it leaves."""
     keep = folder_of(store_url)
-    more = {"root": project_of(store_url), "keep": [keep] if keep else []}
-    process = Process("replay", store_url, run, start, tree, options, more, hash_seed=hash_seed)
+    more = {"root": project, "keep": [keep] if keep else []}
+    again = not options.save
+    process = Process("replay", store_url, run, start, tree, options, more, hash_seed=hash_seed, again=again)
     return _concluded(run, run_process(process, start_it), inner=start.inner)
 
 

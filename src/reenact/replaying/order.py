@@ -23,6 +23,8 @@ WORK_RATE = 4
 """So much longer it waits while they compute: a replay has no answer to wait for, but a slow machine."""
 GIVE_UP_US = 30_000_000
 """How much longer than four times the recorded run others may run, while nothing that is awaited can come."""
+QUIET_US = 3_000_000
+"""How much longer than twice the recorded run a program may wait for what no gate can give it."""
 SIGNAL_US = 2_000
 """How long a strand has waited before a recorded signal is sent to it: by then it really waits."""
 ENDLESS = 5_000
@@ -62,6 +64,7 @@ class ReplayGate(Gate):
         self._numbers: dict[Tag, int] | None = None
         self._now_us = 0
         self.give_up_us = GIVE_UP_US
+        self.quiet_us = QUIET_US
         self._given_up = False
         self._early: set[Tag] = set()
         self.loose: set[int] = set()
@@ -302,7 +305,7 @@ class ReplayGate(Gate):
     def silent(self, waited_us: int) -> None:
         """A strand blocks in something of its own, and everything else waits for what does not come: the end, once that
         has lasted longer than anything of its own may."""
-        if waited_us > self.give_up_us and self.halted is None:
+        if waited_us > (self.give_up_us if self.waiting else self.quiet_us) and self.halted is None:
             self._stopped()
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
 from reenact.errors import Halt
+from reenact.facts.error_line import error_line
 from reenact.facts.ids import tail
 from reenact.facts.stopped import was_stopped
 from reenact.replaying import guard, temporaries
@@ -24,6 +25,7 @@ from reenact.replaying.ambient import clock_of
 from reenact.replaying.isolation import Isolation, folders_of, isolate
 from reenact.replaying.opening import known_values, open_preamble, open_session
 from reenact.replaying.options import Options
+from reenact.replaying.raised import raised
 from reenact.replaying.relocating import placed
 from reenact.replaying.report import Difference
 from reenact.replaying.requests import Player, Preamble, Stage, never_served, preamble_of
@@ -37,6 +39,8 @@ from reenact.seams import lanes, logs, speech, stdio, stdout, wiring
 from reenact.seams.files import file_digests
 from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
+from reenact.seams.uncaught import watch_uncaught
+from reenact.seams.watch import WATCH
 from reenact.store import open_store
 
 ENFORCEMENT = ("audit hook (connections, processes)", "own process")
@@ -74,6 +78,7 @@ class ReplayingProcess:
         self._echo = self._speech()
         self._kept_output: list[tuple[int, bytes]] = []
         self._guard = guard.GUARD
+        self._error: BaseException | None = None
         self._stack = ExitStack()
         self._lock = threading.Lock()
         self._finished = False
@@ -107,6 +112,8 @@ class ReplayingProcess:
         hosting.appoint(self._stage)
         wiring.begin(self.recording.run)
         signals.hear(self.session.gate)
+        if self._before is None and self.session.mode == "replay":
+            WATCH.keep(self.session.gate)
         logs.begin_at(clock_of(self.recording.run)[0])
         terminal = self.recording.run.environment.get("streams") or {}
         stdio.install(self._printed, terminal=terminal)
@@ -115,6 +122,7 @@ class ReplayingProcess:
         self.session.on_stop = self._stopping
         process.on_stop = self._stopping
         _quiet_halts()
+        watch_uncaught(self._ended_by)
         atexit.register(self.finish)
         leave = os._exit
 
@@ -124,6 +132,18 @@ class ReplayingProcess:
 
         os._exit = _exit  # type: ignore[assignment]
         self._leave = leave
+
+    def _ended_by(self, error: BaseException) -> None:
+        self._error = error
+
+    @property
+    def _raised(self) -> str:
+        """The exception that ended the program, where that is not how the recorded run ended."""
+        error, run = self._error, self.recording.run
+        if error is None or _from_halt(error) or error_line(error) == run.error:
+            return ""
+        folder = self._tree.path if self._tree is not None else self.instructions.get("root") or run.entry.cwd
+        return raised(error, folder)
 
     def _preamble(self) -> Preamble | None:
         """The session of the process around a request; None where a whole run is replayed."""
@@ -219,7 +239,10 @@ class ReplayingProcess:
         contact = Contact(tuple(self._guard.refused), 0, (*ENFORCEMENT, *self._isolation.words()))
         report = conclude(self.session, differences, contact, self.options)
         forgiven = tuple(output.forgiven for output in self._outputs if output.forgiven)
-        report = replace(report, output=self.output, remarks=(*report.remarks, *forgiven, *remarks))
+        ended = self._raised
+        if ended:
+            remarks = (*remarks, f"the program raised {ended}")
+        report = replace(report, output=self.output, raised=ended, remarks=(*report.remarks, *forgiven, *remarks))
         if self._player is not None and report.exit_code:
             report = replace(report, remarks=(*report.remarks, *self._player.suspects()))
         if self.options.save:

@@ -51,6 +51,7 @@ class Report:
         remarks: What else a reader should know.
         output: What the entry returned, encoded as text; None where it returned nothing storable.
         saved: Id of the replay's own run; empty unless it was kept.
+        raised: The exception that ended the program, and the line of its code, where the recorded run did not end so.
     """
 
     verdict: str
@@ -77,6 +78,7 @@ class Report:
     remarks: tuple[str, ...] = ()
     output: str | None = None
     saved: str = ""
+    raised: str = ""
 
     def with_last_line(self, line: str) -> Report:
         """The same report with its last line."""

@@ -30,6 +30,7 @@ from reenact.facts.stopped import was_stopped
 from reenact.facts.values import canonical
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
+from reenact.replaying.callers import nobody_calls, waiting_place
 from reenact.replaying.calls import FrozenCall, RerunCall, Unanswered, UnrecordedCall
 from reenact.replaying.ending import StoppedEnd
 from reenact.replaying.files_read import Files
@@ -40,6 +41,7 @@ from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.tape import Tape
 from reenact.replaying.unseen import Unseen
 from reenact.seams import lanes
+from reenact.seams.accepting import ACCEPTED
 from reenact.seams.ambient import EFFECT
 from reenact.seams.environment import NOTE as VARIABLE
 from reenact.seams.file_reads import NOTE as FILE
@@ -65,6 +67,8 @@ class Tally:
     unread: list[int] = field(default_factory=list)
     gaps: dict[str, int] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
+    signals: set[int] = field(default_factory=set)
+    """Those whose handlers ran inside calls that are answered as a whole, and do not run again."""
     set_now: dict[str, str] = field(default_factory=dict)
 
 
@@ -115,7 +119,9 @@ class ReplaySession:
         self._files = Files(recording)
         self.matches: list[tuple[int, str, int]] = []
         self.gate = self._make_gate()
-        self.gate.give_up_us += 4 * ((self.run.ended_us or self.run.started_us) - self.run.started_us)
+        lasted_us = (self.run.ended_us or self.run.started_us) - self.run.started_us
+        self.gate.give_up_us += 4 * lasted_us
+        self.gate.quiet_us += 2 * lasted_us
         self.gate.keeping = options.save
         self._end = StoppedEnd(self.run, rules) if was_stopped(self.run) else None
         self.gate.cut_short = self.run.interrupted_at is not None or self._end is not None
@@ -324,7 +330,9 @@ class ReplaySession:
 
     def _diverged(self, divergence: Divergence) -> Halt:
         """Keep it and stop the agent; when observing, keep it and go on."""
-        divergence.cause = "; ".join([*self.changed_inputs(), divergence.cause])
+        place = waiting_place() if self.gate.unseen_us >= 0 else None
+        unseen = [f"the program waits at {place} for what no seam records"] if place else []
+        divergence.cause = "; ".join([*self.changed_inputs(), *unseen, divergence.cause])
         halt = Halt(divergence.message)
         with self._lock:
             if self._observing or not self.divergences:
@@ -375,10 +383,14 @@ class ReplaySession:
         if event.number in self._passed:
             return  # its counterpart asked something else, or this has been said already
         self._passed.add(event.number)
+        if self._waits_for_a_caller():
+            return
         self._diverged(words.missing(event, self.tape.body(event), self._next(event.number)))
 
     def _at_the_end(self) -> None:
         """Everything waits for what will never come."""
+        if self._waits_for_a_caller():
+            return
         if self._observing and self.divergences:
             self._stop(Halt("nothing can go on"))
         elif self._end is not None:
@@ -387,6 +399,15 @@ class ReplaySession:
         else:
             last = self.run.interrupted_at
             self._stop(self._diverged(words.end_of_recording(last, self._next(last))))
+
+    def _waits_for_a_caller(self) -> bool:
+        """Whether what nothing comes for any more is a connection of somebody outside: then the replay stops here."""
+        places = [place for what, place, _ in self.recording.gaps() if what == ACCEPTED]
+        if self.gate.unseen_us < 0 or not places:
+            return False
+        self.unreplayable.append(nobody_calls(self.run, waiting_place() or places[0]))
+        self._stop(Halt("nobody connects in a replay"))
+        return True
 
     def _next(self, event: int | None) -> str:
         name = tail(self.run.id)
@@ -459,7 +480,10 @@ class ReplaySession:
             path = event.lane
         else:
             path = delivery.tag.lane
-        return self._inside_frozen(path)
+        inside = self._inside_frozen(path)
+        if inside and delivery.tag.kind == "i":
+            self.tally.signals.add(delivery.tag.number)
+        return inside
 
     # --- life --------------------------------------------------------------------------------------------------
 

@@ -6,14 +6,13 @@ line. What could not begin there has ended before the program did anything.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from reenact.errors import ReplayError, UnreplayableRun
@@ -26,14 +25,13 @@ from reenact.replaying.entries import Start
 from reenact.replaying.options import Options
 from reenact.replaying.revision import Tree
 from reenact.seams import trust
+from reenact.seams.boot.bound import bound_to_parent
 from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
+from reenact.seams.boot.program import FRAME
 from reenact.seams.zone import zone_for
 
 Starter = Callable[..., int]
 """Runs a program to its end, as ``run_program`` does."""
-
-_PR_SET_PDEATHSIG = 1
-"""Of ``prctl(2)``: the signal that a process gets when its parent has died."""
 
 _CODES = range(2, 6)
 """Exit statuses with which a process says why it could not begin."""
@@ -58,6 +56,7 @@ class Process:
         hash_seed: Another one than the recorded; empty takes that one.
         given: Its standard input; None for ours.
         silent: Whether what it prints goes nowhere.
+        again: Whether it may be run a second time: it touches nothing, and what it leaves may be left twice.
         bound: Whether it ends with us, however we end (on Linux). Otherwise who outlives us is waited for by its lock.
     """
 
@@ -72,6 +71,7 @@ class Process:
     hash_seed: str = ""
     given: str | None = ""
     silent: bool = False
+    again: bool = False
     bound: bool = False
 
     @property
@@ -120,7 +120,8 @@ class Left:
         failure = self.failure.strip()
         if failure:  # with its own cause, and its own next command
             error = Unreported(f"{what} could not begin: {failure}")
-            error.exit_code = self.status if self.status in _CODES else error.exit_code  # type: ignore[misc]
+            if self.status in _CODES:  # of this one error, not of its class
+                error.exit_code = self.status  # type: ignore[misc]
             raise error
         raise Unreported(
             f"{what} ended without a report (exit status {self.status})",
@@ -134,13 +135,20 @@ def run_process(process: Process, start_it: Starter = run_program) -> Left:
 
     Args:
         process: Which.
-        start_it: Starts it.
+        start_it: Starts it. Where what comes of a program shows that it has looked below its own frames, and has found
+            ours there in a warm interpreter, it is run again by itself, if it may be.
 
     Raises:
         UnreplayableRun: Its command keeps Python from loading us, so that the program would run live.
         UsageError: There is no such program, or it cannot be started.
         KeyboardInterrupt: An interrupt was typed at the terminal, which told the process and us.
     """
+    left = _ran(process, start_it)
+    seen = start_it is not run_program and FRAME in (left.text or "")
+    return _ran(process, run_program) if seen and process.again else left
+
+
+def _ran(process: Process, start_it: Starter) -> Left:
     run, start, tree = process.run, process.start, process.tree
     _require_boot(run, start.argv)
     environment = environment_of(run, os.environ, live=process.live)
@@ -155,16 +163,11 @@ def run_process(process: Process, start_it: Starter = run_program) -> Left:
             given.seek(0)
             stdin = None if process.given is None else given
             how = _streams(process)
-            if process.bound and sys.platform == "linux":
-                how["preexec_fn"] = _death_of_parent()
+            if process.bound and os.name == "posix":
+                # What may write must not go on when nobody is left who asked for it.
+                how["preexec_fn"] = partial(bound_to_parent(), os.getpid())
             status = start_it(program, boot.environment, stdin=stdin, cwd=start.cwd, **how)
         return Left(status, boot.left(status), boot.failure)
-
-
-def _death_of_parent() -> Callable[[], object]:
-    """Has a child end with us, however we end: what may write must not go on when nobody is left who asked for it."""
-    control = ctypes.CDLL(None, use_errno=True).prctl
-    return lambda: control(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _streams(process: Process) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,12 +106,18 @@ def conclude(
             *session.matching_remarks(),
             *session.changed_inputs(),
             *tally.remarks.values(),
+            *(_handled_within(number) for number in sorted(tally.signals) if every),
             *(f"{what} ({count})" for what, count in tally.gaps.items()),
             *(f"ignore rule {name} applied {counted(count, 'time')}" for name, count in session.rules.ignored.items()),
         ),
         saved=saved,
     )
     return report.with_last_line(last_line(report))
+
+
+def _handled_within(number: int) -> str:
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    return f"{name} came while a call was at work that is answered as a whole: its handler did not run again"
 
 
 def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import selectors
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Protocol
 
+from reenact.seams import readiness
 from reenact.seams.lanes import Lane, is_carried, listening
 from reenact.seams.patching import replace, when_imported
 
@@ -115,16 +117,16 @@ def _selecting(original: Any) -> Any:
         if lane is None or is_carried():
             return original(rlist, wlist, xlist, timeout)
         asked = [list(items) for items in (rlist, wlist, xlist)]
-        channels = (channel_of(_number(item)) for items in asked for item in items)
-        channel = next((each for each in channels if each is not None), None)
-        if channel is None:
+        numbers = [_number(item) for items in asked for item in items]
+        channel = next((each for number in numbers if (each := channel_of(number)) is not None), None)
+        if channel is None and not readiness.concerns(lane, sys._getframe(1), numbers, timeout):
             return original(*asked, timeout)
 
         def perform() -> list[list[int]]:
             found = original(*asked, timeout)
             return [[_place(items, item) for item in some] for items, some in zip(asked, found, strict=True)]
 
-        places = channel.ready(lane, perform)
+        places = channel.ready(lane, perform) if channel else readiness.ready(lane, len(numbers), perform)
         return tuple([items[place] for place in some] for items, some in zip(asked, places, strict=True))
 
     return select
@@ -142,15 +144,22 @@ def _patch_selectors(module: ModuleType) -> None:
 
 def _choosing(original: Any) -> Any:
     def select(self: Any, timeout: Any = None) -> Any:
-        lane = listening() if _known and not is_carried() else None
-        if lane is None:
+        lane = listening()
+        if lane is None or is_carried():
             return original(self, timeout)
-        keys: list[selectors.SelectorKey] = list(self.get_map().values())
+        known = self.get_map()
+        if known is None:  # closed: it says so itself
+            return original(self, timeout)
+        keys: list[selectors.SelectorKey] = list(known.values())
         channel = next((each for key in keys if (each := channel_of(key.fd)) is not None), None)
-        if channel is None:
-            return original(self, timeout)
         numbers = [key.fd for key in keys]
-        found = channel.ready(lane, lambda: [[numbers.index(key.fd), mask] for key, mask in original(self, timeout)])
+        if channel is None and not readiness.concerns(lane, sys._getframe(1), numbers, timeout):
+            return original(self, timeout)
+
+        def perform() -> list[list[int]]:
+            return [[numbers.index(key.fd), mask] for key, mask in original(self, timeout)]
+
+        found = channel.ready(lane, perform) if channel else readiness.ready(lane, len(numbers), perform)
         return [(keys[place], mask) for place, mask in found]
 
     return select

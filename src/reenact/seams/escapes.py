@@ -16,7 +16,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from reenact.seams import file_reads, patching
+from reenact.seams import accepting, file_reads, patching
 from reenact.seams.contacts import CONTACTS, native, ours, place_of, target_of
 from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import listening
@@ -46,6 +46,7 @@ def install() -> None:
     if not _added:
         _added = True
         sys.addaudithook(_hook)
+    accepting.install(_name, _is_named)
     for name, watch in _WATCHED:
         patching.when_imported(name, watch, answers=False)
 
@@ -86,11 +87,16 @@ def _asking() -> Any:
 
 def _name(session: Any, what: str, place: str, target: str) -> None:
     """Note a gap, the first time for this session: ``what`` at ``place``, with what was contacted first."""
-    seen = _named.setdefault(session, set())
-    if (what, place) in seen or len(seen) >= _MOST_NAMED:
+    if _is_named(session, what, place):
         return
-    seen.add((what, place))
+    _named[session].add((what, place))
     session.gap(what, f"{place} ({target})" if target else place)
+
+
+def _is_named(session: Any, what: str, place: str) -> bool:
+    """Whether a gap was noted for this session, or so many that no more are."""
+    seen = _named.setdefault(session, set())
+    return (what, place) in seen or len(seen) >= _MOST_NAMED
 
 
 def _library(args: tuple[Any, ...]) -> tuple[str, str, str] | None:

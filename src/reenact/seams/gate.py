@@ -74,6 +74,46 @@ class Waiter:
         self.halt: Halt | None = None
 
 
+class Rest:
+    """A wait in which a strand is not counted until its turn has come.
+
+    Args:
+        gate: Where it waits.
+        tags: The turns any of which ends the wait; none where the system does.
+    """
+
+    __slots__ = ("gate", "tags")
+
+    def __init__(self, gate: Gate, *tags: Tag) -> None:
+        self.gate = gate
+        self.tags = tags
+
+    def counted(self) -> bool:
+        """Whether its turn has come, so that the strand runs as soon as it gets to. Gate locked."""
+        return bool(self.tags) and not any(tag in self.gate.waiting for tag in self.tags)
+
+
+def rest(out: Rest, wait: Callable[..., Any], *args: Any) -> Any:
+    """Wait without being counted: every strand that does, does it in this frame.
+
+    A handler of a signal that interrupts this frame knows by that where it is: nowhere else is its strand out of the
+    count (``seams.strands.signals``). Call it inside the ``try`` that counts the strand again.
+
+    Args:
+        out: Which wait it is, for that handler.
+        wait: Blocks: a door's ``acquire``, a wait of the system.
+        args: What it is called with.
+    """
+    return wait(*args)
+
+
+def outside(wait: Callable[..., Any], *args: Any) -> Any:
+    """Wait for the system inside code of ours; whether its strand is counted is nobody's concern here.
+
+    A handler of a signal that interrupts this frame may run at once."""
+    return wait(*args)
+
+
 def never_tag() -> Tag:
     """The tag of a turn that never comes."""
     return Tag("w", "~never", next(_nevers), 0)
@@ -104,6 +144,7 @@ class Gate(ABC):
         shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
         parting: Connections that are being closed in the world, held by no call: their strands wait for that.
         posted: Callbacks of this run posted to loops that show no view of their queue.
+        held: Turns of the main thread's waits in which a handler of a signal runs: it goes on when that has returned.
         raising: Handlers of signals that were counted and have raised, in a wait that has yet to hear of it.
         unseen_us: How long a strand has blocked where no hook sees it, while a delivery is looked for because of that;
             -1 at any other time.
@@ -121,6 +162,7 @@ class Gate(ABC):
         self.shared = False
         self.posted = 0
         self.raising = 0
+        self.held: tuple[Tag, ...] = ()
         self.unseen_us = -1
         self.parting = 0
         self._seen = (-1, 0)
@@ -255,6 +297,10 @@ class Gate(ABC):
                     self.silent(waited_us)
             return True
 
+    def stirs(self) -> None:
+        """The program has run since the last look: how long nothing has happened is counted from now. Locked."""
+        self._seen = (-1, 0)
+
     # --- counting ----------------------------------------------------------------------------------------------
 
     def started(self) -> None:
@@ -317,8 +363,14 @@ class Gate(ABC):
             return self.alone(tag)
         if not self.impatient():
             return None
+        self._let_go()
         self.passes += 1
         return self.grant(tag, False)
+
+    def _let_go(self) -> None:
+        """Where a delivery goes although others run, whatever came before it goes first. Locked."""
+        while self.waiting and self.pump(settled=False, once=True):
+            pass
 
     def take(self, tag: Tag) -> int:
         """Block the calling thread until it is the turn of ``tag``; gives the number.
@@ -347,7 +399,7 @@ class Gate(ABC):
                 for poke in self.pokes:
                     poke()
         try:
-            door.acquire()
+            rest(Rest(self, tag), door.acquire)
         except BaseException:  # an interrupt: we run again, whether or not our turn had come
             with self.lock:
                 self.goes_on(uncounted=self.waiting.pop(tag, None) is not None)
@@ -417,7 +469,8 @@ class Gate(ABC):
                 self.running += 1
                 wake()
                 return waiter
-            if self.running > 0 and self.impatient():
+            if self.running > 0 and tag not in self.held and self.impatient():
+                self._let_go()
                 self.passes += 1
                 waiter.number = self.grant(tag, False)
                 self.running += 1
@@ -544,14 +597,27 @@ class Gate(ABC):
 
 
 STOP_AGAIN_S = 0.05
+CLOSING_S = 10.0
+"""How long a halt waits for connections that are being closed: a server that does not end by itself is killed by then."""
 
 
-def stop_tasks(loop: Any, gate: Gate) -> None:
+def stop_tasks(loop: Any, gate: Gate, since: float | None = None) -> None:
     """Raise the halt in every task of a halted gate that waits for something else; in the loop's own thread.
 
-    Again and again, as long as the loop runs: a task that catches it may wait for the next thing that never comes.
+    Again and again, as long as the loop runs: a task that catches it may wait for the next thing that never comes. Not
+    while a connection is being closed (``Gate.parts``): who was stopped there would leave a server behind. What the
+    loop has to say of callbacks that fail now comes of the halt, and the halt is told by itself.
+
+    Args:
+        loop: The loop.
+        gate: The gate.
+        since: When this was first done, by the loop's clock; None: now.
     """
-    for task in asyncio.all_tasks(loop):
+    if isinstance(loop, asyncio.AbstractEventLoop):
+        loop.set_exception_handler(lambda _loop, _context: None)
+    since = _base_time(loop) if since is None and isinstance(loop, asyncio.base_events.BaseEventLoop) else since
+    closes = gate.parting > 0 and since is not None and _base_time(loop) < since + CLOSING_S
+    for task in () if closes else asyncio.all_tasks(loop):
         cell = getattr(task, "_reenact_cell", None)
         waits_for = getattr(task, "_fut_waiter", None)
         if cell is None or cell.lane is None or cell.lane.gate is not gate or waits_for is None:
@@ -559,7 +625,7 @@ def stop_tasks(loop: Any, gate: Gate) -> None:
         if not isinstance(waits_for, asyncio.Task) and not waits_for.done():
             waits_for.set_exception(gate.halted)
     if isinstance(loop, asyncio.base_events.BaseEventLoop) and not loop.is_closed():
-        _base_call_at(loop, _base_time(loop) + STOP_AGAIN_S, stop_tasks, loop, gate)
+        _base_call_at(loop, _base_time(loop) + STOP_AGAIN_S, stop_tasks, loop, gate, since)
 
 
 _base_call_at = asyncio.base_events.BaseEventLoop.call_at

@@ -19,6 +19,7 @@ from typing import Any, Final
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.values import describe_error, restore_error
 from reenact.seams import descriptors
+from reenact.seams.gate import outside
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
 from reenact.seams.stdout import buffer_size
@@ -79,14 +80,14 @@ class RawInput(io.FileIO):
         """Bytes of the system: a crossing, unless a question is being answered, which is one itself."""
         if self._asked is not None:
             return self._asked(size)
-        return _read(lambda: io.FileIO.read(self, size) or b"")
+        return _read(lambda: outside(io.FileIO.read, self, size) or b"")
 
     def answer(self, line: Callable[[], str]) -> tuple[str, bytes]:
         """Read one line for a question; what was read of the system for it comes with it."""
         chunks: list[bytes] = []
 
         def ask(size: int) -> bytes:
-            chunks.append(io.FileIO.read(self, size) or b"")
+            chunks.append(outside(io.FileIO.read, self, size) or b"")
             return chunks[-1]
 
         self._asked = ask
@@ -177,7 +178,7 @@ class _Answers:
     def read(self, fd: int, size: int, /) -> bytes:
         """``os.read``."""
         if fd == 0 and "stdin" in _taken:
-            return _read(lambda: _real_read(fd, size))
+            return _read(lambda: outside(_real_read, fd, size))
         return descriptors.read(fd, lambda: _real_read(fd, size))
 
     def __deepcopy__(self, _memo: object) -> _Answers:
@@ -187,7 +188,8 @@ class _Answers:
 def _question(prompt: str) -> bytes:
     """Ask; the first byte says whether there was an answer."""
     try:
-        return b"+" + _real_input(prompt).encode("utf-8", "surrogateescape")
+        text: str = outside(_real_input, prompt)
+        return b"+" + text.encode("utf-8", "surrogateescape")
     except EOFError:
         return b"-"
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import _thread
 import importlib._bootstrap
 import os
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable
+from typing import Any
 
-from reenact.seams import lanes
+from reenact.seams import background, lanes
 from reenact.seams.gate import Gate
 
 _mono_ns = time.monotonic_ns
@@ -30,6 +32,12 @@ IMPORTING = 10
 """Of what an import takes of the processor, one part in so many counts."""
 WORKING = 5
 """Without ``/proc``, one part in so many of the time between two looks spent on the processor counts as computing."""
+VIGIL_S = 0.05
+"""How often a gate is looked at that is kept in view although nothing waits there."""
+IDLE_NS = 1_000_000
+"""Processor time between two of those looks with which a program counts as waiting: it may ask now and then."""
+PROMPTS = frozenset({"bdb", "pdb", "code", "pydevd", "debugpy", "IPython"})
+"""Modules in which a person is at work: a program that stands still there has not come to its end."""
 STILL_US = 50_000
 """Without ``/proc``, a gate that makes no progress for this long counts as still."""
 
@@ -48,6 +56,7 @@ class Watch:
     def __init__(self, picture: Callable[[int], object] | None) -> None:
         self._picture = picture
         self._gates: weakref.WeakKeyDictionary[Gate, _State] = weakref.WeakKeyDictionary()
+        self._kept: weakref.WeakSet[Gate] = weakref.WeakSet()
         self._lock = _thread.allocate_lock()
         self._bell = _thread.allocate_lock()
         self._bell.acquire()
@@ -62,7 +71,19 @@ class Watch:
             self._gates[gate] = _State(_mono_ns() // 1000)
             if not self._alive:
                 self._alive = True
-                _thread.start_new_thread(self._run, ())
+                background.start(self._run)
+            elif self._asleep:
+                self._asleep = False
+                self._bell.release()
+
+    def keep(self, gate: Gate) -> None:
+        """Look at a gate now and then although nothing waits there: the program may wait where no hook sees it, for
+        what will never come. For a replay that has its process to itself."""
+        with gate.lock, self._lock:
+            self._kept.add(gate)
+            if not self._alive:
+                self._alive = True
+                background.start(self._run)
             elif self._asleep:
                 self._asleep = False
                 self._bell.release()
@@ -78,10 +99,12 @@ class Watch:
         while True:
             with self._lock:
                 gates = list(self._gates.items())
+                kept = list(self._kept) if not gates else []
                 if not gates:
                     self._asleep = True
             if not gates:
-                self._bell.acquire()
+                self._rest(me, kept)
+                del kept
                 continue
             self._bell.acquire(timeout=LOOK_US / 1e6)
             before_ns, others_ns = others_ns, _process_ns() - _own_ns()
@@ -94,6 +117,31 @@ class Watch:
             for gate, state in gates:
                 self._look(gate, state, picture, worked_us, spared_us)
             del gates, gate, state  # while asleep, nothing of a run that has ended is kept
+
+    def _rest(self, me: int, kept: list[Gate]) -> None:
+        """Sleep until a gate is attended; those that are kept in view are looked at meanwhile."""
+        if not kept:
+            self._bell.acquire()
+            return
+        then_ns, used_ns = _mono_ns(), _process_ns() - _own_ns()
+        if self._bell.acquire(timeout=VIGIL_S):
+            return
+        with self._lock:
+            if not self._asleep:  # attended just now
+                self._bell.acquire(False)
+                return
+            self._asleep = False
+        past_ns, used_ns = _mono_ns() - then_ns, _process_ns() - _own_ns() - used_ns
+        waits = used_ns < IDLE_NS and past_ns < 20 * VIGIL_S * 1e9  # else it was not this program that stood still
+        waits = waits and (self._picture is None or self._picture(me) is not None) and not _at_a_prompt()
+        for gate in kept:
+            with gate.lock:
+                if gate.closed or gate.halted is not None:
+                    self._kept.discard(gate)
+                elif waits:
+                    gate.look(_mono_ns() // 1000, still=True)
+                else:
+                    gate.stirs()
 
     def _look(self, gate: Gate, state: _State, picture: object, worked_us: int, spared_us: int) -> None:
         """One look at one gate; it is forgotten here when it needs no more looks.
@@ -113,6 +161,17 @@ class Watch:
                 worked_us = spared_us = 0
             if not gate.look(now_us, still=still, worked_us=worked_us, spared_us=spared_us):
                 state.since_us = now_us
+
+
+def _at_a_prompt() -> bool:
+    """Whether a debugger is open in some thread."""
+    for frame in sys._current_frames().values():
+        here: Any = frame
+        while here is not None:
+            if str(here.f_globals.get("__name__")).partition(".")[0] in PROMPTS:
+                return True
+            here = here.f_back
+    return False
 
 
 def _counted(past_us: int, used_us: int) -> tuple[int, int]:

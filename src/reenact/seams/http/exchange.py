@@ -140,7 +140,7 @@ async def unanswered(lane: Lane, crossing: Frozen, roles: errors.Roles | None = 
     """
     try:
         told = await crossing.answer()
-    except BaseException:
+    except BaseException:  # cancelled, or the replay has stopped: nobody waits for it any more
         crossing.dropped()
         raise
     if isinstance(told, (Value, Failure)):

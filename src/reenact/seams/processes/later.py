@@ -17,6 +17,7 @@ from reenact.errors import UnreplayableRun
 from reenact.seams import descriptors
 from reenact.seams.lanes import Lane
 from reenact.seams.processes import heirs
+from reenact.seams.unbegun import unbegun
 
 STREAMS: Final = ("stdin", "stdout", "stderr")
 _TEXT: Final = ("text", "encoding", "errors", "universal_newlines")
@@ -113,15 +114,13 @@ def _replace(ours: Any, real: Any) -> None:
 
 def _unstarted(lane: Lane, args: Any, error: Exception) -> UnreplayableRun:
     """A fork cannot go on with a process: it stops, whatever the agent does with that."""
-    fault = UnreplayableRun(
-        f"{args!r} was to be started, because the fork goes on live with it, and was not: "
-        f"{type(error).__name__}: {error}",
+    return unbegun(
+        lane,
+        f"{args!r} was to be started",
+        error,
         cause="its start was answered from the recording; the program may not be installed here",
-        next_command="reenact show @",
         missing="process",
     )
-    lane.session.fault(fault)
-    return fault
 
 
 # --- asyncio ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from reenact.seams.gate import Gate
 from reenact.seams.patching import when_imported
-from reenact.seams.strands import anyio_hooks, identity, locks, loops, pools, signals, threads, trio_hooks, uvloop_hooks
+from reenact.seams.strands import (
+    anyio_hooks,
+    awaited_signals,
+    identity,
+    locks,
+    loops,
+    pools,
+    signals,
+    threads,
+    trio_hooks,
+    uvloop_hooks,
+)
 
 
 def install() -> None:
@@ -19,6 +30,7 @@ def install() -> None:
     locks.install()
     pools.install()
     signals.install()
+    awaited_signals.install()
     when_imported("anyio._backends._asyncio", anyio_hooks.patch)
     when_imported("uvloop", uvloop_hooks.patch)
     when_imported("trio", trio_hooks.patch)

@@ -7,7 +7,7 @@ import math
 import threading
 
 from reenact.facts.order import Tag
-from reenact.seams.gate import Gate
+from reenact.seams.gate import Gate, Rest, rest
 
 
 class Bell:
@@ -61,6 +61,20 @@ class Bell:
                 self.gate.offer(self.timer, self.expire, alive=lambda: not self.noticed)
 
 
+class Awaiting(Rest):
+    """The wait for a bell."""
+
+    __slots__ = ("bell",)
+
+    def __init__(self, bell: Bell) -> None:
+        super().__init__(bell.gate, bell.wake, *([bell.timer] if bell.timer is not None else []))
+        self.bell = bell
+
+    def counted(self) -> bool:
+        """Whether it has been rung, or its time is up, and its turn has come. Gate locked."""
+        return self.bell.timed_out or (self.bell.noticed and super().counted())
+
+
 def await_bell(gate: Gate, bell: Bell, timeout: float | None) -> bool:
     """Block the calling, counted strand until the bell is rung, or its time is up, and its turn has come.
 
@@ -80,13 +94,14 @@ def await_bell(gate: Gate, bell: Bell, timeout: float | None) -> bool:
         gate.offer(bell.timer, bell.expire, deadline_us=deadline_us, alive=lambda: not bell.noticed)
     if gate.virtual:
         gate.sleeping(id(bell), bell.open)
+    out = Awaiting(bell)
     gate.blocked()
     try:
         if timeout is None or gate.virtual:
-            bell.door.acquire()
-        elif not bell.door.acquire(True, min(timeout, threading.TIMEOUT_MAX)):
+            rest(out, bell.door.acquire)
+        elif not rest(out, bell.door.acquire, True, min(timeout, threading.TIMEOUT_MAX)):
             bell.expired()
-            bell.door.acquire()
+            rest(out, bell.door.acquire)
     except BaseException:  # an interrupt: we run again, counted once, whether or not a turn had come
         with gate.lock:
             taken_back = gate.withdraw(bell.wake) or (bell.timer is not None and gate.withdraw(bell.timer))

@@ -7,12 +7,16 @@ interrupted where it waits, the program's own handler runs, and whatever it rais
 sends to itself, and its alarms, do not fire on their own then. Where the main thread waits for another strand, the
 handler takes its turn as whoever is woken does, and counts until it has returned.
 
+While recording, a signal that comes in the middle of our own code is sent again a moment later: a handler may raise,
+and what we had begun to count would be left half counted, or a lock of ours held for ever.
+
 Only the handlers of a program that is recorded or replayed as a whole are heard. A handler that raises below a
 transport is left alone: what it raised is the outcome of that call already.
 """
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import functools
 import itertools
@@ -21,21 +25,39 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import CodeType
 from typing import Any
 
 from reenact.facts.order import Tag
-from reenact.seams import lanes
+from reenact.seams import background, lanes
 from reenact.seams.ambient import answer
-from reenact.seams.gate import Gate
+from reenact.seams.gate import Gate, outside, rest
 from reenact.seams.patching import replace
-from reenact.seams.strands import bells
 
 _gate: Gate | None = None
 _get_running_loop = asyncio._get_running_loop
 _is_set: Callable[[int], Any] = signal.getsignal
-_parked: set[CodeType] = {Gate.take.__code__, bells.await_bell.__code__}
-"""Where a strand waits without being counted; the hook of ``time.sleep`` is added when it is in place."""
+MOMENT_S = 0.0005
+"""After how long a signal that came in the middle of our own code is sent again."""
+PATIENCE_NS = 250_000_000
+"""How long at most: our own code may wait for the system where nobody has thought of it."""
+_WAITS = frozenset({rest.__code__, outside.__code__})
+_LOCKING = frozenset(
+    {"__enter__", "__exit__", "_acquire_restore", "_release_save", "_is_owned", "notify", "notify_all"}
+)
+"""Functions of ``threading`` that call locks and bells of ours, or are called by us, and never wait by themselves."""
+_SEAMS = ("background", "gate", "lanes", "strands.", "switchboard", "turns", "watch")
+_COUNTING = (
+    *(f"reenact.{room}." for room in ("recording", "privacy", "store", "facts")),
+    *(f"reenact.seams.{name}" for name in _SEAMS),
+)
+"""Where something of ours can be half done. Not where a call is merely passed on: what a program sends to itself with
+``os.kill`` is handled before that returns."""
+_MADE = "namedtuple_"
+"""In whose name a named tuple of ours is made."""
+_mono_ns = time.monotonic_ns
+_postponed: dict[int, int] = {}
+_taking = False
+_sending = _thread.allocate_lock()
 _turns = itertools.count()
 """Tells turns of one signal apart: the next may come while a handler waits for its own."""
 
@@ -65,40 +87,133 @@ class Heard:
 def _chosen(heard: Heard, gate: Gate, interrupted: Any) -> Callable[[int, Any], Any]:
     lane = lanes.current()
     below = lane is not None and lane.below
+    if not gate.virtual and _comes_amiss(gate, interrupted, below) and _postpone(heard.number):
+        return _nothing
+    _postponed.pop(heard.number, None)
     if below and not gate.virtual:
         return _afterwards(heard, gate)
     loop = _get_running_loop()
     idle = loop is not None and bool(gate.loops.get(loop))
-    parked = interrupted.f_code in _parked
+    parked = interrupted.f_code is rest.__code__
     runs = parked and not below and heard.handler is not signal.default_int_handler  # that one raises, and no more
-    if runs and not gate.virtual and not gate.lock._is_owned():  # type: ignore[attr-defined]
-        gate.started()
-        return _counted(heard, gate, Tag("i", _path(), heard.number, next(_turns)))
+    if parked and not gate.virtual:
+        with gate.lock:
+            parked = not interrupted.f_locals["out"].counted()
+            runs = runs and parked
+            if runs:
+                gate.running += 1
+        if runs:
+            turn = Tag("i", _path(), heard.number, next(_turns))
+            return _counted(heard, gate, turn, interrupted.f_locals["out"].tags)
     if not gate.signalled(heard.number, _path(), below or parked or idle, runs):
         return _nothing
     return _counted(heard, gate, None) if runs else heard.handler
 
 
-def _counted(heard: Heard, gate: Gate, turn: Tag | None) -> Callable[[int, Any], Any]:
+def _counted(heard: Heard, gate: Gate, turn: Tag | None, held: tuple[Tag, ...] = ()) -> Callable[[int, Any], Any]:
     """In a wait that is not counted: the handler is, until it has returned, for what it does is done by a strand that
     runs. What it raises ends the wait, which is counted then.
 
     Args:
         heard: Whose handler it is.
         gate: Where it is counted already.
-        turn: While recording it takes its turn first, as whoever is woken does; in a replay its turn has come."""
+        turn: While recording it takes its turn first, as whoever is woken does; in a replay its turn has come.
+        held: The turns of that wait. They come when the handler has returned, for until then nobody takes them up."""
 
     def handle(number: int, frame: Any) -> None:
+        before = gate.held
         try:
+            gate.held = before + held
             if turn is not None:
-                gate.take(turn)
+                _take(gate, turn)
             heard.handler(number, frame)
-        except BaseException:
+        except BaseException:  # whatever ends the wait: its count goes over to the strand
+            gate.held = before
             gate.raising += 1
             raise
+        gate.held = before
         gate.blocked()
 
     return handle
+
+
+def _take(gate: Gate, turn: Tag) -> None:
+    """Wait for the turn of a handler. Whichever signal comes meanwhile comes again when it has been had: otherwise the
+    handlers of one that comes often would pile up, each in the wait of the one before."""
+    global _taking
+    _taking = True
+    try:
+        gate.take(turn)
+    finally:
+        _taking = False
+
+
+def _comes_amiss(gate: Gate, interrupted: Any, below: bool) -> bool:
+    """Whether our own code is interrupted, and not where it waits for a turn or performs a call in the world."""
+    if _taking or gate.lock._is_owned():  # type: ignore[attr-defined]
+        return True
+    if below or interrupted.f_code in _WAITS:
+        return False
+    name = interrupted.f_globals.get("__name__")
+    if name == "threading" and interrupted.f_code.co_name in _LOCKING:
+        return True
+    while str(name).startswith(_MADE) and interrupted.f_back is not None:
+        interrupted = interrupted.f_back
+        name = interrupted.f_globals.get("__name__")
+    return str(name).startswith(_COUNTING)
+
+
+def _postpone(number: int) -> bool:
+    """Have a signal sent again in a moment; False where that has gone on long enough, or cannot be done."""
+    now_ns = _mono_ns()
+    if now_ns - _postponed.setdefault(number, now_ns) > PATIENCE_NS and not _taking:
+        return False
+    return _SENDER.send_again(number)
+
+
+class Sender:
+    """Sends signals again a moment later, from a thread of ours that sleeps when there is none to send.
+
+    Nothing here asks the interpreter for signals that have come meanwhile, once the thread is there: each would be
+    postponed in turn.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: set[int] = set()
+        self._begun = False
+        self._bell = _thread.allocate_lock()
+        self._bell.acquire()
+
+    def send_again(self, number: int) -> bool:
+        """In the main thread; False where no thread can be started."""
+        self._numbers.add(number)
+        if not self._begun:
+            self._begun = True
+            try:
+                background.start(self._run)
+            except RuntimeError:
+                self._begun = False
+                return False
+        if self._bell.locked():
+            try:
+                self._bell.release()
+            except RuntimeError:  # a signal that came just now has done it
+                pass
+        return True
+
+    def _run(self) -> None:
+        lanes.adopt_thread(None)
+        pause = _thread.allocate_lock()
+        pause.acquire()
+        while True:
+            self._bell.acquire()
+            pause.acquire(True, MOMENT_S)
+            while self._numbers:
+                with _sending:  # unless the program has taken its handler away meanwhile
+                    _ring(self._numbers.pop())
+
+
+_SENDER = Sender()
 
 
 def _path() -> str:
@@ -140,7 +255,6 @@ def hear(gate: Gate) -> None:
     global _gate
     if not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread():
         return
-    _parked.add(time.sleep.__code__)
     _gate = gate
     gate.ring = _ring
     if gate.awaits_signal():
@@ -175,7 +289,10 @@ def _setting(original: Callable[..., Any]) -> Callable[..., Any]:
     def set_handler(signalnum: int, handler: Any) -> Any:
         if _gate is not None and callable(handler) and not isinstance(handler, Heard):
             handler = Heard(int(signalnum), handler)
-        return _plain(original(signalnum, handler))
+        if not _postponed:
+            return _plain(original(signalnum, handler))
+        with _sending:  # one that is about to be sent again must not meet what ends the process
+            return _plain(original(signalnum, handler))
 
     return set_handler
 

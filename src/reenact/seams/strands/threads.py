@@ -16,7 +16,7 @@ from typing import Any
 from reenact.errors import Halt
 from reenact.facts.order import Tag
 from reenact.seams import lanes
-from reenact.seams.gate import Gate
+from reenact.seams.gate import Gate, Rest, rest
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.strands import ending
@@ -167,8 +167,8 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
         if not gate.virtual:
             gate.blocked()
             try:
-                original(seconds)
-            except BaseException:
+                rest(Rest(gate), original, seconds)
+            except BaseException:  # what a handler of a signal has raised: the strand runs again
                 with gate.lock:
                     gate.goes_on(uncounted=True)
                 raise
@@ -181,7 +181,7 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
             gate.offer(tag, door.release, deadline_us=gate.now_us() + int(min(seconds, 1e9) * 1e6), sleeper=True)
             gate.blocked()
         try:
-            door.acquire()
+            rest(Rest(gate, tag), door.acquire)
         except BaseException:  # an interrupt: we run again, whether or not our turn had come
             with gate.lock:
                 gate.goes_on(uncounted=gate.withdraw(tag))

@@ -20,6 +20,7 @@ from reenact.seams import lanes
 from reenact.seams.http import errors
 from reenact.seams.http.exchange import place_of
 from reenact.seams.lanes import Lane
+from reenact.seams.unbegun import unbegun
 
 T = TypeVar("T")
 
@@ -288,15 +289,13 @@ def take_over(connection: Any, real: Any, line: Line, kept: Iterable[str]) -> No
 
 def unopened(lane: Lane, line: Line, error: Exception) -> UnreplayableRun:
     """A fork cannot go on through a connection: it stops, whatever the agent does with that."""
-    fault = UnreplayableRun(
-        f"the websocket {line.name} was to be opened, because the fork goes on live through it, and was not: "
-        f"{type(error).__name__}: {error}",
+    return unbegun(
+        lane,
+        f"the websocket {line.name} was to be opened",
+        error,
         cause="the recorded connection was answered from the recording until then; its server does not answer now",
-        next_command="reenact show @",
         missing="websocket",
     )
-    lane.session.fault(fault)
-    return fault
 
 
 def compare(lane: Lane, line: Line, then: str | None, now: str | None) -> None:

@@ -1,0 +1,44 @@
+"""Threads of our own: no signal that the system sends to the process is ever given to one of them.
+
+The system gives such a signal to any thread that does not block it. A program that blocks a signal and waits for it
+(``signal.sigwait``), or lets it wait, would be ended by it as soon as a recorder's thread does not block it too.
+"""
+
+from __future__ import annotations
+
+import _thread
+import functools
+import signal
+from collections.abc import Callable
+from typing import Any
+
+_FAULTS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS"}
+"""What a thread does to itself: blocked, it would end the process before anybody (``faulthandler``) could tell."""
+
+
+def start(body: Callable[..., object], *args: Any) -> None:
+    """Start a thread of ours, which blocks every signal from its first instruction on. About 3 µs beside the start.
+
+    Args:
+        body: What it runs.
+        args: What that is called with.
+
+    Raises:
+        RuntimeError: The system gives no further thread.
+    """
+    mask = getattr(signal, "pthread_sigmask", None)
+    if mask is None:
+        _thread.start_new_thread(body, args)
+        return
+    before = mask(signal.SIG_BLOCK, ())
+    try:
+        mask(signal.SIG_BLOCK, _blocked())
+        _thread.start_new_thread(body, args)
+    finally:  # a handler of the program may raise at each of these
+        mask(signal.SIG_SETMASK, before)
+
+
+@functools.cache
+def _blocked() -> frozenset[int]:
+    faults = {getattr(signal, name, 0) for name in _FAULTS}
+    return frozenset(int(number) for number in signal.valid_signals()) - faults

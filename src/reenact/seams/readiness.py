@@ -1,0 +1,106 @@
+"""Readiness: what a program's own ``select`` found ready within its process, or that its time was up, comes in turn.
+
+Without that nobody sees such a wait, and where readiness and time-out race a replay may see the other one. A replay
+gives the recorded answer in its turn: whoever made a pipe ready then has done so again by that time. This is about
+waits of the agent's own code, outside of a loop, for pipes, pairs of sockets and standard input. Connections, listening
+sockets and the selectors of libraries are left alone; so is a look that waits for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from reenact.abc.session import Live
+from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
+from reenact.facts.values import describe_error, restore_error
+from reenact.seams.gate import Gate, Rest, rest
+from reenact.seams.http.source import is_agents
+from reenact.seams.lanes import Lane
+from reenact.seams.switchboard import begin
+
+READY_RULE: Final = "ready/1"
+"""Key of a wait for readiness: how many descriptors are waited for. For how long is often reckoned from a clock."""
+
+_JSON: Final = "application/json"
+
+
+def concerns(lane: Lane, caller: Any, numbers: Sequence[int], timeout: Any) -> bool:
+    """Whether a wait is answered here.
+
+    Args:
+        lane: The lane that waits.
+        caller: The frame of who calls ``select``.
+        numbers: The descriptors that are waited for.
+        timeout: Seconds; None for ever.
+    """
+    if not lane.owned or not is_agents(caller.f_code.co_filename) or (timeout is not None and not timeout > 0):
+        return False
+    try:
+        return bool(numbers) and all(number == 0 or _is_within(number) for number in numbers)
+    except OSError:
+        return False
+
+
+def _is_within(number: int) -> bool:
+    """Whether a descriptor is a pipe, or one of a pair of sockets."""
+    mode = os.fstat(number).st_mode
+    if not stat.S_ISSOCK(mode):
+        return stat.S_ISFIFO(mode)
+    with socket.socket(fileno=os.dup(number)) as looked_at:
+        if looked_at.family != getattr(socket, "AF_UNIX", None):
+            return False
+        return not looked_at.getsockname() and not looked_at.getpeername()
+
+
+def ready(lane: Lane, count: int, perform: Callable[[], Any]) -> Any:
+    """One wait; what it found, as data.
+
+    Args:
+        lane: The lane that waits, which is counted.
+        count: How many descriptors are waited for.
+        perform: Waits.
+
+    Raises:
+        OSError: As it was raised.
+        Halt: The replay has diverged.
+    """
+    call = Call(Kind.INPUT, "select", Effect.READ, READY_RULE, {}, json.dumps({"descriptors": count}).encode(), _JSON)
+    crossing = begin(lane, lambda: call)
+    if crossing is None or crossing.mode == "rerun":
+        return perform()
+    if crossing.mode == "frozen":
+        try:
+            told = crossing.answer().wait()
+        except BaseException:  # what a handler of a signal has raised
+            crossing.dropped()
+            raise
+        if isinstance(told, Failure):
+            raise restore_error(told.error)
+        if isinstance(told, Value):
+            return json.loads(told.body)
+        crossing = told
+    return _performed(lane.gate, crossing, perform)
+
+
+def _performed(gate: Gate, crossing: Live, perform: Callable[[], Any]) -> Any:
+    """Wait without being counted, and take the turn of the answer."""
+    crossing.ready().wait()
+    gate.blocked()
+    try:
+        found = rest(Rest(gate), perform)
+    except BaseException as error:
+        with gate.lock:
+            gate.goes_on(uncounted=True)
+        if isinstance(error, OSError):
+            crossing.settle(Failure(describe_error(error))).wait()
+        else:
+            crossing.dropped(End(EndKind.CANCELLED))
+        raise
+    gate.unblocked()
+    crossing.settle(Value(json.dumps(found).encode(), _JSON)).wait()
+    return found
