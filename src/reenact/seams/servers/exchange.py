@@ -7,7 +7,8 @@ application meets it in the same order relative to everything else. What is sent
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from reenact.abc.session import Frozen, Live
@@ -45,6 +46,9 @@ class Exchange:
         self._send = send
         self._body_over = False
         self._pending: Any = None
+        self._message: Mapping[str, Any] | None = None
+        self._notes: list[Callable[[], Any]] = []
+        self._piece: bytes | None = None
         self._left = pieces
         crossing = begin(lane, lambda: call)
         self._crossing: Live | Frozen | None = None if crossing is None or crossing.mode == "rerun" else crossing
@@ -111,35 +115,40 @@ class Exchange:
         return await self._arriving(crossing)
 
     async def _arriving(self, crossing: Live) -> Mapping[str, Any]:
-        try:
-            message = await self._beside()
-        except asyncio.CancelledError as error:
-            await rejoin_cancelled(error)
-            raise
-        if message.get("type") == _GONE_TYPE:
-            self._body_over = True
-            await crossing.end(End(EndKind.ERROR, ErrorFact(_GONE_ERROR, "the client has gone")))
-            return message
-        data = bytes(message.get("body") or b"")
-        if data:
-            await crossing.segment(data)
-        if not message.get("more_body", False):
-            self._body_over = True
-            await crossing.end(End(EndKind.EOF))
-        return message
+        """The next message. One whose receiver is cancelled while it waits for its turn is kept for the next receiver:
+        the server has handed it out, and will not do so again."""
+        if self._message is None:
+            try:
+                message = await self._beside()
+            except asyncio.CancelledError as error:
+                await rejoin_cancelled(error)
+                raise
+            self._message, self._notes = message, _notes(crossing, message)
+        while self._notes:
+            if self._pending is None:
+                self._pending = self._notes[0]()
+            await self._pending
+            self._pending = None
+            del self._notes[0]
+        arrived, self._message = self._message, None
+        self._body_over = arrived.get("type") == _GONE_TYPE or not arrived.get("more_body", False)
+        return arrived
 
     async def _recorded(self, crossing: Frozen) -> Mapping[str, Any]:
-        """The next piece, and with the last one the end; a turn whose receiver was cancelled is taken up again."""
-        part = await self._turn(crossing)
-        if isinstance(part, End):
-            self._body_over = True
-            if part.kind is EndKind.ERROR:
-                return {"type": _GONE_TYPE}
-            return {"type": "http.request", "body": b"", "more_body": False}
+        """The next piece, and with the last one the end; what a cancelled receiver had waited for is taken up again."""
+        if self._piece is None:
+            part = await self._turn(crossing)
+            if isinstance(part, End):
+                self._body_over = True
+                if part.kind is EndKind.ERROR:
+                    return {"type": _GONE_TYPE}
+                return {"type": "http.request", "body": b"", "more_body": False}
+            self._piece = part
         if self._left == 0:
-            self._body_over = True
             await self._turn(crossing)
-        return {"type": "http.request", "body": part, "more_body": not self._body_over}
+            self._body_over = True
+        piece, self._piece = self._piece, None
+        return {"type": "http.request", "body": piece, "more_body": not self._body_over}
 
     async def _turn(self, crossing: Frozen) -> bytes | End:
         if self._pending is None:
@@ -187,3 +196,14 @@ class Exchange:
             session.gap("a response that could not be sent", type(error).__name__)
             raise
         await rejoin(rested=sending.rested)
+
+
+def _notes(crossing: Live, message: Mapping[str, Any]) -> list[Callable[[], Any]]:
+    """What is noted of a message that has arrived, each in a turn of its own."""
+    if message.get("type") == _GONE_TYPE:
+        return [functools.partial(crossing.end, End(EndKind.ERROR, ErrorFact(_GONE_ERROR, "the client has gone")))]
+    data = bytes(message.get("body") or b"")
+    notes: list[Callable[[], Any]] = [functools.partial(crossing.segment, data)] if data else []
+    if not message.get("more_body", False):
+        notes.append(functools.partial(crossing.end, End(EndKind.EOF)))
+    return notes
