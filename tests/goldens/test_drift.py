@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -148,6 +149,38 @@ def test_a_golden_that_differs_without_asking_otherwise_has_drifted(project: Rev
     (found,) = drifts(project.shelf, ["same"])
     assert (found.standing, found.why, found.exit_code) == ("drifted", (), 1)
     assert "stdout differs" in found.message
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("def main(:", "SyntaxError: invalid syntax at agent.py:2"),
+        ("import nothing_there", "ModuleNotFoundError: No module named 'nothing_there' at agent.py:2"),
+        ("raise ExceptionGroup('several', [ValueError('one\\nmore')])", "ValueError: one"),
+    ],
+    ids=["cannot be read", "cannot be imported", "raises"],
+)
+def test_what_ended_todays_code_is_said_first_with_its_line(project: Reviewed, text: str, line: str) -> None:
+    project.write(f"\n{text}\n{AGENT}")
+    ran = project.run("golden", "run", "same", "scripted", "--json", "--report", "out", status=1).stdout
+    first = [json.loads(each)["message"].splitlines()[0] for each in ran.splitlines()]
+    assert first == [f"today's code raised {line}"] * 2
+    junit = ElementTree.parse(project.folder / "out" / "junit.xml").iter("failure")
+    assert [each.attrib["message"] for each in junit] == first
+    drifted = project.run("golden", "drift", "same", status=1).stdout.splitlines()
+    assert drifted[1] == f"    today's code raised {line}"
+    assert drifted[-3] == "    compared: what it asks with 1 recorded event, what it prints, and how it ends"
+
+
+def test_a_golden_without_an_opinion_says_which_and_what_was_compared(project: Reviewed) -> None:
+    project.keep("judged", "judge('it is polite', 'gpt-judge', 0.7)")
+    try:
+        told = project.run("golden", "drift", "judged", status=3).stdout
+    finally:
+        project.run("golden", "rm", "judged")
+    assert "stale    judged" in told
+    assert "it has not been asked about this answer" in told, told
+    assert "    compared: what it asks with 1 recorded event, and what came of it with 1 expectation" in told
 
 
 def test_other_packages_and_another_python_explain_and_are_no_drift(project: Reviewed, tmp_path: Path) -> None:

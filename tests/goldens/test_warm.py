@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,6 +155,40 @@ def test_nothing_is_left_for_the_next(yard: Yard) -> None:
     assert every[1:] == every[:1] * 2
 
 
+DEEP = """
+import sys, traceback
+import reenact
+
+@reenact.tool(effect="read")
+def look(what: str) -> str:
+    return what
+
+if len(sys.argv) > 1:
+    print("".join(traceback.format_stack()))
+else:
+    look("".join(traceback.format_stack()))
+look("it")
+"""
+
+
+@pytest.mark.usefixtures("here")
+def test_a_program_that_looks_below_its_own_frames_is_judged_by_itself(yard: Yard) -> None:
+    yard.write("deep.py", DEEP)
+    yard.record("deep.py", "print")
+    yard.keep("prints", ())
+    yard.record("deep.py")
+    yard.keep("asks", ())
+    yard.keep("judged", ("calls(look) == 2",))
+    names = ("prints", "asks", "judged")
+    with Warmth(1) as warmth:
+        assert [run_golden(yard.shelf, name, start_it=warmth).status for name in names] == ["passed"] * 3
+    assert warmth.served == 3
+    yard.write("deep.py", DEEP.replace("it", "another"))
+    with Warmth(1) as warmth:
+        failed = run_golden(yard.shelf, "prints", start_it=warmth)
+    assert failed.status == "failed" and "program.py" not in "".join(failed.differences)
+
+
 @pytest.mark.usefixtures("here")
 def test_a_killed_program_breaks_its_golden_only(yard: Yard) -> None:
     (yard.project / "armed").touch()
@@ -189,6 +224,26 @@ def test_many_at_a_time(yard: Yard) -> None:
     assert [each.name for each in found] == names
     assert sorted(done) == sorted(names)
     assert [each.status for each in found] == ["failed", "broken", "failed", "failed", "passed"]
+
+
+@pytest.mark.usefixtures("here")
+def test_programs_that_run_at_a_time_share_one_start(yard: Yard) -> None:
+    names = [*NAMES, *NAMES]
+    with Warmth(3) as warmth, ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda name: told(run_golden(yard.shelf, name, start_it=warmth)), names))
+    assert (warmth.started, warmth.served) == (1, len(names))
+    assert found[: len(NAMES)] == found[len(NAMES) :]
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.skipif(sys.platform != "linux", reason="a program finds its parent in /proc")
+def test_a_killed_twin_is_known_by_its_status_while_another_goes_on(yard: Yard) -> None:
+    (yard.project / "armed").touch()
+    names = ["often", "kills", "often", "often"]
+    with Warmth(2) as warmth, ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda name: run_golden(yard.shelf, name, start_it=warmth), names))
+    assert [each.status for each in found] == ["failed", "broken", "failed", "failed"]
+    assert "exit status -9" in found[1].message
 
 
 @pytest.mark.parametrize(

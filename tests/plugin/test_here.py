@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 
+import pytest
+
+from reenact.errors import StoreError
 from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.trial import Opener
 from reenact.testing.goldens.writing import with_golden
 from tests.plugin.desk import Desk
 
@@ -57,6 +62,21 @@ def test_a_module_that_reads_the_world_when_it_is_imported_is_run_apart(desk: De
     fixed(desk).edit("shop.py", "SEARCHES = 1", "SEARCHES = 1\nURL = os.environ.get('SHOP_URL', 'http://127.0.0.1:9')")
     desk.edit("shop.py", "{os.environ['SHOP_URL']}/v1", "{URL}/v1")
     assert where(desk) == APART
+
+
+def test_a_golden_is_kept_for_the_very_bytes_that_it_was_opened_from(desk: Desk) -> None:
+    path, other = (desk.folder / f"tests/goldens/{name}.reenact" for name in ("refund-loop", "same/greeting"))
+    opens = Opener()
+    first = opens(path)
+    assert opens(other) is not first and opens(path) is first
+    whole, before = path.read_bytes(), path.stat()
+    for at in (len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        with pytest.raises(StoreError, match="refused"):
+            opens(path)
+        path.write_bytes(whole)
+        assert opens(path).recorded == first.recorded
 
 
 MANY = """

@@ -1,21 +1,23 @@
 """The side of a warm interpreter: one that has booted and stops there, and goes on as often as it is asked to.
 
 It is started like any program that is replayed, and stops in the boot, before the program's first line: the seams are
-in place and nothing of the agent is imported. For each program that its parent asks for it forks; the child takes over
-what is its own (environment, arguments, standard streams, the private directory of its boot), boots, and runs the
-program as an interpreter of its own would. No child sees what another one did: each starts from the same state.
+in place and nothing of the agent is imported. What its parent then asks it for are *twins*, one for each program that
+is to run at the same time: to start takes most of a second, to fork next to nothing. A twin forks in its turn, for each
+program that it is asked for; the child takes over what is its own (environment, arguments, standard streams, private
+directory of its boot), boots, and runs the program as an interpreter of its own would. No child sees what another one
+did: each starts from the same state.
 
-Parent and interpreter talk in JSON, a message at a time over a socket: ``Asked`` with the standard streams as
-descriptors, answered by the child's ``pid``, and by its ``status`` when it has ended.
+They talk in JSON, a message at a time over sockets. To the interpreter: a twin's end of its socket, as a descriptor,
+answered by the twin's ``pid``; and ``ended``, the ``pid`` of a twin that is gone, answered by its ``status``. To a
+twin: the program, with its standard streams as descriptors, answered by the child's ``pid``, and by its ``status`` when
+that has ended.
 """
 
 from __future__ import annotations
 
-import atexit
 import gc
 import json
 import os
-import signal
 import socket
 import sys
 import time
@@ -24,6 +26,8 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from reenact.seams import wiring
+from reenact.seams.boot.bound import bound_to_parent
+from reenact.seams.boot.program import take_over
 from reenact.seams.setting import variables_now
 
 __all__ = ["CHANNEL", "STREAMS", "receive", "send", "serve"]
@@ -37,7 +41,6 @@ STREAMS: Final = 3
 _MARKS: Final = ("reenact.seams.tools", "reenact.seams.steps", "reenact.seams.models")
 """What agents use of ours in their own code."""
 
-_PR_SET_PDEATHSIG: Final = 1
 _LENGTH: Final = 8
 
 
@@ -78,7 +81,8 @@ def _exactly(channel: socket.socket, size: int) -> bytes:
 
 
 def serve(instructions: Mapping[str, Any], beginner: str) -> str:
-    """Fork a child for each program that is asked for, until the parent is gone; returns in a child only.
+    """Fork twins, and in them a child for each program that is asked for, until the parent is gone; returns in a child
+    only.
 
     Args:
         instructions: What this process was started with: ``channel``.
@@ -90,17 +94,18 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
 
     Cost: the import of what replays, once; a fork for each program.
     """
-    channel = socket.socket(fileno=int(instructions[CHANNEL]))
+    control = socket.socket(fileno=int(instructions[CHANNEL]))
     wiring.install()
     beginning = import_module(beginner)
     for name in _MARKS:
         import_module(name)
     wiring.rehearse()
     beginning.rehearse()
-    killed_with_parent = _bound_to_parent()
+    killed_with_parent = bound_to_parent()
     fork = os.fork
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page of what they share
+    channel = _twins(control, fork)
     ours = os.getpid()
     while True:
         received = receive(channel)
@@ -111,7 +116,7 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
         if child == 0:
             killed_with_parent(ours)
             channel.close()
-            atexit.register(_let_go)
+            take_over(otherwise=_let_go)
             return _become(asked, streams)
         for descriptor in streams:
             os.close(descriptor)
@@ -119,6 +124,32 @@ def serve(instructions: Mapping[str, Any], beginner: str) -> str:
             send(channel, {"pid": child})
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             send(channel, {"status": status})
+        except OSError:
+            _gone()
+
+
+def _twins(control: socket.socket, fork: Callable[[], int]) -> socket.socket:
+    """Fork a twin whenever one is asked for; returns in a twin only, what it is asked over."""
+    alive: set[int] = set()
+    while True:
+        received = receive(control)
+        if received is None:
+            for twin in alive:  # they are let go of too; what they have cost is not known until they are waited for
+                os.waitpid(twin, 0)
+            _gone()
+        asked, descriptors = received
+        try:
+            if "ended" in asked:
+                alive.discard(asked["ended"])
+                send(control, {"status": os.waitstatus_to_exitcode(os.waitpid(asked["ended"], 0)[1])})
+                continue
+            twin = fork()
+            if twin == 0:
+                control.close()
+                return socket.socket(fileno=descriptors[0])
+            os.close(descriptors[0])
+            alive.add(twin)
+            send(control, {"pid": twin})
         except OSError:
             _gone()
 
@@ -161,19 +192,3 @@ def _let_go() -> None:
     for name in held[0].keys() - {"sys", "builtins", "__main__"}:
         del sys.modules[name]
     gc.freeze()
-
-
-def _bound_to_parent() -> Callable[[int], None]:
-    """What a child calls so that it is ended when this process is, where the system can do that."""
-    if sys.platform != "linux":
-        return lambda ours: None
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def bind(ours: int) -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != ours:  # it has ended in between
-            os._exit(1)
-
-    return bind

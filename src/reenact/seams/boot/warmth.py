@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -30,29 +32,96 @@ _NAMES: Final = ("-m", "-c")
 _Key = tuple[tuple[str, ...], str, frozenset[tuple[str, str]]]
 
 
-@dataclass(slots=True)
 class _Interpreter:
-    """One that waits.
+    """One that has booted, or is about to; its twins run programs. Any thread may call it.
 
-    Attributes:
-        key: What it was started with.
-        process: It.
-        channel: The socket to it.
-        boot: Its private directory.
-        lost: Whether it has ended with a child in it.
+    Args:
+        key: What it is started with.
+        environment: Its variables, with that of its boot.
+
+    Raises:
+        OSError: It cannot be started.
     """
 
-    key: _Key
-    process: subprocess.Popen[bytes]
+    def __init__(self, key: _Key, environment: Mapping[str, str]) -> None:
+        head, cwd, _ = key
+        self.key = key
+        self.twins = 0
+        self._lock = threading.Lock()
+        self._control, its = socket.socketpair()
+        with its:
+            self._boot = Boot({"mode": WARM, CHANNEL: its.fileno()}, {})
+            try:
+                self._process = subprocess.Popen(
+                    head,
+                    env={**environment, VARIABLE: str(self._boot.place)},
+                    cwd=cwd,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(its.fileno(),),
+                )
+            except BaseException:
+                self._control.close()
+                self._boot.close()
+                raise
+
+    def twin(self) -> _Twin | None:
+        """A new twin; None where it has not booted, or is gone."""
+        ours, its = socket.socketpair()
+        with its:
+            told = self._asked({}, (its.fileno(),))
+        if told is None:
+            ours.close()
+            return None
+        return _Twin(self, told["pid"], ours)
+
+    def status_of(self, twin: int) -> int:
+        """How a twin has ended that is gone: its status; that of this interpreter, where that is gone too."""
+        told = self._asked({"ended": twin})
+        return self._process.wait() if told is None else int(told["status"])
+
+    def _asked(self, message: Mapping[str, Any], descriptors: tuple[int, ...] = ()) -> dict[str, Any] | None:
+        with self._lock:
+            try:
+                send(self._control, message, descriptors)
+            except OSError:
+                return None
+            told = receive(self._control)
+        return None if told is None else told[0]
+
+    def end(self) -> None:
+        """End it, when its twins have been let go of."""
+        self._control.close()
+        try:
+            self._process.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._boot.close()
+
+
+@dataclass(slots=True)
+class _Twin:
+    """A twin of an interpreter, which runs one program at a time.
+
+    Attributes:
+        of: The interpreter.
+        pid: The twin's process; its number is its own for as long as the interpreter has not been asked how it ended.
+        channel: The socket to it.
+        lost: Whether it has ended with a program in it.
+    """
+
+    of: _Interpreter
+    pid: int
     channel: socket.socket
-    boot: Boot
     lost: bool = False
 
     def run(
         self, arguments: Sequence[str], environment: Mapping[str, str], streams: tuple[int, int, int]
     ) -> int | None:
-        """Run one program; gives its exit status, or that of this interpreter if it is lost with the program in it;
-        None where it is lost before."""
+        """Run one program; gives its exit status, or that of this twin if it is lost with the program in it; None where
+        it is lost before."""
         asked = {
             "arguments": list(arguments),
             "environment": dict(environment),
@@ -67,25 +136,22 @@ class _Interpreter:
         ended = receive(self.channel)
         if ended is None:
             self.lost = True
-            return self.process.wait()
+            return self.of.status_of(self.pid)
         return int(ended[0]["status"])
 
-    def end(self) -> None:
-        """End it. What runs in it is ended with it, where the system can do that."""
+    def stop(self) -> None:
+        """End it, with what runs in it, where the system can do that."""
+        if not self.lost:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
         self.channel.close()
-        try:
-            self.process.wait(timeout=1.0)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.boot.close()
 
 
 class Warmth:
     """Starts programs, from warm interpreters where it can. A context manager; any thread may call it.
 
     Args:
-        limit: How many interpreters may wait.
+        limit: How many twins of interpreters may wait.
 
     Attributes:
         started: How many interpreters were started.
@@ -95,7 +161,8 @@ class Warmth:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._waiting: list[_Interpreter] = []
+        self._booted: dict[_Key, _Interpreter] = {}
+        self._waiting: list[_Twin] = []
         self.started = 0
         self.served = 0
 
@@ -111,51 +178,81 @@ class Warmth:
         with open(os.devnull, "r+b") as nothing:
             opened = _opened(streams, nothing.fileno())
             try:
-                interpreter = self._taken(tuple(argv[:head]), environment, cwd)
+                twin = self._taken(tuple(argv[:head]), environment, cwd)
             except OSError:  # whoever starts it by itself says what is wrong with it
+                twin = None
+            if twin is None:
                 return run_program(argv, environment, cwd=cwd, **streams)
             try:
-                status = interpreter.run(argv[head:], environment, opened)
+                status = twin.run(argv[head:], environment, opened)
             except BaseException:
-                interpreter.end()
+                self._dropped(twin)
                 raise
         if status is None:  # it never came so far: whatever the reason, it is told where the program starts by itself
-            interpreter.end()
+            self._dropped(twin)
             return run_program(argv, environment, cwd=cwd, **streams)
-        if interpreter.lost:
-            interpreter.end()
+        if twin.lost:
+            self._dropped(twin)
         else:
-            self._back(interpreter)
+            self._back(twin)
         return status
 
-    def _taken(self, head: tuple[str, ...], environment: Mapping[str, str], cwd: str) -> _Interpreter:
-        """One that fits, no longer waiting; a new one where none does."""
+    def _taken(self, head: tuple[str, ...], environment: Mapping[str, str], cwd: str) -> _Twin | None:
+        """One that fits, no longer waiting; a new one where none does; None where its interpreter does not boot.
+
+        Raises:
+            OSError: That cannot be started.
+        """
         key = (head, cwd, frozenset(pair for pair in environment.items() if pair[0] != VARIABLE))
         with self._lock:
-            found = next((each for each in self._waiting if each.key == key), None)
+            found = next((each for each in self._waiting if each.of.key == key), None)
             if found is not None:
                 self._waiting.remove(found)
-        if found is None:
-            found = _start(key, environment)
-            with self._lock:
+                return found
+            interpreter = self._booted.get(key)
+            if interpreter is None:
+                interpreter = self._booted[key] = _Interpreter(key, environment)
                 self.started += 1
+            interpreter.twins += 1
+        found = interpreter.twin()
+        if found is None:
+            self._less(interpreter)
         return found
 
-    def _back(self, interpreter: _Interpreter) -> None:
+    def _back(self, twin: _Twin) -> None:
         """It waits again; the one that has waited longest makes room."""
         with self._lock:
             self.served += 1
-            self._waiting.append(interpreter)
+            self._waiting.append(twin)
             surplus = [self._waiting.pop(0)] if len(self._waiting) > self._limit else []
         for each in surplus:
-            each.end()
+            each.channel.close()
+            self._less(each.of)
+
+    def _dropped(self, twin: _Twin) -> None:
+        """It is of no more use."""
+        twin.stop()
+        self._less(twin.of)
+
+    def _less(self, interpreter: _Interpreter) -> None:
+        """A twin of an interpreter is gone; without any it ends."""
+        with self._lock:
+            interpreter.twins -= 1
+            over = not interpreter.twins and self._booted.get(interpreter.key) is interpreter
+            if over:
+                del self._booted[interpreter.key]
+        if over:
+            interpreter.end()
 
     def close(self) -> None:
-        """End every interpreter that waits."""
+        """End every interpreter."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
+            booted, self._booted = list(self._booted.values()), {}
         for each in waiting:
-            each.end()
+            each.channel.close()
+        for interpreter in booted:
+            interpreter.end()
 
     def __enter__(self) -> Warmth:
         return self
@@ -190,26 +287,3 @@ def _opened(streams: Mapping[str, Any], nothing: int) -> tuple[int, int, int]:
         return given if isinstance(given, int) else int(given.fileno())
 
     return one(streams.get("stdin"), 0), one(streams.get("stdout"), 1), one(streams.get("stderr"), 2)
-
-
-def _start(key: _Key, environment: Mapping[str, str]) -> _Interpreter:
-    """Start one; it boots while the first program is being asked for."""
-    head, cwd, _ = key
-    ours, its = socket.socketpair()
-    with its:
-        boot = Boot({"mode": WARM, CHANNEL: its.fileno()}, {})
-        try:
-            process = subprocess.Popen(
-                head,
-                env={**environment, VARIABLE: str(boot.place)},
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(its.fileno(),),
-            )
-        except BaseException:
-            ours.close()
-            boot.close()
-            raise
-    return _Interpreter(key, process, ours, boot)

@@ -4,6 +4,7 @@
 ``opening`` the store over one, ``text`` how it reads in a review. ``docs/reference/bundle.md`` documents the format.
 """
 
+from reenact.store.bundles.archive import is_sealed
 from reenact.store.bundles.model import BELONGING, Bundle, PackedRun
 from reenact.store.bundles.opening import BundleStore, bundle_store, names_bundle
 from reenact.store.bundles.reading import read_bundle
@@ -16,6 +17,7 @@ __all__ = [
     "PackedRun",
     "bundle_store",
     "content_digest",
+    "is_sealed",
     "members_of",
     "names_bundle",
     "read_bundle",

@@ -47,11 +47,13 @@ class Bundle:
         golden: What a golden says of itself; None where the bundle is none.
         digest: SHA-256 over the manifest: the same for the same content, however it was compressed. Empty for one that
             was not read from a file.
+        seal: The digest over the file; empty likewise.
     """
 
     runs: tuple[PackedRun, ...]
     golden: Mapping[str, Json] | None = None
     digest: str = ""
+    seal: str = ""
 
     @property
     def main(self) -> PackedRun:

@@ -74,7 +74,7 @@ class _Reading:
         unused = {name for name in self._sums if name.startswith("blobs/")} - self._blobs.keys()
         if unused:
             raise self._refused(f"{min(unused)} belongs to no record")
-        return Bundle(runs, golden, hashlib.sha256(text).hexdigest())
+        return Bundle(runs, golden, hashlib.sha256(text).hexdigest(), self._archive.seal)
 
     def _listed(self, manifest: Any) -> tuple[list[dict[str, Json]], Mapping[str, Json] | None]:
         """What the manifest says: the runs, and the golden's own member."""

@@ -91,7 +91,7 @@ def several(
             for future in as_completed(waiting):
                 one = found[waiting[future]] = future.result()
                 done(one)
-        except BaseException:
+        except BaseException:  # an interrupt, or a fault of ours
             # The pool would run every other one before it let go: whoever interrupts waits for those under way alone.
             pool.shutdown(wait=False, cancel_futures=True)
             raise

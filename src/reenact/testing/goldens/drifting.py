@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from reenact.abc.store import Recording
 from reenact.errors import ReenactError
+from reenact.facts.phrases import counted
 from reenact.replaying.opening import known_values
 from reenact.replaying.starting import Starter
 from reenact.seams.boot.parent import run_program
@@ -45,6 +46,7 @@ class Drift:
         since: What it runs on now, and did not then: code, packages, Python. It explains, and is no drift by itself.
         call: The call that has no recorded answer, with its place in the code; empty where there is none.
         message: What the golden itself says; empty where it passes.
+        compared: What today's run was laid beside, in words; empty where there was no run.
         mends: The command that records or scripts the answer that is missing; empty where none is.
     """
 
@@ -56,6 +58,7 @@ class Drift:
     call: str = ""
     message: str = ""
     mends: str = ""
+    compared: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -126,7 +129,8 @@ def _drift(stack: ExitStack, shelf: Shelf, name: str, opened: OpenGolden, start_
         standing = "drifted"
     mends = outcome.next_command if standing == "stale" else ""
     since = tuple(runs_on(then, now))
-    return Drift(name, shelf.shown(opened.path), standing, tuple(why), since, call, _words(outcome), mends)
+    file, said = shelf.shown(opened.path), _words(outcome)
+    return Drift(name, file, standing, tuple(why), since, call, said, mends, _compared(opened, there))
 
 
 def _on_answering(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
@@ -145,6 +149,14 @@ def _why(shelf: Shelf, ran: Ran, there: Recording, scenes: tuple[Scene, Scene]) 
     today = comparable(packed, there.run, str(shelf.root))
     found = differing(there, today, known=known_values(there.run, os.environ))
     return asked_otherwise(found, *scenes), ""
+
+
+def _compared(opened: OpenGolden, there: Recording) -> str:
+    """What today's run was laid beside."""
+    calls = f"what it asks with {counted(there.count(), 'recorded event')}"
+    if not opened.golden.judged:
+        return f"{calls}, what it prints, and how it ends"
+    return f"{calls}, and what came of it with {counted(len(opened.expectations), 'expectation')}"
 
 
 def _standing(status: str) -> Standing:

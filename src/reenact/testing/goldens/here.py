@@ -33,7 +33,7 @@ from reenact.replaying.revision import Tree, kept_revision
 from reenact.replaying.starting import environment_of
 from reenact.replaying.touching import WATCH
 from reenact.seams import lanes, wiring
-from reenact.seams.setting import variables_now, variables_set
+from reenact.seams.setting import folder_now, variables_now, variables_set
 from reenact.store.memory import MemoryStore
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.launch import Told
@@ -85,12 +85,11 @@ def _entry(opened: OpenGolden, run: Run, project: str) -> Callable[..., Any] | N
     if kept_revision(run) or run.capture.get("files") or run.capture.get("file_contents"):
         return None
     try:
-        start = start_of(run, Options(), project)
+        start = start_of(run, Options(), project, project)
     except UnreplayableRun:
         return None
-    if not _same(start.cwd, os.getcwd()):
-        return None
-    return _function(start)
+    folder = folder_now()
+    return _function(start) if folder and _same(folder, start.cwd) else None
 
 
 def _function(start: Start) -> Callable[..., Any] | None:

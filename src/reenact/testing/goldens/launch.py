@@ -117,7 +117,7 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
     """
     run, golden = asked.run, asked.golden
     moved_run, moved = relocated(run, project)
-    with code_of(moved_run, asked.planned, start_of(moved_run, options, project), moved) as code:
+    with code_of(moved_run, asked.planned, start_of(moved_run, options, project, project), moved) as code:
         child = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
         more = {
             "child": child,
@@ -133,7 +133,8 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         }
         # Of the run as it was recorded: where its paths were moved to is for the code, and data of the environment.
         process = Process(asked.mode, asked.bundle, run, code.start, code.tree, options, more, live=not asked.closed)
-        process = replace(process, hash_seed=asked.hash_seed, silent=options.divert_output)
+        again = asked.closed and is_handed(into)
+        process = replace(process, hash_seed=asked.hash_seed, silent=options.divert_output, again=again)
         left = run_process(process, start_it)
     if left.status == -signal.SIGINT and run.exit_status != left.status:
         raise KeyboardInterrupt  # typed at a terminal, which told the process and us

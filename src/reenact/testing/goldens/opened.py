@@ -8,6 +8,7 @@ from pathlib import Path
 
 from reenact.errors import StoreError, UsageError
 from reenact.facts.run import Run
+from reenact.seams.setting import folder_now
 from reenact.store.bundles import BundleStore, bundle_store
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.goldens.court import Asks, GoldenCourt
@@ -72,7 +73,7 @@ def open_golden(path: Path) -> OpenGolden:
         store = bundle_store(path)
     except StoreError as error:
         if path.is_file():  # a golden lies beside the code, where git has what it was
-            error.next_command = f"git restore {os.path.relpath(path)}"
+            error.next_command = f"git restore {os.path.relpath(path) if folder_now() else path}"
         raise
     data = store.bundle.golden
     if data is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from reenact.recording.opening import Opened
 from reenact.replaying import process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.opening import redactor_of
+from reenact.seams.boot.program import FRAME
 from reenact.store import open_store
 from reenact.store.bundles.lines import line_of
 from reenact.store.memory import MemoryStore
@@ -91,6 +93,7 @@ class GoldenProcess(ForkingProcess):
                 "boundaries": boundaries(session),
                 "stale_at": session.stale_at,
                 "stale_call": session.stale_call,
+                "saw": FRAME if FRAME.encode() in b64decode(str(session.stale_call.get("body", ""))) else "",
                 "enforcement": [*replaying.ENFORCEMENT, *self._isolation.words()],
             },
         }

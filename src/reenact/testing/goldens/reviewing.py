@@ -123,7 +123,7 @@ def _looked(stack: ExitStack, shelf: Shelf, opened: OpenGolden) -> Looked:
     cleaned = cleaned_today(run.home, run)
     packed = PackedRun("fixed", run, cleaned.records)
     today = comparable(packed, there.run, str(shelf.root))
-    found = differing(there, today, _blame(opened, there, ran.outcome), known_values(there.run, os.environ))
+    found = differing(there, today, _blame(shelf, opened, there, ran.outcome), known_values(there.run, os.environ))
     if same is not None and not found:
         found = [ended_by(same.differences or (same.message,))]
     removed = tuple((run.id, place) for place in cleaned.removed)
@@ -132,9 +132,9 @@ def _looked(stack: ExitStack, shelf: Shelf, opened: OpenGolden) -> Looked:
     return Looked(opened, ran.outcome, tuple(found), packed, findings, revision_of(shelf.root) if found else "")
 
 
-def _blame(opened: OpenGolden, there: Recording, now: Outcome) -> Blame:
+def _blame(shelf: Shelf, opened: OpenGolden, there: Recording, now: Outcome) -> Blame:
     """What failed on the run that the golden answers from, and holds now."""
-    verdicts = judgement(opened.expectations, there, opened.court()).verdicts
+    verdicts = judgement(opened.expectations, there, opened.court(), shelf.project).verdicts
     mended = [was for was, judged in zip(verdicts, now.judged, strict=True) if not was.holds and judged.holds]
     events = frozenset(each.event for each in mended if each.event is not None)
     return Blame(events, any(each.event is None for each in mended))

@@ -37,6 +37,8 @@ QUIET = Options(divert_output=True)
 WARM_SEED = "1"
 """The hash seed of processes that several goldens share: each of them was tried under it when it was added."""
 
+UNTESTED: Final = "the agent's own code has crossed no boundary: nothing of it was tested"
+
 _MEMORY = "/dev/shm"
 _BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
 
@@ -222,7 +224,7 @@ def outcome_of(
     court = court or opened.court()
     if told.stopped:
         court.asks = "never"
-    found = judgement(opened.expectations, today, court)
+    found = judgement(opened.expectations, today, court, shelf.project)
     status, message = concluded(told, found.verdicts, found.stale)
     return Outcome(
         opened.golden.name,
@@ -255,14 +257,24 @@ def concluded(told: Told, verdicts: tuple[Verdict, ...], unjudged: str = "") -> 
         return "stale", report.message
     if report.exit_code == REFUSED:
         return "refused", report.message
+    ended = raised_by(report)
     if not told.boundaries:
-        return "failed", "the agent's own code has crossed no boundary: nothing of it was tested"
+        return "failed", _lines(ended, UNTESTED, report.message if report.exit_code > 1 else "")
     failed = [str(each) for each in verdicts if not each.holds and not (unjudged and each.holds is None)]
     if unjudged or failed:
-        return ("stale" if unjudged else "failed"), "\n".join(filter(None, (unjudged, *failed)))
+        return ("stale" if unjudged else "failed"), _lines(ended, unjudged, *failed)
     if report.exit_code:
-        return ("stale" if report.exit_code == 3 else "failed"), report.message
+        return ("stale" if report.exit_code == 3 else "failed"), _lines(ended, report.message)
     return "passed", ""
+
+
+def raised_by(report: ForkReport | Report) -> str:
+    """The exception that has ended today's code, in words; empty where that ended otherwise, or as it did then."""
+    return f"today's code raised {report.raised}" if report.raised else ""
+
+
+def _lines(*texts: str) -> str:
+    return "\n".join(filter(None, texts))
 
 
 def judged_of(verdict: Verdict) -> Judged:
@@ -277,12 +289,19 @@ def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
         ReplayError: It cannot be started here, or has ended without a report.
     """
     run = opened.answering
-    report = replay_run(str(opened.path), run.id, manner.options, start_it=manner.start_it, hash_seed=manner.hash_seed)
+    report = replay_run(
+        str(opened.path),
+        run.id,
+        manner.options,
+        start_it=manner.start_it,
+        hash_seed=manner.hash_seed,
+        project=str(shelf.root),
+    )
     status = _BY_CODE.get(report.exit_code, "failed") if report.exit_code else "passed"
     crossed = report.matched + report.reordered + report.moved
-    message = "" if status == "passed" else report.last_line
+    message = "" if status == "passed" else _lines(raised_by(report), report.last_line)
     if status == "passed" and not crossed:
-        status, message = "failed", "the agent's own code has crossed no boundary: nothing of it was tested"
+        status, message = "failed", UNTESTED
     outcome = Outcome(
         opened.golden.name,
         shelf.shown(opened.path),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from reenact.abc.settings import project_directory
 from reenact.errors import UsageError
 from reenact.testing.goldens.golden import check_name
 
@@ -33,6 +34,11 @@ class Shelf:
 
     root: Path
     folder: Path
+
+    @property
+    def project(self) -> Path:
+        """The folder whose modules define graders: that of the settings that hold here, else the root."""
+        return project_directory(self.root) or self.root
 
     def path(self, name: str) -> Path:
         """The file of a golden, whether it is there or not.

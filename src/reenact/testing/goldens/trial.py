@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from reenact.errors import GoldenMismatch, ReenactError, UsageError
 from reenact.replaying.blocking import BLOCK
 from reenact.replaying.options import Options
+from reenact.store.bundles import is_sealed
 from reenact.testing.goldens.beside import beside_all
 from reenact.testing.goldens.deciding import NOTHING, Reasons
 from reenact.testing.goldens.modes import FROZEN, RERECORD, REVIEW, record_missing
@@ -26,24 +27,37 @@ SHOWN = Options()
 """What the agent prints belongs to the test, which captures it."""
 
 
+_KEPT: Final = 8
+_SMALL: Final = 64 << 10
+
+
 class Opener:
-    """Opens goldens, and keeps the last one: tests about the same stand side by side."""
+    """Opens goldens, and keeps those that it opened last, the large ones but for one: several tests are about the same.
+    A file is read each time: what is kept is given for the very bytes that it was made of."""
 
     def __init__(self) -> None:
-        self._state: tuple[object, ...] = ()
-        self._opened: OpenGolden | None = None
+        self._kept: list[OpenGolden] = []
 
     def __call__(self, path: Path) -> OpenGolden:
-        """The golden of a file; that which is kept, where the file is the same.
+        """The golden of a file; the one that is kept, where the file is the same.
 
         Raises:
             UsageError, StoreError: See ``open_golden``.
         """
-        found = path.stat() if path.exists() else None
-        state = (path, found.st_mtime_ns, found.st_size, found.st_ino) if found is not None else ()
-        if state != self._state or self._opened is None:
-            self._opened, self._state = open_golden(path), state
-        return self._opened
+        before = next((each for each in self._kept if each.path == path), None)
+        if before is not None and is_sealed(path, before.store.bundle.seal):
+            return before
+        self._kept = [each for each in self._kept if each is not before and _is_small(each.path)][1 - _KEPT :]
+        opened = open_golden(path)
+        self._kept.append(opened)
+        return opened
+
+
+def _is_small(path: Path) -> bool:
+    try:
+        return path.stat().st_size <= _SMALL
+    except OSError:
+        return False
 
 
 class Trial:

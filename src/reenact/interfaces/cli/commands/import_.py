@@ -79,7 +79,7 @@ def _would(shell: Shell, found: Found) -> None:
         shell.line(_plain(found))
         return
     part = f" of {safe(found.label)}" if found.label else ""
-    shell.data(f"{safe(found.source)}: {_counted(len(found.exchanges))}{part} would be imported")
+    shell.data(f"{safe(found.source)}: {counted(len(found.exchanges), 'exchange')}{part} would be imported")
     for number, each in enumerate(found.exchanges):
         shell.data(f"  {number:>4}  {each.status}  {len(each.answer):>8} B  {safe(f'{each.method} {each.url}'[:200])}")
     for remark, count in found.remarks().items():
@@ -109,14 +109,11 @@ def _arrived(shell: Shell, run: Run) -> None:
     kept: Any = run.capture["import"]
     models = f" ({run.totals.models} model)" if run.totals.models else ""
     shell.data(
-        f"{tail(run.id)}  {_counted(run.totals.events)}{models} from {safe(str(kept['file']))}, {kept['format']}"
+        f"{tail(run.id)}  {counted(run.totals.events, 'exchange')}{models} "
+        f"from {safe(str(kept['file']))}, {kept['format']}"
     )
     for remark, count in kept["remarks"].items():
         shell.talk(f"reenact: {safe(str(remark))} ({count})")
     ignored = ", ".join(run.capture["ignore"])
     if ignored:
         shell.talk(f"reenact: ignore rules: {safe(ignored)}")
-
-
-def _counted(exchanges: int) -> str:
-    return counted(exchanges, "exchange")

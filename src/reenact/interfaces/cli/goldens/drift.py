@@ -61,13 +61,15 @@ def _lines(each: Drift) -> Iterator[str]:
     told = f"{each.standing:<8} {safe(each.name)}"
     told += f"  {safe(each.call)}" if each.call else ""
     yield paint(told + (f"  {', '.join(categories)}" if categories else ""), fg=_COLOURS.get(each.standing, "red"))
-    if each.standing not in ("fresh", "drifted", "stale"):
+    if each.standing not in ("fresh", "drifted") and not each.call:
         yield from (clip(f"    {safe(line)}", _WIDTH) for line in each.message.splitlines())
     for cause in each.why:
         at = "" if cause.event is None else f"  (event {cause.event})"
         yield clip(f"    {cause.category:<12} {safe(cause.text)}{at}", _WIDTH)
     if each.standing == "drifted" and not each.why:
         yield from (clip(f"    {safe(line)}", _WIDTH) for line in each.message.splitlines()[:3])
+    if each.standing != "fresh" and not each.why and each.compared:
+        yield clip(f"    compared: {safe(each.compared)}", _WIDTH)
     for cause in each.since:
         yield clip(f"    since: {cause.category:<9}{safe(cause.text)}", _WIDTH)
     if each.next_command:

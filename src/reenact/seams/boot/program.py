@@ -1,0 +1,196 @@
+"""The program of a warm child, run as the interpreter would run it, by us: so we know the status that it ends with.
+
+An interpreter that ends takes every object apart, and in a forked process each page that it touches is copied first:
+that costs more than the fork. To leave by ``os._exit`` when all handlers have run saves it, but of a program that has
+raised ``SystemExit`` the interpreter alone knows the status. So where it announces that it begins the program (an audit
+event) we run that in its place, and end as it would: threads are waited for, handlers run, streams are flushed. What
+it would do beyond is not done: to take apart what the program has left, and to call the C library's own handlers.
+
+The program stands on one frame of ours, which is in this file: what was seen of it names ``FRAME``. Any other form of
+program than a script and a module (text on the command line, a folder, compiled code), and a script that cannot be
+read, is left to the interpreter.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import stat
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from importlib._bootstrap_external import MAGIC_NUMBER, SourceFileLoader
+from typing import Any, Final, NoReturn
+
+from reenact.seams import lanes
+
+__all__ = ["FRAME", "take_over"]
+
+FRAME: Final = os.path.join("reenact", "seams", "boot", "program.py")
+"""How the file is called that a program sees below its own frames, wherever it lies."""
+
+_FILE: Final = "cpython.run_file"
+_MODULE: Final = "cpython.run_module"
+_KNOWN: Final = sys.implementation.name == "cpython" and sys.version_info < (3, 14)
+"""The interpreters whose way with a program this is: each was compared with it, program by program."""
+_OTHERWISE: Final = frozenset("ix")
+"""Options with which an interpreter goes about it in another way: to go on by hand, to skip the first line."""
+
+_UNFLUSHED: Final = 120
+"""Status of an interpreter that could not write out its standard streams."""
+
+_leave = os._exit  # before a session puts its own in its place
+
+
+def take_over(otherwise: Callable[[], object]) -> None:
+    """Run the program of this process from here on, if it is one that we can run.
+
+    Args:
+        otherwise: Called at the very end where the interpreter runs it, or ends it, after all handlers.
+    """
+    atexit.register(otherwise)
+    if not _KNOWN or sys.flags.inspect or sys.flags.interactive or _OTHERWISE & set(_options()):
+        return
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if event == _FILE:
+            start = _script(args[0])
+        elif event == _MODULE:
+            start = _module(args[0])
+        else:
+            return
+        if start is None:
+            return
+        vars(hook)["__cantrace__"] = False  # of every other event
+        atexit.unregister(otherwise)
+        error: BaseException | None = None
+        try:
+            start()
+        except BaseException as raised:
+            error = _without_our_frame(raised)
+        _end(error, script=event == _FILE)
+
+    vars(hook)["__cantrace__"] = True  # else nothing that runs below it could be traced, by a debugger for one
+    sys.addaudithook(hook)
+
+
+def _options() -> str:
+    """The letters of the interpreter's own options."""
+    letters = ""
+    for word in sys.orig_argv[1:]:
+        if not word.startswith("-") or word == "-m":
+            break
+        letters += word
+    return letters
+
+
+def _script(path: str) -> Callable[[], object] | None:
+    """What runs a script, in ``__main__`` as it is made for that; None for what the interpreter has to read."""
+    try:
+        with lanes.inside(None), open(path, "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
+            source = file.read()
+        if path.endswith(".pyc") or source[:2] == MAGIC_NUMBER[:2]:
+            return None
+        code = compile(source, path, "exec", dont_inherit=True)
+    except Exception:  # it will say so in its own way
+        return None
+    main = vars(sys.modules["__main__"])
+    main.update({"__file__": path, "__cached__": None, "__loader__": SourceFileLoader("__main__", path)})
+    return partial(exec, code, main)
+
+
+def _module(name: str) -> Callable[[], object] | None:
+    """What runs a module; None for a folder or an archive, which are run as one."""
+    if "-m" not in sys.orig_argv[1:] or name == "__main__":
+        return None
+    import runpy
+
+    return partial(runpy._run_module_as_main, name, True)  # type: ignore[attr-defined]
+
+
+# --- the end ---------------------------------------------------------------------------------------------------------
+
+
+def _end(error: BaseException | None, *, script: bool) -> NoReturn:
+    """End this process as the interpreter would after the program has ended with ``error``."""
+    if script:
+        for stream in (sys.stderr, sys.stdout):
+            _flushed(stream)
+    status = _told(error) if error is not None else 0
+    if script and not isinstance(error, SystemExit):
+        for name in ("__file__", "__cached__"):
+            vars(sys.modules["__main__"]).pop(name, None)
+    interrupted = type(error) is KeyboardInterrupt
+    del error
+    if "threading" in sys.modules:
+        atexit.register(sys.modules["threading"]._shutdown)  # first of all: handlers run from the last to the first
+    atexit._run_exitfuncs()
+    if not all([_flushed(sys.stdout, tell=True), _flushed(sys.stderr)]):
+        status = _UNFLUSHED
+    if interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    _leave(status & 0xFF)
+
+
+def _without_our_frame(error: BaseException) -> BaseException:
+    """An exception that we have caught, as whoever raised it left it."""
+    trace = error.__traceback__
+    return error.with_traceback(trace.tb_next if trace is not None else None)
+
+
+def _told(error: BaseException) -> int:
+    """Tell of an exception that nobody has caught, and give the status for it."""
+    if isinstance(error, SystemExit):
+        return _asked_for(error)
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
+    hook = getattr(sys, "excepthook", None)
+    if hook is None:
+        sys.stderr.write("sys.excepthook is missing\n")
+        sys.__excepthook__(type(error), error, error.__traceback__)
+        return 1
+    try:
+        sys.audit("sys.excepthook", hook, type(error), error, error.__traceback__)
+        hook(type(error), error, error.__traceback__)
+    except SystemExit as other:
+        return _asked_for(other)
+    except BaseException as fault:
+        fault = _without_our_frame(fault)
+        sys.stderr.write("Error in sys.excepthook:\n")
+        sys.__excepthook__(type(fault), fault, fault.__traceback__)
+        sys.stderr.write("\nOriginal exception was:\n")
+        sys.__excepthook__(type(error), error, error.__traceback__)
+    return 1
+
+
+def _asked_for(error: SystemExit) -> int:
+    """The status that a program asks for; what is none is printed, and asks for 1."""
+    code = error.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return int(code) if -(1 << 63) <= code < 1 << 63 else -1
+    for told in (code, "\n"):
+        with suppress(Exception):  # there is nowhere else to say it
+            sys.stderr.write(str(told))
+    return 1
+
+
+def _flushed(stream: Any, *, tell: bool = False) -> bool:
+    """Write a standard stream out; gives whether that went well. ``tell``: say so where it did not."""
+    try:
+        if stream is not None and not stream.closed:
+            stream.flush()
+    except Exception as fault:
+        if tell and sys.stderr is not None:
+            sys.stderr.write(f"Exception ignored in: {stream!r}\n")
+            traceback.print_exception(fault.with_traceback(None))
+        return False
+    return True
