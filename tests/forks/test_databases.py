@@ -105,6 +105,17 @@ SCRIPTED = BEGIN + OF_SEVERAL.replace(
     "SCRIPT", '"CREATE TABLE IF NOT EXISTS orders(name); CREATE TEMP TABLE mine(name);"'
 )
 BEGUN = BEGIN + OF_SEVERAL.replace("SCRIPT", """ "BEGIN; INSERT INTO orders VALUES ('fig');" """)
+SAVED = (
+    BEGIN
+    + """
+shop.isolation_level = None
+shop.execute("SAVEPOINT one")
+with reenact.step("plan", {"name": "apple"}) as state:
+    pass
+print(shop.execute("SELECT count(*) FROM orders WHERE name = ?", (state["name"],)).fetchone())
+shop.execute("RELEASE one")
+"""
+)
 COMMENTED = TEMPORARY.replace('"CREATE TEMP', '"/* ours */ CREATE TEMP')
 SET_UP = BEGIN + OF_SEVERAL.replace(
     "SCRIPT", '"CREATE TABLE IF NOT EXISTS a(b); PRAGMA case_sensitive_like = ON; -- c;"'
@@ -172,6 +183,7 @@ def test_who_may_write_may_commit_it(forks: Forks, names: Path) -> None:
         (TEMPORARY, "it had made something temporary"),
         (COMMENTED, "it had made something temporary"),
         (SCRIPTED, "it had made something temporary"),
+        (SAVED, "a savepoint that it had set was not set again"),
         (BEGUN, "a write that it had not committed was not made again"),
     ],
 )
@@ -215,3 +227,63 @@ def test_a_transaction_that_the_program_words_itself_ends_as_it_says(
     before = orders(names)
     forks.fork("plan#1", "--set", "name=plum", "--allow-write", "INSERT shop.db")
     assert orders(names) == before + ["plum"] * (end == "COMMIT")
+
+
+TAKEN_BACK = (
+    BEGIN
+    + """
+with reenact.step("plan", {"name": "pear", "wrong": False}) as state:
+    pass
+shop.execute("INSERT INTO orders VALUES (?)", (state["name"],))
+if state["wrong"]:
+    shop.rollback()
+else:
+    shop.commit()
+shop.close()
+"""
+)
+
+
+def test_a_write_that_a_fork_took_back_is_made_by_the_next_one_and_one_that_it_kept_is_not(
+    forks: Forks, names: Path
+) -> None:
+    forks.record(TAKEN_BACK)
+    before = orders(names)
+    change = ("--set", "name=plum", "--allow-write", "INSERT shop.db")
+    forks.fork("plan#1", "--set", "wrong=true", *change)
+    assert orders(names) == before
+    made = forks.fork("plan#1", *change)
+    assert made["live"] == 1
+    assert orders(names) == [*before, "plum"]
+    forks.replays_exactly(made["run"])
+    again = forks.fork("plan#1", *change)
+    assert again["live"] == 0
+    assert orders(names) == [*before, "plum"]
+
+
+RELEASED = (
+    BEGIN
+    + """
+shop.isolation_level = None
+with reenact.step("plan", {"name": "pear"}) as state:
+    pass
+shop.execute("SAVEPOINT " + state["name"])
+shop.execute("INSERT INTO orders VALUES (?)", (state["name"],))
+shop.execute("RELEASE " + state["name"])
+print("open", shop.in_transaction)
+shop.execute("BEGIN")
+shop.execute("ROLLBACK")
+print("open", shop.in_transaction)
+shop.close()
+"""
+)
+
+
+def test_a_write_whose_savepoint_was_released_is_not_taken_back_by_a_later_rollback(forks: Forks, names: Path) -> None:
+    forks.record(RELEASED)
+    before = orders(names)
+    change = ("--set", "name=plum", "--allow-write", "INSERT shop.db")
+    for _ in range(2):
+        made = forks.fork("plan#1", *change)
+        assert orders(names) == [*before, "plum"]
+        assert made["printed"].count("open False") == 2, "as the database itself says"

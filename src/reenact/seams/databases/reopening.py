@@ -15,7 +15,7 @@ from typing import Any, Final
 from reenact.errors import ForkError
 from reenact.facts.call import Effect
 from reenact.facts.ids import tail
-from reenact.seams.databases.statements import bare, effect_of, first_word, statements_of
+from reenact.seams.databases.statements import bare, effect_of, ending_of, first_word, statements_of
 from reenact.seams.lanes import Lane
 
 _PRAGMA: Final = re.compile(r"PRAGMA\s+(?:\w+\.)?(\w+)", re.IGNORECASE)
@@ -29,9 +29,6 @@ _SETTINGS: Final = frozenset(
 
 _ATTRIBUTES: Final = ("text_factory", "isolation_level", "autocommit")
 """What a program may set on a connection that decides what is read, and when what it writes is committed."""
-
-_PARTLY: Final = re.compile(r"ROLLBACK\b.*\bTO\b", re.IGNORECASE | re.DOTALL)
-"""Back to a savepoint: the transaction goes on."""
 
 _TEMPORARY: Final = re.compile(r"CREATE\s+TEMP(?:ORARY)?\b", re.IGNORECASE)
 
@@ -55,7 +52,7 @@ class Reopening:
         self._settings: list[str] = []
         self._defined: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self._lost = ""
-        self._uncommitted = self._begun = False
+        self._uncommitted = self._begun = self._saved = False
         self.live: Any = None
 
     def passed(self, sql: str, *, uncommitted: bool, script: bool = False) -> None:
@@ -70,6 +67,7 @@ class Reopening:
             if self.live is None:
                 self._keep(each)
                 self._uncommitted = uncommitted and (self._uncommitted or effect_of(each) is Effect.WRITE)
+                self._saved = uncommitted and (self._saved or first_word(each) == "SAVEPOINT")
             self._follow(each)
 
     def _keep(self, sql: str) -> None:
@@ -89,14 +87,14 @@ class Reopening:
             self._begun = True
             if live is not None and not live.in_transaction:
                 live.execute("BEGIN")
-        elif word in ("COMMIT", "END", "ROLLBACK") and not _PARTLY.match(sql):
+        elif ending := ending_of(sql):
             self.ended()
             if live is not None and live.in_transaction:
-                live.rollback() if word == "ROLLBACK" else live.commit()
+                live.rollback() if ending == "rollback" else live.commit()
 
     def ended(self) -> None:
         """The transaction that was open is so no more."""
-        self._begun = self._uncommitted = False
+        self._begun = self._uncommitted = self._saved = False
 
     def define(self, how: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """The program defines a function, an aggregate or a collation."""
@@ -117,6 +115,8 @@ class Reopening:
         if self.live is None:
             if self._uncommitted:
                 self._lost = "a write that it had not committed was not made again"
+            elif self._saved:
+                self._lost = "a savepoint that it had set was not set again"
             elif not os.path.exists(self._path):
                 self._lost = "its file is not there any more"
             if self._lost:

@@ -26,7 +26,7 @@ from reenact.seams import contacts, places
 from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import in_memory
 from reenact.seams.databases.reopening import Reopening, cannot_go_on
-from reenact.seams.databases.statements import further, statement
+from reenact.seams.databases.statements import ending_of, further, statement
 from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace, when_imported
@@ -296,8 +296,13 @@ class _Cursor:
 
         def perform() -> dict[str, Any]:
             asked = real
+            left_open = False
             if played is not None:
-                asked = self._live = played.require(lane, owner).cursor()
+                live = played.require(lane, owner)
+                asked = self._live = live.cursor()
+                # what was answered from the recording has left it open, and the real connection knows nothing of it
+                ends = how == "script" or ending_of(sql)
+                left_open = owner._changed and not live.in_transaction and not ends
             getattr(asked, method)(sql) if how == "script" else getattr(asked, method)(sql, parameters)
             rows = self._portion()
             return {
@@ -306,7 +311,7 @@ class _Cursor:
                 "more": not self._ends(rows),
                 "rowcount": asked.rowcount,
                 "lastrowid": asked.lastrowid,
-                "open": bool(owner.in_transaction),
+                "open": bool(left_open or (owner if played is None else played.live).in_transaction),
             }
 
         told = crossed.answer(perform, lambda result: result)

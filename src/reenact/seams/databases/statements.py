@@ -19,6 +19,8 @@ _READING: Final = frozenset(
 _QUOTED: Final = r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\[[^\]]*\]|`[^`]*`"
 _PARTS: Final = re.compile(rf"(?:{_QUOTED}|[^;])+", re.DOTALL)
 """Statements of a script: what stands between semicolons that are neither quoted nor in a comment."""
+_PARTLY: Final = re.compile(r"ROLLBACK\b.*\bTO\b", re.IGNORECASE | re.DOTALL)
+"""Back to a savepoint: the transaction goes on."""
 _CHANGING: Final = re.compile(r"\b(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|INTO|FOR\s+UPDATE)\b", re.IGNORECASE)
 
 
@@ -73,3 +75,18 @@ def further(database: str, what: str, effect: Effect = Effect.READ, of: int | No
     """Whatever else is asked of a database: ``connect``, ``commit``, more rows of a statement (named by its event)."""
     head: dict[str, Json] = {"database": database, "what": what} | ({} if of is None else {"of": of})
     return Call(Kind.DB, f"{what} {database}", effect, RULE, head)
+
+
+def ending_of(sql: str) -> str:
+    """How a statement ends a transaction: ``commit``, ``rollback``, or empty where it does not."""
+    word = first_word(sql)
+    if word == "ROLLBACK":
+        return "" if _PARTLY.match(bare(sql)) else "rollback"
+    return "commit" if word in ("COMMIT", "END") else ""
+
+
+def ends_with(call: Call) -> str:
+    """The same of a call on a database; a script commits what was open before it begins."""
+    if call.head.get("how") == "script":
+        return "commit"
+    return ending_of(str(call.head.get("sql") or call.head.get("what") or ""))

@@ -7,15 +7,18 @@ anything was forked or resumed is claimed when the ledger is first asked.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from reenact.abc.store import Recording, Store
 from reenact.errors import EffectInDoubt, EventNotFound, RunNotFound
-from reenact.facts.call import Call, EndKind, Outcome, Stream
+from reenact.facts.call import Call, EndKind, Kind, Outcome, Stream, Value
 from reenact.facts.effects import Claim, Identities, acts, root_of
+from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
+from reenact.seams.databases.statements import ends_with
 from reenact.timetravel.forks.plan import Plan
 
 
@@ -28,12 +31,14 @@ class Standing:
         outcome: What came of it; None: in doubt.
         body: The bytes that the outcome holds.
         why: In words.
+        undone: Whether it was taken back with its transaction: it may be made.
     """
 
     claim: Claim
     outcome: Outcome | None
     body: bytes
     why: str
+    undone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +117,37 @@ class Ledger:
             return Standing(claim, None, b"", f"it was begun as {place}, and nobody saw how it ended")
         parts = recording.parts(event.number) if isinstance(outcome, Stream) else ()
         body = b"".join(data for _, _, data in parts) or recording.body(event.answer)
-        return Standing(claim, outcome, body, f"{MADE} {place}")
+        return Standing(claim, outcome, body, f"{MADE} {place}", _is_undone(recording, event, body))
 
 
 def _is_open(outcome: Stream) -> bool:
     """Whether nobody saw how a write ended: it was never answered, or cancelled before it was."""
     return outcome.end is None or (outcome.end.kind is EndKind.CANCELLED and not outcome.head)
+
+
+def _is_undone(recording: Recording, event: Event, told: bytes) -> bool:
+    """Whether a statement left a transaction open that was rolled back. Which of several connections to a database a
+    call is made on is not kept: after any commit there it counts as made. Not every commit is a call: where nothing is
+    open any more before the rollback (a savepoint was released, the connection commits by itself now), it was one."""
+    if event.kind != Kind.DB or not isinstance(event.outcome, Value) or not json.loads(told).get("open"):
+        return False
+    same = event.call.head.get("database")
+    taken_back = False
+    for each in recording.events(after=event.number, kinds=[Kind.DB]):
+        if each.call.head.get("database") != same:
+            continue
+        ending = ends_with(each.call)
+        if ending == "commit" or not (ending or taken_back or _leaves_open(recording, each)):
+            return False
+        taken_back = taken_back or ending == "rollback"
+    return taken_back
+
+
+def _leaves_open(recording: Recording, event: Event) -> bool:
+    """Whether a transaction may have been open after a call on a database: only a statement tells."""
+    if "sql" not in event.call.head or not isinstance(event.outcome, Value):
+        return True
+    return bool(json.loads(recording.body(event.answer)).get("open"))
 
 
 def claims_of(recording: Recording) -> Iterator[Claim]:
