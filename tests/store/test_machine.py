@@ -1,10 +1,11 @@
-"""Any sequence of batches, deaths, reopenings, forgettings and amendments leaves both stores saying the same, and
-every acknowledged record in its place."""
+"""Any sequence of batches, forks, deaths, reopenings, forgettings and amendments leaves both stores saying the same and
+every acknowledged record in its place; one of them shares the rows of forks with their parents, the other does not."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 from reenact.abc.store import Log, Recording, Store
-from reenact.facts.call import End, EndKind, Fidelity, Kind
+from reenact.facts.call import End, EndKind, Fidelity, Kind, Value
 from reenact.facts.event import Event
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,
+    CallSettled,
     CheckpointTaken,
+    Delivered,
     GapNoted,
     HeadArrived,
     LaneOpened,
@@ -53,6 +56,65 @@ class Writer:
         self.open: list[int] = []
         self.streams: set[int] = set()
         self.acknowledged: dict[int, CallIssued] = {}
+        self.said: list[Record] = []
+
+    def write(self, records: list[Record], *, durable: bool = False) -> None:
+        """One batch into each of the stores."""
+        for log in self.logs:
+            log.write(records, durable=durable)
+        self.acknowledged |= {record.event: record for record in records if isinstance(record, CallIssued)}
+        self.said += records
+
+
+def again(parent: Writer, data: st.DataObject) -> Writer:
+    """A fork of a run, which has said again what that began with, as far as that was not left out or changed."""
+    run = new_run(parent=parent.run.id, relation="fork")
+    writer = Writer(run, [])
+    writer.said = parent.said[: len(parent.said) - data.draw(st.integers(0, min(3, len(parent.said))))]
+    left_out = data.draw(st.none() | st.integers(0, parent.next_event))
+    lanes = 1
+    turns_said = 0
+    for record in writer.said:
+        number = getattr(record, "event", None)
+        if isinstance(record, CallIssued) and number != left_out:
+            writer.open.append(number)
+        elif isinstance(record, HeadArrived):
+            writer.streams.add(number)
+        elif isinstance(record, (CallSettled, StreamEnded)) and number in writer.open:
+            writer.open.remove(number)
+        elif isinstance(record, LaneOpened):
+            lanes = record.number + 1
+        elif isinstance(record, Delivered):
+            turns_said = record.deliveries[-1].number + 1
+    writer.next_event, writer.next_lane, writer.next_turn = parent.next_event, lanes, turns_said
+    writer.said = [each for each in writer.said if number_in(each) is None or number_in(each) != left_out]
+    if writer.said and data.draw(st.booleans()):
+        at = data.draw(st.integers(0, len(writer.said) - 1))
+        writer.said[at] = otherwise(writer.said[at])
+    return writer
+
+
+def number_in(record: Record) -> int | None:
+    """The event that a record is about."""
+    return getattr(record, "event", None)
+
+
+def otherwise(record: Record) -> Record:
+    """A record that says something else, where that is easily said."""
+    if isinstance(record, CallSettled) and isinstance(record.outcome, Value):
+        return replace(record, outcome=Value(b"else"))
+    if isinstance(record, (CallIssued, StreamEnded, HeadArrived, SegmentArrived)):
+        return replace(record, at_us=77)
+    if isinstance(record, CheckpointTaken):
+        return replace(record, slots={"x": b"else"})
+    if isinstance(record, Noted):
+        return replace(record, value="else")
+    if isinstance(record, AmbientRead):
+        return replace(record, data=b"else")
+    if isinstance(record, Delivered):
+        first, *rest = record.deliveries
+        return Delivered((first._replace(proven=not first.proven), *rest))
+    return record
 
 
 def batch_of(writer: Writer, data: st.DataObject) -> list[Record]:
@@ -150,6 +212,15 @@ def kept_states(recording: Recording) -> Iterator[Any]:
     yield [digests.index(digest) for digest in digests]
 
 
+def together(reads: Iterable[AmbientRead]) -> dict[tuple[int, int, str], bytes]:
+    """Reads by lane, position and source, continued ones joined."""
+    found: dict[tuple[int, int, str], bytes] = {}
+    for read in reads:
+        place = (read.lane, read.position, read.source)
+        found[place] = found.get(place, b"") + read.data
+    return found
+
+
 def everything(store: Store, run: Run) -> dict[str, Any]:
     """All that a store says about a run."""
     recording = store.open(run.id)
@@ -163,6 +234,7 @@ def everything(store: Store, run: Run) -> dict[str, Any]:
         "order": [*recording.deliveries()],
         "late order": [*recording.deliveries(3)],
         "ambient": [dict(recording.ambient(lane.path, n)) for lane in lanes for n in range(3)],
+        "reads": together(recording.reads()),
         "printed": [b"".join(recording.printed(n)) for n in (1, 2)],
         "notes": dict(recording.notes(None)),
         "gaps": [*recording.gaps()],
@@ -198,10 +270,23 @@ class Stores(RuleBasedStateMachine):
 
     @rule(writer=writers, data=st.data(), durable=st.booleans())
     def write(self, writer: Writer, data: st.DataObject, durable: bool) -> None:
-        records = batch_of(writer, data)
+        writer.write(batch_of(writer, data), durable=durable)
+
+    @rule(target=writers, run=runs, data=st.data())
+    def fork(self, run: Run, data: st.DataObject) -> Any:
+        if run.id in self.deleted:
+            return multiple()
+        writer = again(self.made[run.id], data)
+        records, writer.said = writer.said, []
+        writer.logs = [store.begin(writer.run) for store in (self.memory, self.sqlite)]
         for log in writer.logs:
-            log.write(records, durable=durable)
-        writer.acknowledged |= {record.event: record for record in records if isinstance(record, CallIssued)}
+            log.write(opening(writer.run))
+        self.made[writer.run.id] = writer
+        while records:
+            size = data.draw(st.integers(1, len(records)))
+            writer.write(records[:size])
+            del records[:size]
+        return writer
 
     @rule(target=runs, writer=consumes(writers), status=st.sampled_from([Status.OK, Status.FAILED, None]))
     def finish(self, writer: Writer, status: Status | None) -> Run:

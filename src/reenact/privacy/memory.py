@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from reenact.abc.sources import ENTROPY
+from reenact.facts.alike import shared_length
 from reenact.facts.spans import Span
 from reenact.facts.spotting import spot
 
@@ -100,15 +101,3 @@ def context_before(spans: list[Span], cut: int) -> int:
             break
         start = min(start, span.start - CONTEXT)
     return max(0, start)
-
-
-def shared_length(left: bytes, right: bytes) -> int:
-    """How many bytes two texts begin with alike; compared in halves, so at the speed of memory."""
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

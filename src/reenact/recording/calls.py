@@ -214,7 +214,11 @@ class LiveCall:
         """Note a value or an exception that takes no turn."""
         self._came(outcome)
         if not self.session.closed:
-            self.session.put(CallSettled(self.event, self.session.now_us(), outcome))
+            self.session.put(CallSettled(self.event, self.moment(), outcome))
+
+    def moment(self) -> int:
+        """When what is at hand has come: microseconds since the run began."""
+        return self.session.now_us()
 
     def _came(self, outcome: Value | Failure) -> None:
         self._ended = True

@@ -130,6 +130,8 @@ class RecordingSession:
         self._origin_us = run.origin_us
         self._lock = _thread.RLock()  # a signal handler may make calls while its own thread holds it
         self._paths: dict[str, int] = {}
+        self._given: Mapping[str, int] = {}
+        self._lanes = itertools.count()
         self._events = itertools.count()
         self._tally = Tally()
         self._bytes = 0
@@ -166,10 +168,18 @@ class RecordingSession:
             with self._lock:
                 number = self._paths.get(path)
                 if number is None:
-                    number = len(self._paths)
+                    number = self._given.get(path, -1)
+                    if number < 0:
+                        number = next(self._lanes)
                     self._paths[path] = number
                     self.put(LaneOpened(number, path, above, scope))
         return number
+
+    def number_as(self, given: Mapping[str, int]) -> None:
+        """Lanes that another recording has keep the numbers they have there (by path), and others come behind them."""
+        with self._lock:
+            self._given = given
+            self._lanes = itertools.count(max([*given.values(), *self._paths.values()]) + 1)
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
@@ -187,10 +197,11 @@ class RecordingSession:
         live = LiveCall(self, lane, call, event)
         return live if first is None else RepeatedCall(live, first)
 
-    def issued(self, lane: Lane, call: Call, event: int, **known: Any) -> None:
+    def issued(self, lane: Lane, call: Call, event: int, *, at_us: int | None = None, **known: Any) -> None:
         """Count a call and note that it has been issued, under this number.
 
-        ``known`` is what is known of it already (``fidelity``, ``note``): of a call taken from another recording."""
+        Of a call that is taken from another recording ``known`` is what is known already (``fidelity``, ``note``), and
+        ``at_us`` when it was issued, in microseconds since the run began; None: now."""
         number = lane.number
         if number < 0:
             number = lane.number = self.lane_number(lane.path)
@@ -200,7 +211,8 @@ class RecordingSession:
             self.observed[event] = lane.parent
         with self._lock:
             self._tally.add(lane.path, Kind.TOOL if calls_a_tool(call) else call.kind)
-        self.put(_issued(event, number, position, lane.parent, self.now_us(), call, **known))
+        issued_us = self.now_us() if at_us is None else at_us
+        self.put(_issued(event, number, position, lane.parent, issued_us, call, **known))
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
         """Keep one read and give it to the agent. About 0.3 µs."""

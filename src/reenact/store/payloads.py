@@ -154,10 +154,15 @@ class Payloads:
     Args:
         log: Number of the log.
         hasher: The store's hash.
+        bases: Logs that are there as long as this one reads them: what they use need not be kept for it.
+
+    Attributes:
+        bases: As given. Whoever writes says so before each batch: when one of them is deleted the log reads none.
     """
 
-    def __init__(self, log: int, hasher: KeyedHash) -> None:
+    def __init__(self, log: int, hasher: KeyedHash, bases: Sequence[int] = ()) -> None:
         self._log = log
+        self.bases = bases
         self._hasher = hasher
         self._known: dict[bytes, int] = {}
         self._staged: dict[bytes, int] = {}
@@ -178,7 +183,7 @@ class Payloads:
         digest = self._hasher.of(body)
         where = self._known.get(digest) or self._staged.get(digest)
         if where is None:
-            where = self._staged[digest] = self._find_or_insert(connection, digest, body)
+            where = self._find_or_insert(connection, digest, body)
         return where, digest
 
     def commit(self) -> None:
@@ -199,7 +204,10 @@ class Payloads:
         ).fetchone()
         if found is not None:
             if found[1] != self._log:
+                if self._is_kept(connection, *found):
+                    return found[0]  # not to be remembered: it goes with its base, when no row names it
                 connection.execute("INSERT OR IGNORE INTO held(payload, log) VALUES (?, ?)", (found[0], self._log))
+            self._staged[digest] = found[0]
             return found[0]
         codec, data = compress(body)
         cursor = connection.execute(
@@ -207,7 +215,16 @@ class Payloads:
             (digest, len(body), codec, self._log, data),
         )
         assert cursor.lastrowid is not None
+        self._staged[digest] = cursor.lastrowid
         return cursor.lastrowid
+
+    def _is_kept(self, connection: sqlite3.Connection, payload: int, owner: int) -> bool:
+        """Whether one of the bases uses a payload."""
+        if not self.bases or owner in self.bases:
+            return bool(self.bases)
+        marks = ", ".join("?" * len(self.bases))
+        sql = f"SELECT 1 FROM held WHERE payload = ? AND log IN ({marks}) LIMIT 1"
+        return connection.execute(sql, (payload, *self.bases)).fetchone() is not None
 
 
 def release(connection: sqlite3.Connection, log: int) -> None:

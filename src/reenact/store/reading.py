@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, dropwhile
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from reenact.store.payloads import RAW, KeyedHash, checked, corrupt, decompress,
 from reenact.store.references import no_event
 from reenact.store.rows import Recurring, damaged, event_of, parsed, sum_of
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT
-from reenact.store.snapshots import snapshots, versions
+from reenact.store.snapshots import distinct, places, snapshots
 from reenact.store.streams import FIRST_LINK, Chunk, Part, parts_of, said_of
 from reenact.store.unfinished import totalled
 
@@ -73,7 +73,7 @@ class SqliteRecording:
         self._bodies: dict[str, tuple[int, bytes]] = {}
         self._strands: dict[str, int] = {}
         self._ended: dict[int, tuple[bytes, int]] = {}
-        self._fetch_notes = self._notes
+        self._fetch_notes: Callable[[int], dict[str, Json]] = self._notes
         self._recurring = Recurring()
         self._ambient = AmbientRows(reading)
         self._short = ShortStreams(reading, hasher)
@@ -83,6 +83,16 @@ class SqliteRecording:
     def run(self) -> Run:
         """See ``abc.store.Recording``."""
         return self._run
+
+    def beside(self, log: int) -> SqliteRecording:
+        """The rows of another log, as this run's; what was read once is known to both."""
+        other = SqliteRecording(self._run, Owner(self._owner.number, log), self._reading, self._hasher)
+        other._bodies, other._recurring = self._bodies, self._recurring
+        return other
+
+    def attributes_by(self, fetch: Callable[[int], dict[str, Json]]) -> None:
+        """Events ask ``fetch`` for their evidence, by address."""
+        self._fetch_notes = fetch
 
     # --- events ------------------------------------------------------------------------------------------------
 
@@ -111,20 +121,10 @@ class SqliteRecording:
         backwards: bool = False,
     ) -> Iterator[Event]:
         """See ``abc.store.Recording``. Two index look-ups a page."""
-        where = self._lane_sql
-        values: list[str | int] = list(self._lane_values)
-        if lane is not None:
-            strand = self._strand(lane)
-            if strand is None or not self._holds(lane):
-                return
-            where, values = " AND e.strand = ?", [strand]
-        wanted = [str(each) for each in kinds]
-        if wanted:
-            where += f" AND e.kind IN ({', '.join('?' * len(wanted))})"
-            values += wanted
-        if name is not None:
-            where += " AND e.name = ?"
-            values.append(name)
+        condition = self._condition(lane, kinds, name)
+        if condition is None:
+            return
+        where, values = condition
         sql = f"{_EVENT} WHERE e.id > ? AND e.id < ?{where} ORDER BY e.id{' DESC' if backwards else ''} LIMIT ?"
         low, high = self._between(after, before)
         if skip > 0:
@@ -143,6 +143,47 @@ class SqliteRecording:
             low, high = (low, rows[-1][0]) if backwards else (rows[-1][0], high)
             left = None if left is None else left - count
             page = min(page * 4, PAGE)
+
+    def numbers(
+        self, *, lane: str | None = None, kinds: Iterable[str] = (), name: str | None = None, noted: str = ""
+    ) -> list[int]:
+        """Numbers of events, in order: no event is read. About 0.2 µs each.
+
+        Args:
+            lane, kinds, name: As for ``events``.
+            noted: Only those with evidence of this name.
+        """
+        condition = self._condition(lane, kinds, name)
+        if condition is None:
+            return []
+        where, values = condition
+        lanes = " LEFT JOIN lane l ON l.id = e.strand" if self._run.lane else ""
+        sql = f"SELECT e.id FROM event e{lanes} WHERE e.id BETWEEN ? AND ?{where}"
+        if noted:
+            sql += " AND EXISTS (SELECT 1 FROM note n WHERE n.owner = e.id AND n.name = ?)"
+            values = [*values, noted]
+        rows = self._reading.rows(f"{sql} ORDER BY e.id", (self._first, self._end, *values))
+        return [address & LOW for (address,) in rows]
+
+    def _condition(
+        self, lane: str | None, kinds: Iterable[str], name: str | None
+    ) -> tuple[str, list[str | int]] | None:
+        """A condition on the event ``e`` with lane ``l``, and its values; None where it holds for none."""
+        where = self._lane_sql
+        values: list[str | int] = list(self._lane_values)
+        if lane is not None:
+            strand = self._strand(lane)
+            if strand is None or not self._holds(lane):
+                return None
+            where, values = " AND e.strand = ?", [strand]
+        wanted = [str(each) for each in kinds]
+        if wanted:
+            where += f" AND e.kind IN ({', '.join('?' * len(wanted))})"
+            values += wanted
+        if name is not None:
+            where += " AND e.name = ?"
+            values.append(name)
+        return where, values
 
     def _passed(self, where: str, values: tuple[str | int, ...], skip: int, backwards: bool) -> int | None:
         """Address of the last of so many events that are left out; None where there are not so many. In SQLite alone:
@@ -341,9 +382,9 @@ class SqliteRecording:
 
     # --- lanes and order ---------------------------------------------------------------------------------------
 
-    def lanes(self) -> Iterator[LaneFact]:
-        """See ``abc.store.Recording``."""
-        at = self._first - 1
+    def lanes(self, after: int = -1) -> Iterator[LaneFact]:
+        """See ``abc.store.Recording``; those after one number."""
+        at = self._first + after
         while True:
             rows = self._reading.rows(
                 "SELECT l.id, l.path, l.parent, l.kind FROM lane l WHERE l.id > ? AND l.id <= ? AND l.kind <> ?"
@@ -413,9 +454,9 @@ class SqliteRecording:
             return {}
         return self._ambient.packs(strand, position)
 
-    def reads(self) -> Iterator[AmbientRead]:
-        """See ``abc.store.Recording``."""
-        at = (self._first - 1, 0, 0)
+    def reads(self, lane: int = 0, position: int = 0) -> Iterator[AmbientRead]:
+        """See ``abc.store.Recording``; from one position of a lane on."""
+        at = (self._first | lane, position, -1)
         sql = (
             "SELECT a.strand, a.position, a.n, a.source, a.data, a.crc "
             "FROM ambient a LEFT JOIN lane l ON l.id = a.strand "
@@ -424,10 +465,10 @@ class SqliteRecording:
         )
         while True:
             rows = self._reading.rows(sql, (*at, self._end, *self._lane_values, PAGE))
-            for strand, position, _, source, data, crc in rows:
+            for strand, since, _, source, data, crc in rows:
                 if crc32(data, strand & LOW) != crc:
                     raise damaged(f"a read of {source} of run {self._run.id}")
-                yield AmbientRead(strand & LOW, position, source, data)
+                yield AmbientRead(strand & LOW, since, source, data)
             if len(rows) < PAGE:
                 return
             at = rows[-1][:3]
@@ -495,21 +536,29 @@ class SqliteRecording:
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
     ) -> Iterator[Version]:
         """See ``abc.store.Recording``. About 7 µs a version."""
-        low, high = self._between(-1, before)
+        return map(self.version, distinct(self.places(slot, lanes, before, unended)))
+
+    def places(
+        self, slot: str, lanes: Collection[str], before: int | None, unended: Collection[int]
+    ) -> Iterator[tuple[Any, ...]]:
+        """What one slot was at each place, newest first, changed or not, for ``version``; arguments as for
+        ``versions``."""
         ends = tuple(self._first | number for number in unended)
-        for address, phase, lane, digest, codec, data in versions(
-            self._reading, slot, (low, high), (self._lane_sql, *self._lane_values), lanes, ends
-        ):
-            event = address & LOW
-            if not digest:
-                body = b""
-            elif codec is None:
-                raise missing(digest.hex(), self._run.id, event)
-            elif data is None:  # too large to be fetched with many others
-                body = self.body(Payload(digest.hex(), 0))
-            else:
-                body = checked(self._hasher, digest, codec, data, run=self._run.id, event=event)
-            yield Version(event, phase, lane, None if digest is None else digest.hex(), body)
+        return places(self._reading, slot, self._between(-1, before), (self._lane_sql, *self._lane_values), lanes, ends)
+
+    def version(self, place: tuple[Any, ...]) -> Version:
+        """One of the places, with its bytes."""
+        address, phase, lane, digest, codec, data = place
+        event = address & LOW
+        if not digest:
+            body = b""
+        elif codec is None:
+            raise missing(digest.hex(), self._run.id, event)
+        elif data is None:  # too large to be fetched with many others
+            body = self.body(Payload(digest.hex(), 0))
+        else:
+            body = checked(self._hasher, digest, codec, data, run=self._run.id, event=event)
+        return Version(event, phase, lane, None if digest is None else digest.hex(), body)
 
     def notes(self, event: int | None) -> Mapping[str, Any]:
         """See ``abc.store.Recording``. A child run has the notes of its own end only."""

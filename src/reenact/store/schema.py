@@ -1,4 +1,4 @@
-"""The tables of a SQLite store, format 1.
+"""The tables of a SQLite store, format 2.
 
 Each log (the run that owns it has ``log.id`` = ``run.id``) is numbered, and everything of a log is addressed by one
 integer: ``log << 32 | number``. So the rows of one run lie together, a range finds them, and forgetting a run is a
@@ -20,7 +20,9 @@ range delete.
 ``turns``   the order: packs of deliveries by ``log << 32 | first``
 ``printed`` standard output and error
 ``gap``     what escaped
-``words``   text for the search, by run
+``words``   text for the search: of a short one by run, of a long one its passages by ``run << 32 | n``
+``piece``   what a log reads in another one: packed ranges of numbers by log, base and part, see ``store.pieces``
+``passage`` which passages of a log's text are those of another one: from ``n`` to before ``end``
 ``effect``  who makes, or made, a write: once for each identity of a write (``facts.effects``)
 ========== ====================================================================================================
 
@@ -32,7 +34,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from reenact.store.versions import OLDEST_READER, WRITTEN, Format, write_format
+from reenact.store.versions import OLDEST_READER, SHARED_TABLES, WRITTEN, Format, write_format
 
 SHIFT = 32
 """Bits below the number of the log in an address."""
@@ -97,6 +99,6 @@ def create(connection: sqlite3.Connection, key: bytes) -> None:
         connection: To an empty file.
         key: Secret of this store's payload hash, 32 unpredictable bytes.
     """
-    connection.executescript(TABLES)
+    connection.executescript(TABLES + SHARED_TABLES)
     connection.execute("INSERT INTO meta(name, value) VALUES ('key', ?)", (key,))
     write_format(connection, Format(WRITTEN, OLDEST_READER))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
 from reenact.facts.checkpoint import Snapshot
 from reenact.store.connection import Reading
-from reenact.store.schema import LOW
+from reenact.store.schema import LOW, SHIFT
 
 _FIRST_PAGE = 4
 _PAGE = 1024
@@ -72,16 +72,15 @@ def snapshots(
         page = min(page * 4, _PAGE)
 
 
-_VERSIONS = f"""
-SELECT s.event, s.phase, l.path, o.digest, p.codec, CASE WHEN length(p.data) <= {_LARGE} THEN p.data END
-FROM slot s CROSS JOIN event e ON e.id = s.event CROSS JOIN lane l ON l.id = e.strand
+# The strand is asked of an index of events alone, and payloads are fetched by themselves, each once a page.
+_DIGESTS = """
+SELECT s.event, s.phase, e.strand, o.digest FROM slot s CROSS JOIN event e ON e.id = s.event
   LEFT JOIN slot o ON o.event = s.event AND o.phase = s.phase AND o.n >= 0 AND o.name = ?
-  LEFT JOIN payload p ON p.digest = o.digest
 WHERE s.n <= 0 AND s.event > ? AND s.event < ?
 """
 
 
-def versions(
+def places(
     reading: Reading,
     slot: str,
     between: tuple[int, int],
@@ -89,8 +88,8 @@ def versions(
     lanes: Collection[str],
     unended: Collection[int],
 ) -> Iterator[tuple[Any, ...]]:
-    """What one slot was, newest first: address, phase and lane of the last place where it was so, its digest (None:
-    not there), and codec and data of the payload (no codec: there is none; no data: it is large).
+    """What one slot was at each place, newest first: address, phase and lane of the place, its digest (None: not
+    there), and codec and data of the payload (no codec: there is none; no data: it is large).
 
     Args:
         reading: The store's reading connection.
@@ -100,30 +99,67 @@ def versions(
         lanes: Paths of the lanes wanted; empty for all.
         unended: Addresses of steps whose end does not count.
     """
-    condition, *values = lane
-    sql = _VERSIONS + condition
+    low, high = between
+    log = (low + 1) >> SHIFT << SHIFT
+    paths = _strands(reading, log, lane, lanes)
+    values: list[Any] = []
+    sql = _DIGESTS
     if lanes:
-        sql += f" AND l.path IN ({', '.join('?' * len(lanes))})"
-        values += lanes
+        sql += f" AND e.strand IN ({', '.join('?' * len(paths))})"
+        values += paths
+    elif lane[0]:
+        sql += f" AND e.strand IN (SELECT l.id FROM lane l WHERE l.id BETWEEN ? AND ?{lane[0]})"
+        values += log, log | LOW, *lane[1:]
     if unended:
         sql += f" AND NOT (s.phase = 'out' AND s.event IN ({', '.join('?' * len(unended))}))"
-        values += unended  # type: ignore[arg-type]  # numbers beside paths
+        values += unended
     sql += " ORDER BY s.event DESC, s.phase DESC LIMIT ?"
-    low, high = between
     page = _FIRST_PAGE
-    last: Any = _NONE_YET
     seen: tuple[int, str] | None = None
     while True:
         rows = reading.rows(sql, (slot, low, high, *values, page))
-        for row in rows if seen is None else [row for row in rows if (row[0], row[1]) < seen]:
-            if row[3] != last:
-                last = row[3]
-                yield row
+        fresh = rows if seen is None else [row for row in rows if (row[0], row[1]) < seen]
+        bodies = _bodies(reading, {row[3] for row in fresh if row[3]})
+        if not paths.keys() >= {row[2] for row in fresh}:  # of a run under way: a lane that is new
+            paths = _strands(reading, log, lane, lanes)
+        for event, phase, strand, digest in fresh:
+            yield event, phase, paths[strand], digest, *bodies.get(digest, (None, None))
         if len(rows) < page:
             return
         seen = rows[-1][0], rows[-1][1]
         high = seen[0] + 1  # the last event may have a second phase on the next page
         page = min(page * 4, _PAGE // 2)
+
+
+def _strands(reading: Reading, log: int, lane: tuple[str, ...], lanes: Collection[str]) -> dict[int, str]:
+    """The paths of the lanes wanted, by address. Those of a run, if none is named, are read at once."""
+    condition, *values = lane
+    sql = "SELECT l.id, l.path FROM lane l WHERE l.id BETWEEN ? AND ?" + condition
+    if lanes:
+        sql += f" AND l.path IN ({', '.join('?' * len(lanes))})"
+    return dict(reading.rows(sql, (log, log | LOW, *values, *lanes)))
+
+
+def _bodies(reading: Reading, digests: Collection[bytes]) -> dict[bytes, tuple[int, bytes | None]]:
+    """Codec and data of some payloads, by digest; no data for what is large."""
+    if not digests:
+        return {}
+    found = reading.rows(
+        f"WITH wanted(digest) AS (VALUES {', '.join(['(?)'] * len(digests))}) "
+        f"SELECT p.digest, p.codec, CASE WHEN length(p.data) <= {_LARGE} THEN p.data END "
+        "FROM wanted CROSS JOIN payload p ON p.digest = wanted.digest",
+        sorted(digests),
+    )
+    return {digest: (codec, data) for digest, codec, data in found}
+
+
+def distinct(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Of places that follow each other with the same digest the first, which is the last where it was so."""
+    last: Any = _NONE_YET
+    for place in found:
+        if place[3] != last:
+            last = place[3]
+            yield place
 
 
 def _condition(unlike: tuple[str, str | None]) -> str:

@@ -10,6 +10,7 @@ import sqlite3
 from _thread import allocate_lock
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +20,28 @@ from reenact.facts.effects import Claim
 from reenact.facts.ids import is_run_id, tail
 from reenact.facts.record import Record
 from reenact.facts.run import INNER, Run, Status
-from reenact.store import effects
+from reenact.store import effects, passages
 from reenact.store.connection import Reading, Writing
+from reenact.store.forgetting import forget
+from reenact.store.inherited import SharingRecording
 from reenact.store.liveness import LiveLock, is_live
 from reenact.store.making import make_file
-from reenact.store.payloads import KeyedHash, checked, release
+from reenact.store.payloads import KeyedHash, checked
 from reenact.store.reading import Owner, SqliteRecording, missing
 from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of, update_run
-from reenact.store.schema import LOW, SHIFT
+from reenact.store.schema import LOW
 from reenact.store.versions import Format, check_readable, check_writable
 from reenact.store.views import Views, check_filters
-from reenact.store.words import conditions, drop_text
+from reenact.store.words import conditions, words_of
 from reenact.store.writing import SqliteLog, write_whole
 
 _PAGE = 64
 _FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
-_RANGES = ("lane", "event", "stream", "turns")
+_SHARES = "EXISTS(SELECT 1 FROM piece p WHERE p.log = r.log)"
+"""Whether the log of a run ``r`` reads rows of others."""
+_GOES_ON = ("fork", "resume", "attempt")
+"""Relations to a parent of runs that begin as it did."""
 _EQUAL = ("agent", "user", "tenant", "session", "parent")
 
 
@@ -61,6 +67,7 @@ class SqliteStore(Views):
         self._hasher: KeyedHash | None = None
         self._format = Format(0, 0)
         self._indexed = False
+        self._shares = False
         self._closed = False
 
     # --- runs ----------------------------------------------------------------------------------------------------
@@ -117,7 +124,10 @@ class SqliteStore(Views):
         for name, value in (filters.get("tag") or {}).items():
             where.append("r.id IN (SELECT run FROM tag WHERE name = ? AND value = ?)")
             values += [name, value]
-        for condition, value in conditions(filters.get("text") or "", self._indexed):
+        text = filters.get("text") or ""
+        shared = bool(text) and self._has_shared(self._read()[0])
+        found = passages.conditions(words_of(text), self._indexed) if shared else conditions(text, self._indexed)
+        for condition, value in found:
             where.append(condition)
             values.append(value)
         return "".join(f" AND {each}" for each in where), values
@@ -167,7 +177,8 @@ class SqliteStore(Views):
             run = run_of(row[2], row[3], row[4])
         if run.status is not Status.RECORDING:
             return run
-        recording = SqliteRecording(run, Owner(number, log), reading, self._hash())
+        shares = self._has_shared(reading) and reading.row(f"SELECT {_SHARES} FROM run r WHERE id = ?", (number,))
+        recording = self._recording(run, Owner(number, log), reading, shares=bool(shares and shares[0]))
         run = replace(run, totals=recording.totals())
         if live:
             return run
@@ -187,16 +198,30 @@ class SqliteStore(Views):
 
     # --- one run -------------------------------------------------------------------------------------------------
 
-    def open(self, run: Run | str) -> SqliteRecording:
+    def open(self, run: Run | str) -> SqliteRecording | SharingRecording:
         """See ``abc.store.Store``. Three look-ups."""
-        reading, hasher = self._read()
+        reading, _ = self._read()
         found = self.run(run) if isinstance(run, str) else run
-        row = reading.row("SELECT id, log FROM run WHERE run_id = ?", (found.id,))
+        shares = _SHARES if self._has_shared(reading) else "0"
+        row = reading.row(f"SELECT id, log, {shares} FROM run r WHERE run_id = ?", (found.id,))
         if row is None:
             refuse_run(tail(found.id), ())
         if isinstance(run, Run) and run.status is Status.RECORDING:
             found = self.run(run.id)
-        return SqliteRecording(found, Owner(*row), reading, hasher)
+        return self._recording(found, Owner(*row[:2]), reading, shares=bool(row[2]))
+
+    def _recording(
+        self, run: Run, owner: Owner, reading: Reading, *, shares: bool
+    ) -> SqliteRecording | SharingRecording:
+        """The run's views; those of a fork also look where its parent's rows are."""
+        own = SqliteRecording(run, owner, reading, self._hash())
+        return SharingRecording(own, owner.log, reading) if shares else own
+
+    def _has_shared(self, reading: Reading) -> bool:
+        """Whether any fork of this store has ever shared rows with its parent."""
+        if not self._shares:
+            self._shares = bool(reading.rows("SELECT 1 FROM sqlite_master WHERE name = 'piece'"))
+        return self._shares
 
     def payload(self, digest: str) -> bytes:
         """See ``abc.store.Store``."""
@@ -227,10 +252,21 @@ class SqliteStore(Views):
                 next_command="reenact ls",
             ) from error
         try:
-            return SqliteLog(run, writing, hasher, lock)
+            return SqliteLog(run, writing, hasher, lock, partial(self._parent_of, run))
         except BaseException:
             lock.release()
             raise
+
+    def _parent_of(self, run: Run, connection: sqlite3.Connection) -> int | None:
+        """Number of the log that a run goes on from; None where it does not, or where that is still written."""
+        if run.parent is None or run.relation not in _GOES_ON:
+            return None
+        row = connection.execute(
+            "SELECT r.log, o.run_id, o.status FROM run r JOIN run o ON o.id = r.log WHERE r.run_id = ?", (run.parent,)
+        ).fetchone()
+        if row is None or (row[2] == Status.RECORDING and is_live(self._sign(row[1]))):
+            return None
+        return int(row[0])
 
     def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
         """See ``abc.store.Store``. One transaction, which a power loss does not undo either."""
@@ -306,7 +342,7 @@ class SqliteStore(Views):
         with writing.transaction() as connection:
             log = row_number(connection, found.id)
             if log is not None:
-                _forget(connection, log)
+                forget(connection, log)
         writing.checkpoint()
 
     def close(self) -> None:
@@ -407,28 +443,6 @@ def _agrees(run: Run, filters: Mapping[str, Any]) -> bool:
     status = filters.get("status")
     failed = filters.get("failed")
     return (status is None or run.status == status) and (failed is None or failed == (run.status in _FAILED))
-
-
-def _forget(connection: sqlite3.Connection, log: int) -> None:
-    """Remove everything of one log."""
-    effects.forget(connection, log)
-    first, end = log << SHIFT, log << SHIFT | LOW
-    runs = [row[0] for row in connection.execute("SELECT id FROM run WHERE log = ?", (log,))]
-    for table in _RANGES:
-        connection.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first, end))
-    connection.execute("DELETE FROM chunk WHERE event BETWEEN ? AND ?", (first, end))
-    connection.execute("DELETE FROM slot WHERE event BETWEEN ? AND ?", (first, end))
-    connection.execute("DELETE FROM note WHERE owner BETWEEN ? AND ?", (first, end))
-    connection.execute("DELETE FROM ambient WHERE strand BETWEEN ? AND ?", (first, end))
-    connection.execute("DELETE FROM printed WHERE owner BETWEEN ? AND ?", (first, end))
-    connection.execute("DELETE FROM gap WHERE log = ?", (log,))
-    connection.execute("DELETE FROM log WHERE id = ?", (log,))
-    for number in runs:
-        connection.execute("DELETE FROM note WHERE owner = ?", (-number,))
-        connection.execute("DELETE FROM tag WHERE run = ?", (number,))
-        drop_text(connection, number)
-    release(connection, log)
-    connection.execute("DELETE FROM run WHERE log = ?", (log,))
 
 
 def no_store(url: str) -> StoreError:

@@ -12,15 +12,35 @@ from typing import NamedTuple
 
 from reenact.errors import FormatTooNew, StoreError
 
-WRITTEN = 1
-"""The format this code writes."""
+WRITTEN = 2
+"""The format this code writes: of a fork's log an older reader would see only what its parent's does not have."""
 
-OLDEST_READER = 1
+OLDEST_READER = 2
 """The oldest format whose reader can read what this code writes."""
+
+OLDEST_WRITTEN = 1
+"""The oldest format of a store that this code goes on writing, as it is; its first fork makes it one of today's."""
 
 Step = Callable[[sqlite3.Connection], None]
 
-MIGRATIONS: Mapping[int, Step] = {}
+SHARED_TABLES = """
+CREATE TABLE IF NOT EXISTS piece(log INTEGER, base INTEGER, kind INTEGER, data BLOB NOT NULL,
+  PRIMARY KEY(log, base, kind)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS piece_base ON piece(base);
+CREATE TABLE IF NOT EXISTS passage(log INTEGER, n INTEGER, base INTEGER NOT NULL, end INTEGER NOT NULL,
+  PRIMARY KEY(log, n)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS passage_base ON passage(base);
+"""
+"""What format 2 adds."""
+
+
+def share_rows(connection: sqlite3.Connection) -> None:
+    """The step from format 1 to 2, inside a transaction: there is a place to say what a log reads in another one."""
+    for statement in filter(str.strip, SHARED_TABLES.split(";")):
+        connection.execute(statement)
+
+
+MIGRATIONS: Mapping[int, Step] = {1: share_rows}
 """For each old format the step to the next one; each runs inside one transaction."""
 
 
@@ -48,13 +68,19 @@ def check_readable(found: Format, place: str, *, ours: int = WRITTEN) -> None:
         )
 
 
-def check_writable(found: Format, place: str, *, ours: int = WRITTEN) -> None:
+def check_writable(found: Format, place: str, *, ours: int = WRITTEN, oldest: int = OLDEST_WRITTEN) -> None:
     """Refuse to write into a store of another format, older or newer; reading it stays possible.
+
+    Args:
+        found: What the store says it is.
+        place: What to call it.
+        ours: The newest format that is written.
+        oldest: The oldest one.
 
     Raises:
         StoreError: The store is not of the format this code writes.
     """
-    if found.written < ours:
+    if found.written < oldest:
         raise StoreError(
             f"{place} is written in store format {found.written} and is open for reading only",
             cause=f"this version of reenact writes format {ours}",

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from reenact.facts.call import Failure, Kind, Value
 from reenact.facts.record import CallIssued, CallSettled, Noted, Record
+from reenact.store.schema import LOW, SHIFT
 
 RUN_BYTES = 256 << 10
 """Most bytes of text kept of one run."""
@@ -102,26 +103,34 @@ def create_index(connection: sqlite3.Connection) -> None:
 def put_text(connection: sqlite3.Connection, run: int, text: str) -> None:
     """Set the text of a run."""
     drop_text(connection, run)
+    index_text(connection, run, text)
+
+
+def index_text(connection: sqlite3.Connection, place: int, text: str) -> None:
+    """Write one text to be found, under the number of its run or of a passage (``store.passages``)."""
     if not text:
         return
-    connection.execute("INSERT INTO words(id, body) VALUES (?, ?)", (run, text))
+    connection.execute("INSERT INTO words(id, body) VALUES (?, ?)", (place, text))
     try:
-        connection.execute("INSERT INTO words_index(rowid, body) VALUES (?, ?)", (run, text))
+        connection.execute("INSERT INTO words_index(rowid, body) VALUES (?, ?)", (place, text))
     except sqlite3.OperationalError:
         # No index in this store, or none in this SQLite: the scan finds the text all the same.
         pass
 
 
 def drop_text(connection: sqlite3.Connection, run: int) -> None:
-    """Forget the text of a run."""
-    row = connection.execute("SELECT body FROM words WHERE id = ?", (run,)).fetchone()
-    if row is None:
-        return
-    try:
-        connection.execute("INSERT INTO words_index(words_index, rowid, body) VALUES ('delete', ?, ?)", (run, row[0]))
-    except sqlite3.OperationalError:
-        pass
-    connection.execute("DELETE FROM words WHERE id = ?", (run,))
+    """Forget the text of a run, with its passages."""
+    rows = connection.execute(
+        "SELECT id, body FROM words WHERE id = ? OR id BETWEEN ? AND ?", (run, run << SHIFT, run << SHIFT | LOW)
+    ).fetchall()
+    for place, body in rows:
+        try:
+            connection.execute(
+                "INSERT INTO words_index(words_index, rowid, body) VALUES ('delete', ?, ?)", (place, body)
+            )
+        except sqlite3.OperationalError:
+            pass
+        connection.execute("DELETE FROM words WHERE id = ?", (place,))
 
 
 def conditions(query: str, indexed: bool) -> Iterator[tuple[str, str]]:

@@ -35,19 +35,20 @@ from reenact.facts.record import (
 from reenact.facts.run import Run
 from reenact.store.codec import dump
 from reenact.store.connection import Writing
+from reenact.store.inheriting import Heir, last_serial, stretches
 from reenact.store.liveness import LiveLock
+from reenact.store.passages import share_text
 from reenact.store.payloads import KeyedHash, Payloads, compress
+from reenact.store.pieces import declare, is_there, place_of
 from reenact.store.rows import asked_row, ended_row, head_row, settled_row, sum_of
 from reenact.store.runrows import insert_run, row_number, update_run
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT, STRAND
+from reenact.store.spoken import Spoken
 from reenact.store.streams import OpenStream
 from reenact.store.words import Gathering, put_text
 
 NOTE_INLINE = 512
 """Longest evidence, in characters, that lies in its own row; longer ones are payloads."""
-
-_PACK = 256
-"""Most deliveries in one row: a reader unpacks a row from its beginning."""
 
 _AT_ONCE = 512
 """Records of a run from elsewhere that are written in one go."""
@@ -64,18 +65,34 @@ class SqliteLog:
         writing: The store's writing connection.
         hasher: The store's hash.
         lock: The sign of life, held until ``close``.
+        parent_of: Gives the number of the log, ended, that the run goes on from: what is the same there is left to it.
+            Asked in the transaction in which the run begins, so that nobody deletes the parent in between.
 
     Raises:
         StoreError: The run cannot be written, or exists already.
     """
 
-    def __init__(self, run: Run, writing: Writing, hasher: KeyedHash, lock: LiveLock) -> None:
+    def __init__(
+        self,
+        run: Run,
+        writing: Writing,
+        hasher: KeyedHash,
+        lock: LiveLock,
+        parent_of: Callable[[sqlite3.Connection], int | None],
+    ) -> None:
         self._writing = writing
         self._lock: LiveLock | None = lock
         with writing.transaction() as connection:
+            parent = parent_of(connection)
             number = insert_run(connection, run)
             connection.execute("INSERT INTO log(id, events, last) VALUES (?, 0, -1)", (number,))
-        self._state = _State(run.id, number, hasher)
+            bases: Sequence[int] = ()
+            if parent is not None:
+                declare(connection, number, parent)
+                bases = Heir(connection, number).bases
+            serial = last_serial(connection, bases)
+        self._state = _State(run.id, number, hasher, bases)
+        self._state.serial = serial
 
     def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
         """See ``abc.store.Log``. A long write-ahead log is brought in afterwards, unless the batch is durable,
@@ -136,14 +153,18 @@ def _unstorable(error: Exception) -> StoreError:
 class _State:
     """What a log keeps in mind between its batches."""
 
-    def __init__(self, run_id: str, number: int, hasher: KeyedHash) -> None:
+    def __init__(self, run_id: str, number: int, hasher: KeyedHash, bases: Sequence[int] = ()) -> None:
         self.run_id = run_id
         self.log = number
         self.origin = number << SHIFT
         self.hasher = hasher
-        self.payloads = Payloads(number, hasher)
+        self.payloads = Payloads(number, hasher, bases)
+        self.shares = bool(bases)
+        self.spoken: dict[int, int] = {}
+        self.bases_spoken = Spoken()
         self.words = Gathering()
         self.paths: dict[str, int] = {}
+        self.named: set[int] = set()
         self.mentioned = 0
         self.streams: dict[int, OpenStream] = {}
         self.events = 0
@@ -165,17 +186,24 @@ class _Batch:
         self._lanes: list[tuple[int, str, int | None, int]] = []
         self._mentioned = state.mentioned
         self._serial = state.serial
+        self._spoken: dict[int, int] = {}
+        self._named: set[int] = set()
         self._last = state.last
         self._ambient: list[tuple[int, int, int, str, bytes, int]] = []
         self._deliveries: list[Delivery] = []
         self._printed: list[Printed] = []
         self._notes: list[tuple[int, str, int, str, str | None, bytes | None, int]] = []
+        self._heir: Heir | None = None
+        self._touched: set[int] = set()
+        self._places: set[int] = set()
         self._connection: sqlite3.Connection = None  # type: ignore[assignment]  # given by write()
 
     def write(self, connection: sqlite3.Connection, records: Sequence[Record]) -> None:
         """Write all records inside a transaction."""
         self._connection = connection
         words = self._state.words
+        if self._state.shares:
+            self._take_back(records)
         for record in records:
             words.see(record)
             _WRITERS[type(record)](self, record)
@@ -194,14 +222,31 @@ class _Batch:
             )
         if self._lanes:
             connection.executemany("INSERT INTO lane(id, path, parent, kind) VALUES (?, ?, ?, ?)", self._lanes)
+        if self._heir is not None:
+            self._heir.share(self._touched)
+            self._heir.share_reads(self._places)
+            self._heir.share_lanes({address & LOW for address, *_ in self._lanes}, self._state.named | self._named)
+            self._heir.save()
+
+    def _take_back(self, records: Sequence[Record]) -> None:
+        """Have itself what the records add to; once they are written, it is compared with the bases' again."""
+        self._heir = Heir(self._connection, self._state.log)
+        self._state.payloads.bases = self._heir.bases
+        self._touched = {number for each in records if (number := getattr(each, "event", None)) is not None}
+        self._places = {place_of(each.lane, each.position) for each in records if type(each) is AmbientRead}
+        self._heir.take_back(self._touched)
+        self._heir.take_reads_back(self._places)
+        self._heir.take_lanes_back({each.lane for each in records if isinstance(each, (CallIssued, AmbientRead))})
 
     def commit(self) -> None:
         """The transaction is in the file."""
         state = self._state
         state.payloads.commit()
         state.paths.update(self._paths)
+        state.named |= self._named
         state.mentioned = self._mentioned
         state.serial = self._serial
+        state.spoken.update(self._spoken)
         state.events += len(self._events)
         state.last = self._last
         for number, stream in self._streams.items():
@@ -232,7 +277,11 @@ class _Batch:
         for name, value in record.extra.items():
             self._note(-number, name, value, Fidelity.EXACT)
         if number == self._state.log:
-            put_text(self._connection, number, self._state.words.text())
+            text = self._state.words.text()
+            if is_there(self._connection):
+                share_text(self._connection, number, text, self._heir.bases if self._heir is not None else ())
+            else:
+                put_text(self._connection, number, text)
 
     def _lane_opened(self, record: LaneOpened) -> None:
         address = self._origin | record.number
@@ -375,15 +424,14 @@ class _Batch:
             )
 
     def _write_order(self) -> None:
-        deliveries = self._deliveries
-        start = 0
-        for at in range(1, len(deliveries) + 1):
-            follows = at < len(deliveries) and deliveries[at].number == deliveries[at - 1].number + 1
-            if follows and at - start < _PACK:
-                continue
-            stretch = deliveries[start:at]
-            start = at
-            data = pack(stretch, {tag.lane: self._number_of(tag.lane) for _, tag, _, _ in stretch if tag.lane})
+        numbers = {tag.lane: self._number_of(tag.lane) for _, tag, _, _ in self._deliveries if tag.lane}
+        deliveries: Sequence[Delivery] = self._deliveries
+        if self._heir is not None:
+            deliveries = self._heir.own_order(deliveries)
+            self._named = {numbers[tag.lane] for _, tag, _, _ in deliveries if tag.lane}
+            self._heir.take_lanes_back(self._named)
+        for stretch in stretches(deliveries):
+            data = pack(stretch, numbers)
             address = self._origin | stretch[0].number
             self._connection.execute(
                 "INSERT INTO turns(id, count, data, crc) VALUES (?, ?, ?, ?)",
@@ -411,13 +459,23 @@ class _Batch:
             else:
                 rows.append((record.stream, record.at_us, said, [record.data]))
         for stream, at_us, said, pieces in rows:
-            data = b"".join(pieces)
+            data = self._own_output(stream, said, b"".join(pieces))
+            if not data:
+                continue
             owner = self._origin | stream
             codec, kept = compress(data)
             self._connection.execute(
                 "INSERT INTO printed(owner, at_us, said, codec, data, crc) VALUES (?, ?, ?, ?, ?, ?)",
                 (owner, at_us, said, codec, kept, crc32(data, owner & LOW)),
             )
+
+    def _own_output(self, stream: int, said: str | None, data: bytes) -> bytes:
+        """What of the output is not left to a base; ``said``: what is to be said of how exact it is."""
+        offset = self._spoken.get(stream, self._state.spoken.get(stream, 0))
+        self._spoken[stream] = offset + len(data)
+        if self._heir is None or said is not None:
+            return data
+        return self._heir.own_output(self._state.bases_spoken, stream, offset, data)
 
 
 _WRITERS: dict[type, Callable[[_Batch, Any], None]] = {

@@ -17,6 +17,7 @@ from reenact.facts.run import Run, Totals
 from reenact.facts.stopped import FIELD as STOPPED
 from reenact.facts.stopped import stopped_waiting
 from reenact.recording.session import RecordingSession
+from reenact.replaying.ambient import MOVES
 from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
 from reenact.seams.lanes import Lane
@@ -65,6 +66,7 @@ class KeepingSession(ReplaySession):
         """Everything that happens is noted in ``child``, and ``ledger`` asked before a write; ``answered`` is told of
         each recorded answer handed over."""
         self.child = child
+        child.number_as({lane.path: lane.number for lane in self.recording.lanes()})
         self._ledger = ledger
         self.answered = answered
 
@@ -168,4 +170,4 @@ class KeepingSession(ReplaySession):
         """Changes of the agent's surroundings, which the fork's own replay makes again."""
         doubt = {"in_doubt": self.doubt.write} if self.doubt is not None else {}
         stop = {STOPPED: self._stop_kept} if self._stop_kept is not None else {}
-        return {"restated": self.restated, "clock_moves": self.ambience.kept_moves, **doubt, **stop}
+        return {"restated": self.restated, MOVES: self.ambience.kept_moves, **doubt, **stop}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from reenact.abc.sources import CLOCK, ENTROPY
@@ -14,7 +14,7 @@ from reenact.facts.keys import Rules
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.recording.opening import Opened, hash_seed
-from reenact.replaying.ambient import clock_of
+from reenact.replaying.ambient import MOVES, clock_of
 from reenact.replaying.opening import redactor_of
 from reenact.replaying.options import Options
 from reenact.replaying.revision import Tree
@@ -47,7 +47,7 @@ def open_child(
     """Begin the fork's own run: everything that happens in the session is noted there, from its first event on.
     ``gathers``: see ``Opened``."""
     parent = session.run
-    run = child_of(parent, session.plan, run_id)
+    run = child_of(parent, session.plan, run_id, session.ambience.kept_moves)
     # The fork bears its parent's entry: whoever may not start the one may not start the other.
     sealed = trust.is_ours(parent)
     return Opened(
@@ -75,11 +75,11 @@ def _restated(parent: Run, plan: Plan) -> dict[str, Json]:
     return {**kept, str(plan.at): {**kept.get(str(plan.at), {}), **plan.state}} if plan.state else kept
 
 
-def child_of(parent: Run, plan: Plan, run_id: str) -> Run:
-    """The fork's own run as it begins; its agent's clock goes on from the parent's."""
+def child_of(parent: Run, plan: Plan, run_id: str, moves: Sequence[tuple[int, int]]) -> Run:
+    """The fork's own run as it begins; its agent's clock goes on from the parent's, with its ``moves``."""
     environment = {name: parent.environment[name] for name in _CARRIED if name in parent.environment}
     environment |= {name: parent.environment[name] for name in machine.facts() if name in parent.environment}
-    environment["restated"] = _restated(parent, plan)
+    environment |= {"restated": _restated(parent, plan), MOVES: [list(move) for move in moves]}
     return Run(
         id=run_id or make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8)),
         agent=parent.agent,

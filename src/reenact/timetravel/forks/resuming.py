@@ -71,7 +71,9 @@ def resumption(store: Store, run: Run, step: str, settle: Settling, results: Map
     base = _furthest(store, run)
     head: Head = head_of(store.open(base))
     doubts = tuple(event for event in head.doubts if event.number not in results)
-    return Resumption(run, base, Plan(head.at, results=results, resume=True, anew=head.anew, settle=settle), doubts)
+    moved = str((base.environment.get("fork") or {}).get("at_time") or "")
+    plan = Plan(head.at, results=results, resume=True, anew=head.anew, settle=settle, at_time=moved)
+    return Resumption(run, base, plan, doubts)
 
 
 def require_settled(told: Resumption) -> None:

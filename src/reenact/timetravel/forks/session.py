@@ -24,9 +24,11 @@ from reenact.facts.serving import GONE, REQUEST, arrives
 from reenact.facts.stopped import stopped_at, stopped_waiting
 from reenact.recording.calls import LiveCall
 from reenact.recording.repeats import RepeatedCall
+from reenact.replaying.ambient import MOVES
 from reenact.replaying.imported import Own
 from reenact.replaying.matching import Miss
 from reenact.replaying.options import Options
+from reenact.seams.clock import REAL
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.timetravel.forks.called_off import CalledOff
@@ -52,15 +54,14 @@ _OWN_WORK = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
 """Calls whose body is the agent's own code, which works in the world when it is performed."""
 
 
+def _worked_us() -> int:
+    return REAL.process_time_ns() // 1000
+
+
 class ForkSession(KeepingSession):
     """Answers the prefix of a run from its recording, and lets it go on with something changed.
 
-    Args:
-        recording: The parent.
-        redactor: Cleans calls as the parent's were, so that both sides compare.
-        rules: How two calls are compared.
-        options: Those of a replay.
-        plan: What is to be different, and what may go live.
+    Args: those of ``KeepingSession``.
     """
 
     mode = "fork"
@@ -80,6 +81,7 @@ class ForkSession(KeepingSession):
         self._adds_on = plan.resume and plan.at >= recording.count()
         self.gate.open_ended = self._adds_on
         self.gate.reached_end = self._cut
+        self.gate.by_time = not plan.resume and (bool(plan.changes) or plan.live != "none")
         self._called_off = CalledOff(self)
         self.gate.revive = self._called_off.revive
         self.gate.give_up = self._called_off.stop
@@ -93,7 +95,7 @@ class ForkSession(KeepingSession):
             return self.recording.deliveries(0)
 
         parts = (again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
-        return ForkGate(CLOCK, self._lane_seen, *parts)
+        return ForkGate(CLOCK, _worked_us, self._lane_seen, *parts)
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
@@ -147,9 +149,11 @@ class ForkSession(KeepingSession):
         self.gate.cut = self.course.reached = True
         if self.plan.resume:
             self.gate.goes_real()
-            self.ambience.move_to(CLOCK.wall_us())
-        elif self.plan.at_time:
-            self.ambience.move_to(moment_us(self.plan.at_time))
+        moment = moment_us(self.plan.at_time) if self.plan.at_time else CLOCK.wall_us() if self.plan.resume else None
+        goes_on = self.plan.resume and self.plan.at_time and MOVES in self.recording.notes(None)  # moved before already
+        if moment is not None and not goes_on:
+            self.ambience.move_to(moment)
+            self.child.put(Noted(None, MOVES, [list(move) for move in self.ambience.kept_moves]))
 
     def _at_the_cut(self, lane: Lane, call: Call, event: Event) -> Crossing:
         """The branching event itself: it has its answer, unless it is to be asked anew."""
@@ -323,7 +327,7 @@ class ForkSession(KeepingSession):
     def _made_before(self, lane: Lane, call: Call, found: Found, standing: Standing | None) -> Crossing | None:
         """What came of a write that somebody of this lineage has made; None: it may be made. One in doubt stops the
         fork, unless the plan says what became of it."""
-        if standing is None:
+        if standing is None or standing.undone:
             return None
         failed = found.answer is not None and found.answer.number in self.plan.anew
         elsewhere = self._counterparts.is_elsewhere(call)
@@ -385,6 +389,9 @@ class ForkSession(KeepingSession):
             return self._own_code(lane, call, event, event if not self.gate.cut else None)
         number = self._number(event)
         self.gate.numbers[event.number] = number
+        if event.outcome is not None:
+            came_us = event.first_us or event.ended_us or event.issued_us
+            self.gate.answers_later(event.number, event.issued_us, came_us)
         self._counterparts.same(number, event.number)
         self.course.frozen += 1
         self._issued(lane, call, number, event)
@@ -464,7 +471,9 @@ class ForkSession(KeepingSession):
     def _refused(self, lane: Lane, call: Call, why: str, found: Found) -> Halt:
         """The fork stops at a call that it may not make."""
         near = found.place.number if found.place is not None else None
-        return self.stopped(lane, call, refused_call(self.recording, call, found, why, self._next(near)), why)
+        return self.stopped(
+            lane, call, refused_call(self.recording, self.plan, call, found, why, self._next(near)), why
+        )
 
     def stopped(self, lane: Lane, call: Call, error: ReplayError, why: str) -> Halt:
         """Stop the fork at a call, with what is said of it; what to raise."""
@@ -491,6 +500,8 @@ class ForkSession(KeepingSession):
         known: dict[str, Any] = {}
         if place is not None and place.number in self.gate.numbers and self.gate.numbers[place.number] == number:
             known = {"fidelity": place.fidelity, "note": place.fidelity_note}
+        if place is not None and place.number == number and not self.gate.cut:
+            known["at_us"] = place.issued_us
         if self._address:
             self.child.effects[number] = self._address
         self.child.issued(lane, call, number, **known)

@@ -109,12 +109,13 @@ class TapedCall(FrozenCall):
         return self._lane
 
     def _turn(self, part: int, data: bytes, gives: Any) -> Serving | Sudden:
-        note = partial(self._record, part, gives)
+        then_us = (self.recorded.first_us or 0) if isinstance(gives, Stream) else self._came[1]
+        note = partial(self._record, part, gives, then_us)
         turn = TapedServing(self, note, self._session, self.recorded, self._lane.owned, part, data, gives)
         return turn if self.recorded.delivery is not None else Sudden(partial(turn.then, None))
 
-    def _record(self, part: int, gives: Any, number: int | None) -> Record:
-        recorded, now_us = self.recorded, self.taped.gate.now_us()
+    def _record(self, part: int, gives: Any, then_us: int, number: int | None) -> Record:
+        recorded, now_us = self.recorded, self._moment(then_us)
         known = (recorded.fidelity, recorded.fidelity_note)
         if isinstance(gives, (Value, Failure)):
             return CallSettled(self.event, now_us, gives, number, *known)
@@ -123,6 +124,11 @@ class TapedCall(FrozenCall):
         if isinstance(gives, End):
             return StreamEnded(self.event, now_us, gives, number)
         return SegmentArrived(self.event, now_us, gives, number, *known)
+
+    def _moment(self, then_us: int) -> int:
+        """When something is handed over, as the fork keeps it: before the cut, when it was in the parent."""
+        gate = self.taped.gate
+        return gate.now_us() if gate.cut else then_us
 
     def dropped(self) -> None:
         """The agent reads no further."""
@@ -133,7 +139,7 @@ class TapedCall(FrozenCall):
         end = outcome.end if isinstance(outcome, Stream) else None
         if end is None or end.kind not in (EndKind.CLOSED, EndKind.CANCELLED):
             end = End(EndKind.CLOSED if self.form == "stream" else EndKind.CANCELLED)
-        self.taped.put(StreamEnded(self.event, self.taped.gate.now_us(), end))
+        self.taped.put(StreamEnded(self.event, self._moment(self.recorded.ended_us or self._came[1]), end))
 
 
 class Thawing:
@@ -281,6 +287,13 @@ class OwnCall(LiveCall):
         self._compare(outcome)
         self._fork.gate.lost(self.event)
         super().at_hand(outcome)
+
+    def moment(self) -> int:
+        """As in the parent, before the cut."""
+        compared = self._compared
+        if compared is None or compared.ended_us is None or self._fork.gate.cut:
+            return super().moment()
+        return compared.ended_us
 
     def _compare(self, outcome: Value | Failure) -> None:
         if self._compared is not None and not self._fork.gate.cut:

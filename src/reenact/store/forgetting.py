@@ -1,0 +1,41 @@
+"""Forgetting a run: all of its rows go, but for those that others read."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from reenact.store import effects
+from reenact.store.inheriting import hand_over, share_again
+from reenact.store.payloads import release
+from reenact.store.pieces import is_there
+from reenact.store.schema import LOW, SHIFT
+from reenact.store.words import drop_text
+
+_RANGES = ("lane", "event", "stream", "turns")
+
+
+def forget(connection: sqlite3.Connection, log: int) -> None:
+    """Remove everything of one log, in a transaction; forks that read it have its rows first."""
+    readers = hand_over(connection, log)
+    effects.forget(connection, log)
+    first, end = log << SHIFT, log << SHIFT | LOW
+    runs = [row[0] for row in connection.execute("SELECT id FROM run WHERE log = ?", (log,))]
+    for table in _RANGES:
+        connection.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM chunk WHERE event BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM slot WHERE event BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM note WHERE owner BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM ambient WHERE strand BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM printed WHERE owner BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM gap WHERE log = ?", (log,))
+    connection.execute("DELETE FROM log WHERE id = ?", (log,))
+    for number in runs:
+        connection.execute("DELETE FROM note WHERE owner = ?", (-number,))
+        connection.execute("DELETE FROM tag WHERE run = ?", (number,))
+        drop_text(connection, number)
+    if is_there(connection):
+        connection.execute("DELETE FROM piece WHERE log = ?", (log,))
+        connection.execute("DELETE FROM passage WHERE log = ?", (log,))
+    release(connection, log)
+    connection.execute("DELETE FROM run WHERE log = ?", (log,))
+    share_again(connection, readers)

@@ -1,0 +1,489 @@
+"""The write side of sharing: rows of a fork that are its parent's are left to the parent, and taken back when needed.
+
+Nothing is assumed to be equal: a row is left to a base only after it was compared with the base's, with everything that
+hangs on it. What is equal is the same event, so a log that reads it elsewhere says what it would say with its own rows.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+from zlib import crc32
+
+from reenact.facts.order import Delivery, pack, unpack
+from reenact.store.codec import load
+from reenact.store.passages import share_text, take_text_back, text_of
+from reenact.store.payloads import decompress
+from reenact.store.pieces import Part, Piece, declare, is_there, pieces, place_of, readers_of, set_pieces
+from reenact.store.ranges import Ranges
+from reenact.store.schema import LOW, SHIFT
+from reenact.store.spoken import STREAMS, Spoken, len_of, take_output_back
+
+_AT_ONCE = 400
+"""Most numbers in one statement."""
+_PACK = 256
+"""Most deliveries in one row: a reader unpacks a row from its beginning."""
+_ALL = Ranges((0, 1 << SHIFT))
+_FORM_AT = 6
+"""Where the column ``came`` says what came: see ``store.rows``."""
+
+_COMPARED = {
+    "event": (
+        "SELECT e.id, l.path, e.strand & 4294967295, e.kind, e.name, e.request, e.answer, e.asked, e.came "
+        "FROM event e LEFT JOIN lane l ON l.id = e.strand WHERE e.id IN ({})"
+    ),
+    "stream": "SELECT id, digest, ended FROM stream WHERE id IN ({})",
+    "chunk": "SELECT event, segments FROM chunk WHERE event IN ({}) ORDER BY event, n",
+    "slot": "SELECT event, phase, n, name, digest, fidelity, remark FROM slot WHERE event IN ({}) ORDER BY 1, 2, 3",
+    "note": "SELECT owner, name, fidelity, value, digest FROM note WHERE owner IN ({}) ORDER BY owner, n",
+}
+"""What an event is, without what follows from it (check sums) or is the store's own (serial numbers). The bytes of a
+stream are compared by its digest; how many rows it was written in is nobody's business."""
+
+_MOVED = {
+    "event": (
+        "id, strand, kind, name, request, answer, asked, asked_crc, came, came_crc",
+        "id + :by, strand + :by, kind, name, request, answer, asked, asked_crc, came, came_crc",
+        "id",
+    ),
+    "stream": ("id, digest, ended, crc", "id + :by, digest, ended, crc", "id"),
+    "chunk": (
+        "event, n, codec, size, said, segments, data, digest",
+        "event + :by, n, codec, size, said, segments, data, digest",
+        "event",
+    ),
+    "slot": (
+        "event, phase, n, name, digest, fidelity, remark",
+        "event + :by, phase, n, name, digest, fidelity, remark",
+        "event",
+    ),
+    "note": (
+        "owner, name, n, fidelity, value, digest, crc",
+        "owner + :by, name, n, fidelity, value, digest, crc",
+        "owner",
+    ),
+}
+"""The columns of an event's rows, their values under another log's address (check sums know the low half only), and the
+column with the address."""
+
+
+class Heir:
+    """What one log has and what it reads elsewhere, while rows are written.
+
+    Args:
+        connection: In a transaction; the table of pieces is there.
+        log: Number of the log.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, log: int) -> None:
+        self._connection = connection
+        self._log = log
+        self._before = self._pieces = pieces(connection, log)
+        self._left: set[int] = set()
+
+    @property
+    def bases(self) -> tuple[int, ...]:
+        """Numbers of its bases."""
+        return tuple(piece.base for piece in self._pieces)
+
+    def save(self) -> None:
+        """Write down what has changed."""
+        if self._pieces != self._before:
+            set_pieces(self._connection, self._log, self._pieces)
+            self._before = self._pieces
+
+    # --- events ------------------------------------------------------------------------------------------------
+
+    def share(self, numbers: Iterable[int]) -> None:
+        """Leave those events to a base that are the same there. About 20 µs an event."""
+        left = sorted(set(numbers))
+        for piece in self._pieces:
+            equal = [number for some in _some(left) for number in self._equal(piece.base, some)]
+            if equal:
+                for some in _some(equal):
+                    self._left |= _lanes_of(self._connection, self._log, some)
+                    _remove(self._connection, self._log, some)
+                self._set(piece.having(Part.EVENTS, piece.events.with_(equal)))
+                left = sorted({*left} - {*equal})
+
+    def _equal(self, base: int, numbers: Sequence[int]) -> list[int]:
+        theirs = _events(self._connection, base, numbers)
+        if not theirs:
+            return []
+        own = _events(self._connection, self._log, [number for number in numbers if number in theirs])
+        return [number for number, event in own.items() if event == theirs[number] and _is_whole(event)]
+
+    def take_back(self, numbers: Iterable[int]) -> None:
+        """Have events themselves of which more is to be written."""
+        wanted = {*numbers}
+        for piece in self._pieces:
+            found = [number for number in wanted if number in piece.events]
+            if found:
+                self._copy(piece.base, Ranges().with_(found))
+                self._set(piece.having(Part.EVENTS, piece.events.without(found)))
+                for some in _some(found):
+                    self.take_lanes_back(_lanes_of(self._connection, self._log, some))
+
+    def _copy(self, base: int, numbers: Ranges) -> None:
+        by = (self._log - base) << SHIFT
+        for first, end in numbers:
+            span = {"by": by, "first": base << SHIFT | first, "last": base << SHIFT | end - 1}
+            for table, (columns, values, key) in _MOVED.items():
+                self._connection.execute(
+                    f"INSERT INTO {table}({columns}) SELECT {values} FROM {table} WHERE {key} BETWEEN :first AND :last",
+                    span,
+                )
+
+    def _set(self, changed: Piece) -> None:
+        self._pieces = tuple(changed if piece.base == changed.base else piece for piece in self._pieces)
+
+    # --- the order ---------------------------------------------------------------------------------------------
+
+    def own_order(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """Leave those deliveries to a base that are the same there; gives the others."""
+        left = list(deliveries)
+        for piece in self._pieces:
+            if left:
+                numbers = Ranges().with_([each.number for each in left])
+                theirs = {each.number: each for each in _order(self._connection, piece.base, numbers)}
+                equal = [each.number for each in left if theirs.get(each.number) == each]
+                if equal:
+                    self._set(piece.having(Part.ORDER, piece.order.with_(equal)))
+                    left = [each for each in left if theirs.get(each.number) != each]
+        return left
+
+    def share_order(self) -> None:
+        """The same for what is written already: packs that are not shared are written anew."""
+        span = (self._log << SHIFT, self._log << SHIFT | LOW)
+        left = self.own_order(list(_order(self._connection, self._log, _ALL)))
+        self._connection.execute("DELETE FROM turns WHERE id BETWEEN ? AND ?", span)
+        self._put_order(left)
+
+    def _put_order(self, deliveries: Sequence[Delivery]) -> None:
+        first = self._log << SHIFT
+        lanes = self._connection.execute("SELECT path, id FROM lane WHERE id BETWEEN ? AND ?", (first, first | LOW))
+        numbers = {path: address & LOW for path, address in lanes}
+        for stretch in stretches(deliveries):
+            data = pack(stretch, {tag.lane: numbers[tag.lane] for _, tag, _, _ in stretch if tag.lane})
+            at = stretch[0].number
+            self._connection.execute(
+                "INSERT INTO turns(id, count, data, crc) VALUES (?, ?, ?, ?)",
+                (first | at, len(stretch), data, crc32(data, at)),
+            )
+
+    # --- reads -------------------------------------------------------------------------------------------------
+
+    def share_reads(self, places: Iterable[int]) -> None:
+        """Leave those reads to a base (numbers of ``place_of``) that are the same there, in a lane of the same path."""
+        own = {place: _reads(self._connection, self._log, place) for place in places}
+        for piece in self._pieces:
+            equal = [place for place, reads in own.items() if reads and reads == self._theirs(piece.base, place)]
+            for place in equal:
+                span = _span(self._log, place)
+                self._connection.execute("DELETE FROM ambient WHERE strand = ? AND position = ?", span)
+                self._left.add(span[0] & LOW)
+                del own[place]
+            if equal:
+                self._set(piece.having(Part.READS, piece.reads.with_(equal)))
+
+    def _theirs(self, base: int, place: int) -> dict[str, bytes] | None:
+        sql = "SELECT path FROM lane WHERE id = ?"
+        own, other = (self._connection.execute(sql, (_span(log, place)[0],)).fetchone() for log in (self._log, base))
+        return _reads(self._connection, base, place) if own == other else None
+
+    def take_reads_back(self, places: Iterable[int]) -> None:
+        """Have reads itself of which more is to be written."""
+        wanted = {*places}
+        for piece in self._pieces:
+            found = [place for place in wanted if place in piece.reads]
+            if found:
+                self._copy_reads(piece.base, Ranges().with_(found))
+                self._set(piece.having(Part.READS, piece.reads.without(found)))
+                self.take_lanes_back({place >> SHIFT for place in found})
+
+    def _copy_reads(self, base: int, places: Ranges) -> None:
+        by = (self._log - base) << SHIFT
+        for first, end in places:
+            strand, position = _span(base, first)
+            self._connection.execute(
+                "INSERT INTO ambient(strand, position, n, source, data, crc) SELECT strand + ?, position, n, source, "
+                "data, crc FROM ambient WHERE strand = ? AND position >= ? AND position < ?",
+                (by, strand, position, position + end - first),
+            )
+
+    def own_output(self, spoken: Spoken, stream: int, offset: int, data: bytes) -> bytes:
+        """Leave what is printed behind ``offset`` bytes to the bases, as far as they agree; gives the rest."""
+        for piece in spoken.agreeing(self._connection, self._pieces, stream, offset, data):
+            self._set(piece)
+        left = len_of(self._pieces, STREAMS[stream]) - offset
+        return data[left:] if left > 0 else data
+
+    # --- lanes -------------------------------------------------------------------------------------------------
+
+    def share_lanes(self, numbers: Iterable[int], named: Collection[int]) -> None:
+        """Leave those lanes, and those that rows have just been left of, to a base that has them, where no row here is
+        on them any more; ``named`` are those that the order names here."""
+        wanted = sorted({*numbers} | self._left)
+        self._left.clear()
+        free = [number for number in wanted if number not in named and not self._is_used(number)]
+        own = {number: row for some in _some(free) for number, row in _lanes(self._connection, self._log, some).items()}
+        for piece in self._pieces:
+            theirs: dict[int, Any] = {}
+            for some in _some([*own]):
+                theirs |= _lanes(self._connection, piece.base, some)
+            equal = [number for number, row in own.items() if theirs.get(number) == row]
+            for number in equal:
+                self._connection.execute("DELETE FROM lane WHERE id = ?", (self._log << SHIFT | number,))
+                del own[number]
+            if equal:
+                self._set(piece.having(Part.LANES, piece.lanes.with_(equal)))
+
+    def _is_used(self, number: int) -> bool:
+        address = (self._log << SHIFT | number,)
+        tables = ("event", "ambient")
+        return any(
+            self._connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE strand = ?)", address).fetchone()[0]
+            for table in tables
+        )
+
+    def take_lanes_back(self, numbers: Iterable[int]) -> None:
+        """Have lanes itself that rows will be on."""
+        wanted = {*numbers}
+        for piece in self._pieces:
+            found = [number for number in wanted if number in piece.lanes]
+            if found:
+                self._copy_lanes(piece.base, Ranges().with_(found))
+                self._set(piece.having(Part.LANES, piece.lanes.without(found)))
+
+    def _copy_lanes(self, base: int, numbers: Ranges) -> None:
+        by = (self._log - base) << SHIFT
+        for first, end in numbers:
+            self._connection.execute(
+                "INSERT INTO lane(id, path, parent, kind) SELECT id + ?, path, parent, kind FROM lane "
+                "WHERE id BETWEEN ? AND ?",
+                (by, base << SHIFT | first, base << SHIFT | end - 1),
+            )
+
+    # --- all of it ---------------------------------------------------------------------------------------------
+
+    def take_back_all(self) -> None:
+        """Have everything itself, the payloads too, and no base any more."""
+        take_output_back(self._connection, self._log, self._pieces)
+        for piece in self._pieces:
+            self._copy_lanes(piece.base, piece.lanes)
+        for piece in self._pieces:
+            self._copy(piece.base, piece.events)
+            self._put_order(list(_order(self._connection, piece.base, piece.order)))
+            self._copy_reads(piece.base, piece.reads)
+        self._pieces = ()
+        self.save()
+        take_text_back(self._connection, self._log)
+        _hold(self._connection, self._log)
+
+
+def stretches(deliveries: Sequence[Delivery]) -> Iterator[Sequence[Delivery]]:
+    """Deliveries in portions for one row each: without a gap, and not too many."""
+    start = 0
+    for at in range(1, len(deliveries) + 1):
+        follows = at < len(deliveries) and deliveries[at].number == deliveries[at - 1].number + 1
+        if not follows or at - start >= _PACK:
+            yield deliveries[start:at]
+            start = at
+
+
+def last_serial(connection: sqlite3.Connection, bases: Iterable[int]) -> int:
+    """The largest serial number of reads and evidence in some logs: whoever may take those back begins behind it, so
+    that what comes later stays later, under a number of its own. A look at every read: about 0.1 µs each."""
+    last = 0
+    for base in bases:
+        span = (base << SHIFT, base << SHIFT | LOW)
+        row = connection.execute(
+            "SELECT max((SELECT coalesce(max(n), 0) FROM ambient WHERE strand BETWEEN ? AND ?), "
+            "(SELECT coalesce(max(n), 0) FROM note WHERE owner BETWEEN ? AND ?))",
+            (*span, *span),
+        ).fetchone()
+        last = max(last, row[0])
+    return last
+
+
+def hand_over(connection: sqlite3.Connection, log: int) -> list[int]:
+    """A log is about to be forgotten: whoever reads it has its rows from now on; gives their numbers."""
+    if not is_there(connection):
+        return []
+    readers = readers_of(connection, log)
+    for reader in reversed(readers):  # a fork of a fork first: it finds the passages of that as it knows them
+        Heir(connection, reader).take_back_all()
+    return readers
+
+
+def share_again(connection: sqlite3.Connection, logs: Sequence[int]) -> None:
+    """Logs that have just been given the same rows leave them to the first of them, as far as they have ended."""
+    ended = [log for log in logs if _has_ended(connection, log)]
+    for reader in ended[1:]:
+        declare(connection, reader, ended[0])
+        heir = Heir(connection, reader)
+        first = reader << SHIFT
+        rows = connection.execute("SELECT id FROM event WHERE id BETWEEN ? AND ?", (first, first | LOW))
+        heir.share([address & LOW for (address,) in rows.fetchall()])
+        heir.share_order()
+        places = connection.execute(
+            "SELECT DISTINCT strand, position FROM ambient WHERE strand BETWEEN ? AND ?", (first, first | LOW)
+        )
+        heir.share_reads([place_of(strand & LOW, position) for strand, position in places.fetchall()])
+        lanes = {path: number for number, (path, _, _) in _lanes(connection, reader).items()}
+        named = {lanes[each.tag.lane] for each in _order(connection, reader, _ALL) if each.tag.lane in lanes}
+        heir.share_lanes(lanes.values(), named)
+        heir.save()
+        share_text(connection, reader, text_of(connection, reader), heir.bases)
+        _let_go(connection, reader, heir.bases)
+
+
+def _has_ended(connection: sqlite3.Connection, log: int) -> bool:
+    row = connection.execute("SELECT status FROM run WHERE id = ?", (log,)).fetchone()
+    return row is not None and row[0] != "recording"
+
+
+# --- rows ------------------------------------------------------------------------------------------------------
+
+
+def _some(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    for at in range(0, len(numbers), _AT_ONCE):
+        yield numbers[at : at + _AT_ONCE]
+
+
+def _events(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Everything about some events of one log, by number and table."""
+    found: dict[int, dict[str, Any]] = {}
+    addresses = [log << SHIFT | number for number in numbers]
+    marks = ", ".join("?" * len(addresses))
+    for table, sql in _COMPARED.items():
+        if table != "event" and not found:
+            break
+        for address, *row in connection.execute(sql.format(marks), addresses):
+            if table == "event":
+                found[address & LOW] = {}
+            found.get(address & LOW, {}).setdefault(table, []).append(row)
+    for event in found.values():
+        if "chunk" in event:
+            event["chunk"] = [_segments(table) for (table,) in event["chunk"]]
+            if None not in event["chunk"]:  # else it is damaged, and equal to none that is sound
+                event["chunk"] = b"".join(event["chunk"])
+    return found
+
+
+def _segments(table: bytes) -> bytes | None:
+    """The table of a stream's row; None where it is damaged, which is for its reader to say."""
+    try:
+        return decompress(table[0], table[1:])
+    except (ValueError, IndexError):
+        return None
+
+
+def _is_whole(event: dict[str, Any]) -> bool:
+    """Whether all that can come of a call has come, as far as its rows tell."""
+    came = event["event"][0][-1]
+    if came is None:
+        return False
+    return "stream" in event or load(came)[_FORM_AT] != "s"
+
+
+def _remove(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) -> None:
+    addresses = [log << SHIFT | number for number in numbers]
+    marks = ", ".join("?" * len(addresses))
+    for table, (_, _, key) in _MOVED.items():
+        connection.execute(f"DELETE FROM {table} WHERE {key} IN ({marks})", addresses)
+
+
+def _order(connection: sqlite3.Connection, log: int, numbers: Ranges) -> Iterator[Delivery]:
+    """The deliveries of one log that have these numbers, as far as its rows are sound."""
+    if not numbers:
+        return
+    first, end = numbers.bounds[0], numbers.bounds[-1]
+    origin = log << SHIFT
+    row = connection.execute("SELECT max(id) FROM turns WHERE id BETWEEN ? AND ?", (origin, origin | first)).fetchone()
+    lanes = connection.execute("SELECT id, path FROM lane WHERE id BETWEEN ? AND ?", (origin, origin | LOW))
+    paths = _Paths({address & LOW: path for address, path in lanes})
+    rows = connection.execute(
+        "SELECT id, data, crc FROM turns WHERE id BETWEEN ? AND ? ORDER BY id",
+        (origin if row[0] is None else row[0], origin | end - 1),
+    )
+    for address, data, crc in rows:
+        if crc32(data, address & LOW) == crc:
+            yield from (each for each in unpack(data, address & LOW, paths) if each.number in numbers)
+
+
+def _lanes(
+    connection: sqlite3.Connection, log: int, numbers: Sequence[int] | None = None
+) -> dict[int, tuple[Any, ...]]:
+    """Path, number of the lane above and kind of lanes whose rows a log has, by number; of all of them for None."""
+    sql, values = "SELECT id, path, parent, kind FROM lane WHERE id ", [log << SHIFT, log << SHIFT | LOW]
+    if numbers is not None:
+        values = [log << SHIFT | number for number in numbers]
+    sql += "BETWEEN ? AND ?" if numbers is None else f"IN ({', '.join('?' * len(values))})"
+    return {address & LOW: tuple(row) for address, *row in connection.execute(sql, values)}
+
+
+def _lanes_of(connection: sqlite3.Connection, log: int, events: Sequence[int]) -> set[int]:
+    """Numbers of the lanes that some events are on."""
+    addresses = [log << SHIFT | number for number in events]
+    sql = f"SELECT DISTINCT strand FROM event WHERE id IN ({', '.join('?' * len(addresses))})"
+    return {strand & LOW for (strand,) in connection.execute(sql, addresses)}
+
+
+def _span(log: int, place: int) -> tuple[int, int]:
+    """Address of the lane, and the position, of some reads."""
+    return log << SHIFT | place >> SHIFT, place & LOW
+
+
+def _reads(connection: sqlite3.Connection, log: int, place: int) -> dict[str, bytes]:
+    """The reads of one place, by source, continued ones joined; none where one of them is damaged."""
+    found: dict[str, bytes] = {}
+    strand, position = _span(log, place)
+    rows = connection.execute(
+        "SELECT source, data, crc FROM ambient WHERE strand = ? AND position = ? ORDER BY n", (strand, position)
+    )
+    for source, data, crc in rows:
+        if crc32(data, strand & LOW) != crc:
+            return {}
+        found[source] = found.get(source, b"") + data
+    return found
+
+
+class _Paths(dict[int, str]):
+    """Paths of lanes by number; one whose row was lost has a number behind a question mark, as for readers."""
+
+    def __missing__(self, number: int) -> str:
+        return f"?{number}"
+
+
+def _used(log: int) -> tuple[str, dict[str, int]]:
+    """A query for the numbers of the payloads that a log's own rows name, and its values."""
+    own = "BETWEEN :first AND :last"
+    sql = (
+        f"SELECT request FROM event WHERE id {own} UNION SELECT answer FROM event WHERE id {own} "
+        f"UNION SELECT p.id FROM slot s JOIN payload p ON p.digest = s.digest WHERE s.event {own} "
+        f"UNION SELECT p.id FROM note n JOIN payload p ON p.digest = n.digest WHERE n.owner {own} "
+        "UNION SELECT p.id FROM run r JOIN note n ON n.owner = -r.id JOIN payload p ON p.digest = n.digest "
+        "WHERE r.log = :log"
+    )
+    return sql, {"first": log << SHIFT, "last": log << SHIFT | LOW, "log": log}
+
+
+def _hold(connection: sqlite3.Connection, log: int) -> None:
+    """A log uses the payloads that its rows name, whoever brought them."""
+    sql, values = _used(log)
+    connection.execute(
+        f"INSERT OR IGNORE INTO held(payload, log) SELECT id, :log FROM payload WHERE owner != :log AND id IN ({sql})",
+        values,
+    )
+
+
+def _let_go(connection: sqlite3.Connection, log: int, bases: Sequence[int]) -> None:
+    """What a base of a log has need not be kept for the log as well."""
+    for base in bases:
+        connection.execute(
+            "DELETE FROM held WHERE log = ? AND payload IN (SELECT id FROM payload WHERE owner = ? UNION "
+            "SELECT payload FROM held WHERE log = ?)",
+            (log, base, base),
+        )

@@ -1,0 +1,122 @@
+"""The text of a fork for the search: in passages, of which those of its prefix are its parent's.
+
+A long text is kept in passages of some kilobytes, cut between words, so that each word stands in one of them; a fork
+keeps those that no base of it has at the same place. In a store of format 1 a text is one row, until it has a fork.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from reenact.store.schema import LOW, SHIFT
+from reenact.store.words import drop_text, index_text, put_text
+
+LENGTH = 4096
+"""Fewest characters of a passage that another one follows."""
+
+_GAP = re.compile(r"\s")
+
+
+def cut(text: str) -> Iterator[str]:
+    """The passages of a text."""
+    at = 0
+    while len(text) - at > LENGTH:
+        gap = _GAP.search(text, at + LENGTH)
+        if gap is None:
+            break
+        yield text[at : gap.end()]
+        at = gap.end()
+    yield text[at:]
+
+
+def share_text(connection: sqlite3.Connection, log: int, text: str, bases: Sequence[int]) -> None:
+    """Set the text of a log, and leave to its bases what they have at the same place.
+
+    Args:
+        connection: In a transaction; the table of passages is there.
+        log: The log, whose number is its run's.
+        text: All of its text.
+        bases: Logs that are there as long as this one reads them.
+    """
+    found = list(cut(text))
+    if len(found) == 1:
+        put_text(connection, log, text)
+        return
+    drop_text(connection, log)
+    for base in bases:
+        _split(connection, base)
+    rows: list[list[int]] = []
+    for n, body in enumerate(found):
+        holder = _base_with(connection, bases, n, body)
+        if holder is None:
+            index_text(connection, log << SHIFT | n, body)
+        elif rows and rows[-1][1:] == [holder, n]:
+            rows[-1][2] = n + 1
+        else:
+            rows.append([n, holder, n + 1])
+    connection.execute("DELETE FROM passage WHERE log = ?", (log,))
+    connection.executemany("INSERT INTO passage(log, n, base, end) VALUES (?, ?, ?, ?)", [(log, *row) for row in rows])
+
+
+def take_text_back(connection: sqlite3.Connection, log: int) -> None:
+    """Have all of its text itself, in one row."""
+    if connection.execute("SELECT 1 FROM passage WHERE log = ? LIMIT 1", (log,)).fetchone() is not None:
+        text = text_of(connection, log)
+        drop_text(connection, log)
+        connection.execute("DELETE FROM passage WHERE log = ?", (log,))
+        put_text(connection, log, text)
+
+
+def text_of(connection: sqlite3.Connection, log: int) -> str:
+    """All of the text of a log, wherever its passages are."""
+    found = dict(_rows(connection, log, 0, LOW))
+    shared = connection.execute("SELECT n, base, end FROM passage WHERE log = ?", (log,)).fetchall()
+    for first, base, end in shared:
+        found.update(_rows(connection, base, first, end - 1))
+    row = connection.execute("SELECT body FROM words WHERE id = ?", (log,)).fetchone()
+    return "".join(found[n] for n in sorted(found)) if row is None else str(row[0])
+
+
+def _rows(connection: sqlite3.Connection, log: int, first: int, last: int) -> list[tuple[int, str]]:
+    """Passages of a log, with their numbers."""
+    span = (log << SHIFT | first, log << SHIFT | last)
+    found = connection.execute("SELECT id, body FROM words WHERE id BETWEEN ? AND ?", span)
+    return [(address & LOW, body) for address, body in found]
+
+
+def _split(connection: sqlite3.Connection, log: int) -> None:
+    """Cut the text of a log that is one row."""
+    row = connection.execute("SELECT body FROM words WHERE id = ?", (log,)).fetchone()
+    if row is not None:
+        drop_text(connection, log)
+        for n, body in enumerate(cut(row[0])):
+            index_text(connection, log << SHIFT | n, body)
+
+
+def _base_with(connection: sqlite3.Connection, bases: Sequence[int], n: int, body: str) -> int | None:
+    for base in bases:
+        found = connection.execute("SELECT body FROM words WHERE id = ?", (base << SHIFT | n,)).fetchone()
+        if found is not None and found[0] == body:
+            return base
+    return None
+
+
+def conditions(words: Sequence[str], indexed: bool) -> Iterator[tuple[str, str]]:
+    """Conditions on ``run.id``, each with its value, that all must hold for a run to contain some words.
+
+    Args:
+        words: The words, each of which may stand in another passage.
+        indexed: Whether the store has an index that this SQLite can read.
+    """
+    hits = "SELECT rowid AS id FROM words_index WHERE words_index MATCH ?" if indexed else _SCAN
+    for word in words:
+        yield _FOUND.format(hits), f'"{word}"*' if indexed else f"%{word}%"
+
+
+_SCAN = "SELECT id FROM words WHERE body LIKE ?"
+_FOUND = f"""r.id IN (WITH hit AS MATERIALIZED ({{}})
+  SELECT CASE WHEN id > {LOW} THEN id >> {SHIFT} ELSE id END FROM hit
+  UNION SELECT p.log FROM hit JOIN passage p ON p.base = hit.id >> {SHIFT}
+    AND (hit.id & {LOW}) >= p.n AND (hit.id & {LOW}) < p.end)"""

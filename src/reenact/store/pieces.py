@@ -1,0 +1,123 @@
+"""Which parts of a log lie in other logs: a fork reads its prefix where its parent's rows are.
+
+A log may have **bases**: logs that had ended when it began, its parent's and those that the parent's reads. Of each
+base it reads some numbers (of events, of the order), and everything else it has itself; a number is read in one place.
+Nothing of this is part of what a run says: taken back (``store.inheriting``), the log has all of its rows itself.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from reenact.store.ranges import NONE, Ranges, unpack_ranges
+from reenact.store.rows import damaged
+from reenact.store.schema import SHIFT
+from reenact.store.versions import OLDEST_READER, WRITTEN, Format, share_rows, write_format
+
+QUERY = "SELECT base, kind, data FROM piece WHERE log = ? ORDER BY base, kind"
+"""The rows of one log, for ``pieces_of``."""
+
+
+class Part(IntEnum):
+    """What of a log is read elsewhere; the numbers stand in the file."""
+
+    EVENTS = 0
+    """Events by number, with their evidence, states and streams."""
+    ORDER = 1
+    """Deliveries by number."""
+    READS = 2
+    """Ambient reads by lane and position (``place_of``)."""
+    OUT = 3
+    """Standard output by byte."""
+    ERR = 4
+    """Standard error by byte."""
+    LANES = 5
+    """Lanes by number: those that no row of the log itself is on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a log reads in one of its bases.
+
+    Attributes:
+        base: Number of the base.
+        events, order, reads, out, err, lanes: Which numbers of each part.
+    """
+
+    base: int
+    events: Ranges = NONE
+    order: Ranges = NONE
+    reads: Ranges = NONE
+    out: Ranges = NONE
+    err: Ranges = NONE
+    lanes: Ranges = NONE
+
+    def of(self, part: Part) -> Ranges:
+        """What it reads of one part."""
+        found: Ranges = getattr(self, part.name.lower())
+        return found
+
+    def having(self, part: Part, ranges: Ranges) -> Piece:
+        """The same with other numbers of one part."""
+        changed = {each.name.lower(): ranges if each is part else self.of(each) for each in Part}
+        return Piece(self.base, **changed)
+
+
+def place_of(lane: int, position: int) -> int:
+    """The number of the reads of a lane since one of its positions."""
+    return lane << SHIFT | position
+
+
+def pieces_of(rows: Iterable[tuple[int, int, bytes]]) -> tuple[Piece, ...]:
+    """The pieces of one log, by base; empty for a log that has all of its rows itself.
+
+    Raises:
+        StoreError: A row is damaged.
+    """
+    found: dict[int, Piece] = {}
+    for base, kind, data in rows:
+        try:
+            found[base] = found.get(base, Piece(base)).having(Part(kind), unpack_ranges(data))
+        except ValueError:
+            raise damaged("what a fork shares with its parent") from None
+    return tuple(found.values())
+
+
+def pieces(connection: sqlite3.Connection, log: int) -> tuple[Piece, ...]:
+    """The same for whoever writes, in a transaction; the table must be there (``is_there``)."""
+    return pieces_of(connection.execute(QUERY, (log,)))
+
+
+def is_there(connection: sqlite3.Connection) -> bool:
+    """Whether the store is of a format in which logs have bases."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'piece'").fetchone() is not None
+
+
+def set_pieces(connection: sqlite3.Connection, log: int, found: Sequence[Piece]) -> None:
+    """Say what a log reads elsewhere; each of its bases has a row for its events, be they none."""
+    connection.execute("DELETE FROM piece WHERE log = ?", (log,))
+    rows = [
+        (log, piece.base, int(part), piece.of(part).pack())
+        for piece in found
+        for part in Part
+        if part is Part.EVENTS or piece.of(part)
+    ]
+    connection.executemany("INSERT INTO piece(log, base, kind, data) VALUES (?, ?, ?, ?)", rows)
+
+
+def declare(connection: sqlite3.Connection, log: int, parent: int) -> None:
+    """A log begins whose rows may be those of ``parent``, which has ended, or of what that reads. From now on the store
+    is of a format that readers of whole logs refuse."""
+    if not is_there(connection):
+        share_rows(connection)
+        write_format(connection, Format(WRITTEN, OLDEST_READER))
+    bases = [parent, *(piece.base for piece in pieces(connection, parent))]
+    set_pieces(connection, log, [Piece(base) for base in bases])
+
+
+def readers_of(connection: sqlite3.Connection, base: int) -> list[int]:
+    """Numbers of the logs that have a base."""
+    return [log for (log,) in connection.execute("SELECT DISTINCT log FROM piece WHERE base = ? ORDER BY log", (base,))]

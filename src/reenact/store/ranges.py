@@ -1,0 +1,115 @@
+"""A set of numbers as the ranges that it is made of: what of one log another one reads, kept in a few bytes.
+
+Which of a parent's events a fork has is nearly always one range, or one with regular holes: even thousands of them are
+a few hundred bytes packed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+_MORE = 0x80
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """A set of numbers from 0 on.
+
+    Attributes:
+        bounds: Where ranges begin and end, in turn, each number larger than the one before.
+    """
+
+    bounds: tuple[int, ...] = ()
+
+    def __contains__(self, number: int) -> bool:
+        return bool(bisect_right(self.bounds, number) & 1)
+
+    def __bool__(self) -> bool:
+        return bool(self.bounds)
+
+    def __len__(self) -> int:
+        return sum(end - first for first, end in self)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Each range: its first number, and the one behind its last."""
+        return zip(self.bounds[::2], self.bounds[1::2], strict=True)
+
+    def with_(self, numbers: Iterable[int]) -> Ranges:
+        """The same with more numbers; in one pass over them and the ranges."""
+        found = [*self, *((number, number + 1) for number in numbers)]
+        return _joined(found)
+
+    def over(self, first: int, end: int) -> Ranges:
+        """The same with all numbers of one more range."""
+        return _joined([*self, (first, end)])
+
+    def without(self, numbers: Iterable[int]) -> Ranges:
+        """The same with fewer numbers."""
+        leaving = Ranges().with_(numbers)
+        left: list[tuple[int, int]] = []
+        for first, end in self:
+            at = first
+            for low, high in leaving:
+                if low < end and high > at:
+                    if low > at:
+                        left.append((at, low))
+                    at = high
+            if at < end:
+                left.append((at, end))
+        return _joined(left)
+
+    def pack(self) -> bytes:
+        """The set as bytes, which tell damage by themselves."""
+        found = bytearray()
+        before = 0
+        for bound in self.bounds:
+            left = bound - before
+            before = bound
+            while left >= _MORE:
+                found.append(left & (_MORE - 1) | _MORE)
+                left >>= 7
+            found.append(left)
+        return zlib.compress(found, 1)
+
+
+def _joined(pairs: list[tuple[int, int]]) -> Ranges:
+    pairs.sort()
+    bounds: list[int] = []
+    for first, end in pairs:
+        if bounds and first <= bounds[-1]:
+            bounds[-1] = max(bounds[-1], end)
+        else:
+            bounds += (first, end)
+    return Ranges(tuple(bounds))
+
+
+NONE = Ranges()
+"""The empty set."""
+
+
+def unpack_ranges(data: bytes) -> Ranges:
+    """The set that ``Ranges.pack`` has made these bytes of.
+
+    Raises:
+        ValueError: They are damaged.
+    """
+    try:
+        found = zlib.decompress(data)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    bounds: list[int] = []
+    number = shift = at = 0
+    for byte in found:
+        number |= (byte & (_MORE - 1)) << shift
+        shift += 7
+        if byte < _MORE:
+            at += number
+            bounds.append(at)
+            number = shift = 0
+    if shift or len(bounds) % 2 or any(low >= high for low, high in pairwise(bounds)):
+        raise ValueError("ranges that are none")
+    return Ranges(tuple(bounds))

@@ -1,0 +1,104 @@
+"""What a fork has printed so far as its parent had: bytes of standard output and error that are left to a base.
+
+In what portions it was written is nobody's business: bytes are compared, from the first on, as long as they agree.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from zlib import crc32
+
+from reenact.facts.alike import shared_length
+from reenact.store.payloads import compress, decompress
+from reenact.store.pieces import Part, Piece, pieces
+from reenact.store.schema import LOW, SHIFT
+
+LONGEST = 1 << 20
+"""Bytes of a base's output that are compared at most."""
+
+STREAMS = {1: Part.OUT, 2: Part.ERR}
+"""The parts of standard output and error."""
+
+
+class Spoken:
+    """What the bases of one log have printed, as it was read once: they have ended."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], bytes] = {}
+
+    def agreeing(
+        self, connection: sqlite3.Connection, found: tuple[Piece, ...], stream: int, offset: int, data: bytes
+    ) -> list[Piece]:
+        """The pieces that change because ``data``, printed behind ``offset`` bytes, is what bases have there.
+
+        Args:
+            connection: In a transaction.
+            found: The pieces of the log.
+            stream: 1 or 2.
+            offset: Bytes that the log has printed before.
+            data: What it prints next.
+        """
+        part = STREAMS[stream]
+        if offset != len_of(found, part):
+            return []
+        changed = []
+        for piece in found:
+            theirs = self._of(connection, piece.base, stream)
+            at = offset - len_of(pieces(connection, piece.base), part)
+            same = shared_length(data, theirs[at : at + len(data)]) if at >= 0 else 0
+            if same:
+                changed.append(piece.having(part, piece.of(part).over(offset, offset + same)))
+                offset += same
+                data = data[same:]
+        return changed
+
+    def _of(self, connection: sqlite3.Connection, log: int, stream: int) -> bytes:
+        known = self._known.get((log, stream))
+        if known is None:
+            known = self._known[log, stream] = printed_by(connection, log, stream)
+        return known
+
+
+def len_of(found: tuple[Piece, ...], part: Part) -> int:
+    """How many bytes of a stream a log leaves to its bases: its own follow them."""
+    return sum(len(piece.of(part)) for piece in found)
+
+
+def printed_by(connection: sqlite3.Connection, log: int, stream: int) -> bytes:
+    """What a log has itself of a stream: at most ``LONGEST`` bytes, up to where it is damaged or not exact."""
+    found = bytearray()
+    owner = log << SHIFT | stream
+    for said, codec, data, crc in connection.execute(
+        "SELECT said, codec, data, crc FROM printed WHERE owner = ? ORDER BY id", (owner,)
+    ):
+        if said is not None:
+            break
+        try:
+            body = decompress(codec, data)
+        except ValueError:
+            break
+        if crc32(body, owner & LOW) != crc or len(found) > LONGEST:
+            break
+        found += body
+    return bytes(found[:LONGEST])
+
+
+def take_output_back(connection: sqlite3.Connection, log: int, found: tuple[Piece, ...]) -> None:
+    """Have all of its output itself; the pieces are those of the log, and their bases are still there."""
+    for stream, part in STREAMS.items():
+        ranges = sorted((first, end, piece.base) for piece in found for first, end in piece.of(part))
+        owner = log << SHIFT | stream
+        said = bytearray()
+        for first, end, base in ranges:
+            start = len_of(pieces(connection, base), part)
+            said += printed_by(connection, base, stream)[first - start : end - start]
+        if said:
+            rows = connection.execute(
+                "SELECT owner, at_us, said, codec, data, crc FROM printed WHERE owner = ? ORDER BY id", (owner,)
+            ).fetchall()
+            connection.execute("DELETE FROM printed WHERE owner = ?", (owner,))
+            first_row = (owner, 0, None, *compress(bytes(said)), crc32(said, owner & LOW))
+            connection.executemany(
+                "INSERT INTO printed(owner, at_us, said, codec, data, crc) VALUES (?, ?, ?, ?, ?, ?)",
+                [first_row, *rows],
+            )

@@ -1,0 +1,93 @@
+"""A fork leaves its prefix to its parent: what it adds does not grow with the prefix, every command reads it as it does
+any run, and it outlives its parent."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import reenact
+from tests.forks.conftest import Forks
+
+LOOKER = """
+    import time, reenact
+
+    @reenact.tool(effect="read")
+    def look(n):
+        return f"value {n} of many"
+
+    @reenact.tool(effect="read")
+    def outer(n):
+        return look(n) + " seen from outside"
+
+    @reenact.tool(effect="write")
+    def pay(n):
+        return "paid"
+
+    for n in range(SIZE):
+        look(n)
+        time.time()
+        if n % 10 == 3:
+            with reenact.step("part", state={"n": n}):
+                outer(n)
+                print("part", n)
+    print("last", look(SIZE))
+"""
+
+TABLES = {
+    "event": "id", "stream": "id", "chunk": "event", "slot": "event", "note": "owner", "turns": "id",
+    "ambient": "strand", "printed": "owner",
+}  # fmt: skip
+
+
+def own_rows(forks: Forks, run: str) -> dict[str, int]:
+    """How many rows of each table a run has itself, but for its lanes."""
+    (path,) = (each for each in (forks.desk.folder / ".reenact").glob("*.db") if each.is_file())
+    with closing(sqlite3.connect(path)) as connection:
+        log = connection.execute("SELECT log FROM run WHERE run_id = ?", (run,)).fetchone()[0]
+        span = (log << 32, log << 32 | 0xFFFFFFFF)
+        found = {
+            table: connection.execute(f"SELECT count(*) FROM {table} WHERE {key} BETWEEN ? AND ?", span).fetchone()[0]
+            for table, key in TABLES.items()
+        }
+        words = "SELECT count(*) FROM words WHERE id = ? OR id BETWEEN ? AND ?"
+        return {**found, "words": connection.execute(words, (log, *span)).fetchone()[0]}
+
+
+def said(forks: Forks, run: str) -> list[str]:
+    """What the commands that read a run say of it."""
+    commands = (("show", run, "--all"), ("timeline", run, "--last-set", "n"))
+    return [forks.desk.run(*command).stdout.replace(run[-8:], "RUN") for command in commands]
+
+
+def test_a_fork_adds_no_rows_for_its_prefix_and_outlives_its_parent(forks: Forks, tmp_path: Path) -> None:
+    size = 120
+    forks.record(LOOKER.replace("SIZE", str(size)))
+    fork = forks.fork(f"look#{size // 10 + size + 1}", "--live", "none")["run"]
+    parent, forks.parent = forks.parent, fork
+    beyond = forks.fork(f"look#{size + 1}", "--live", "none")["run"]  # in a fork, what was inside calls is not there
+    for run in (fork, beyond):
+        rows = own_rows(forks, run)
+        assert sum(rows.values()) <= 40, rows
+    forks.replays_exactly(beyond)
+    before = {run: said(forks, run) for run in (fork, beyond)}
+    assert f"value {size - 1} of many" in before[fork][0]
+    difference = forks.desk.run("diff", parent, fork, status=1).stdout
+    assert f" {size + size // 10 + 1} -> {size + 1} calls" in difference
+    found = [
+        json.loads(line)["run"] for line in forks.desk.run("ls", "--json", "-k", f"{size} many").stdout.splitlines()
+    ]
+    assert set(found) == {parent, fork, beyond}
+
+    forks.desk.run("pack", fork, "-o", str(tmp_path / "fork.reenact"))
+    with reenact.open_store(str(forks.desk.folder / ".reenact")) as store:
+        store.delete(parent)
+    assert {run: said(forks, run) for run in (fork, beyond)} == before
+    with reenact.open_store(str(forks.desk.folder / ".reenact")) as store:
+        store.delete(fork)
+    assert said(forks, beyond) == before[beyond]
+    forks.replays_exactly(beyond)
+    forks.desk.run("unpack", str(tmp_path / "fork.reenact"))
+    assert said(forks, fork) == before[fork]
