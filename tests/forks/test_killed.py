@@ -14,7 +14,7 @@ import pytest
 from tests.forks.conftest import Forks
 
 AGENT = """
-    import time
+    import datetime, time
     import reenact
     @reenact.tool(effect="read")
     def look(query):
@@ -32,7 +32,7 @@ AGENT = """
         return query
     with reenact.step("plan", {"query": "fast"}) as state:
         pass
-    print(look(state["query"]), flush=True)
+    print(look(state["query"]), datetime.date.today().year, flush=True)
     print(pay(state["query"]), flush=True)
 """
 
@@ -41,7 +41,8 @@ AGENT = """
 def test_it_writes_nothing_more_and_is_resumed_with_its_change(forks: Forks) -> None:
     forks.record(AGENT.replace("WAIT", "2"))
     folder = forks.desk.folder
-    words = ("fork", f"{forks.parent}:plan#1", "--set", "query=slow", "--allow-write", "pay")
+    change = ("--set", "query=slow", "--at-time", "2031-05-06")
+    words = ("fork", f"{forks.parent}:plan#1", *change, "--allow-write", "pay")
     command = [sys.executable, "-m", "reenact", *words]
     environment = {**os.environ, "HOME": str(folder.parent), "NO_COLOR": "1"}
     fork = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -53,7 +54,7 @@ def test_it_writes_nothing_more_and_is_resumed_with_its_change(forks: Forks) -> 
     assert (folder / "paid").read_text() == "fast", "the write of the recording alone"
     (folder / "agent.py").write_text((folder / "agent.py").read_text().replace("+ 2", "+ 0"))
     resumed = forks.desk.run("resume", "@")
-    assert resumed.stdout == "SLOW\nslow\n", resumed
+    assert resumed.stdout == "SLOW 2031\nslow\n", resumed
     assert (folder / "paid").read_text() == "fastslow"
     forks.replays_exactly()
 

@@ -18,7 +18,7 @@ from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import require_code
 from reenact.timetravel.forks.launch import require_ended
 from reenact.timetravel.forks.places import inside, require_place
-from reenact.timetravel.forks.plan import Plan, opens
+from reenact.timetravel.forks.plan import Plan, may_write, opens
 from reenact.timetravel.forks.report import first_line
 from reenact.timetravel.forks.rewriting import is_model, is_rewritten, unspoken
 
@@ -57,7 +57,7 @@ class DryRun:
         told = [
             self.first_line,
             f"  frozen          {counted(self.frozen, 'call')} before the branching event",
-            f"  if asked again  {self.after} calls after it keep their recorded answers",
+            f"  if asked again  {counted(self.after, 'call')} after it, answered as recorded",
         ]
         told += [
             f"  asked anew      {name} ({counted(count, 'time')} in the recording)" for name, count in self.anew.items()
@@ -107,8 +107,8 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
             anew[call.name] += 1
             continue
         after += 1
-        if call.effect is Effect.WRITE and call.name not in plan.allow_writes:
+        if call.effect is Effect.WRITE and not may_write(plan, call):
             writes[call.name] += 1
-    counted = frozen, after, dict(anew), dict(writes)
+    sums = frozen, after, dict(anew), dict(writes)
     may = servers if plan.live != "none" or plan.allow_writes else ()
-    return DryRun(first_line(recording.run.id, plan), *counted, tuple(plan.changes), tuple(impossible), tuple(may))
+    return DryRun(first_line(recording.run.id, plan), *sums, tuple(plan.changes), tuple(impossible), tuple(may))

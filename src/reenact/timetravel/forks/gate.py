@@ -3,7 +3,8 @@
 Up to the cut it is a replay's. After it, the parent's order still says which of several answers comes first: a call
 that is performed takes the place of the recorded one that it stands for, and the gate waits for it there; what the
 recording does not have comes when it is there. Time is virtual: it passes at the world's speed while a call is under
-way, and jumps to the next timer otherwise. Every turn gets a number of the fork's own.
+way, and jumps to the next timer otherwise. A timer that is set for longer or for less than it was comes by time. Every
+turn gets a number of the fork's own.
 """
 
 from __future__ import annotations
@@ -16,11 +17,10 @@ from reenact.abc.sources import Clock
 from reenact.facts.order import Delivery, Tag, event_tag
 from reenact.replaying.order import ReplayGate
 from reenact.seams.gate import Gate, Waiter
+from reenact.timetravel.forks.timing import LATE_US, Coming, Timing
 
 OWN = "~own"
 """The lane in the tags of the fork's own events: their numbers are not the parent's."""
-LATE_US = 50_000
-"""A timer that fires so much later than it did is another one, with another deadline."""
 PATIENCE_US = 60_000_000
 """How long the order waits for live calls that may yet lead to what comes next in it."""
 
@@ -58,13 +58,17 @@ class ForkGate(ReplayGate):
 
     Args:
         clock: Our own clock.
+        worked_us: For how long this process has worked, in microseconds of its processors.
         lane_seen: Told the path of each lane that a tag names.
         parts: What a ``ReplayGate`` takes.
     """
 
-    def __init__(self, clock: Clock, lane_seen: Callable[[str], object], *parts: Any) -> None:
+    def __init__(
+        self, clock: Clock, worked_us: Callable[[], int], lane_seen: Callable[[str], object], *parts: Any
+    ) -> None:
         super().__init__(*parts)
         self._clock = clock
+        self._cpu_us = worked_us
         self._lane_seen = lane_seen
         self._fresh: list[Delivery] = []
         self._given: set[Tag] = set()
@@ -84,9 +88,14 @@ class ForkGate(ReplayGate):
         self.open_ended = False
         """Whether the cut is the end of the parent's order, if no call comes to it before."""
         self.reached_end: Callable[[], object] = lambda: None
+        self.by_time = False
+        """Whether a timer that has another deadline than it had comes by time; else all keep the parent's order."""
+        self._timing = Timing()
+        self._cpu_before_us = worked_us()
         self._real_since_us: int | None = None
         self._ahead_us = 0
         self.count = 0
+        self._number_next = 0
         self.unproven = 0
 
     def goes_real(self) -> None:
@@ -172,6 +181,40 @@ class ForkGate(ReplayGate):
             return max(self._now_us, now_us - self._real_since_us)
         return max([self._now_us, *(each.virtual_us + now_us - each.real_us for each in self.flights.values())])
 
+    # --- time --------------------------------------------------------------------------------------------------
+
+    def answers_later(self, event: int, issued_us: int, came_us: int) -> None:
+        """A call is made whose answer is recorded: ``event`` of the parent, from when to when."""
+        self._timing.asks(event, self._now_us, issued_us, came_us, self._cpu_us() - self._cpu_before_us)
+
+    def offer(
+        self,
+        tag: Tag,
+        wake: Callable[[], None],
+        *,
+        alive: Callable[[], bool] | None = None,
+        deadline_us: int | None = None,
+        sleeper: bool = False,
+    ) -> Waiter:
+        """As any gate does it; when a timer was set is remembered."""
+        if deadline_us is not None:
+            with self.lock:
+                worked_us = self._cpu_us() - self._cpu_before_us
+                self._timing.sets(tag, self._now_us, deadline_us - self._now_us, worked_us)
+        return super().offer(tag, wake, alive=alive, deadline_us=deadline_us, sleeper=sleeper)
+
+    def _comes(self, waiter: Waiter | None, tag: Tag, head: Delivery) -> Coming | None:
+        """When it comes to whoever waits, or is about to wait, for the next place; None for what is there already."""
+        if waiter is not None and waiter.deadline_us is not None:
+            return self._timing.timer(tag)
+        return self._timing.answer(tag.number, head.at_us) if tag.kind == "e" and tag.lane != OWN else None
+
+    def _sooner(self, head: Delivery, comes: Coming | None) -> Waiter | None:
+        """Who goes before the next place, where time says so."""
+        if comes is None or not (self.cut and self.by_time):
+            return None
+        return self._timing.sooner(self.waiting.values(), head.tag, comes)
+
     # --- numbering ---------------------------------------------------------------------------------------------
 
     def take_fresh(self) -> tuple[Delivery, ...]:
@@ -191,18 +234,22 @@ class ForkGate(ReplayGate):
             self._now_us = self._real_now_us()
             if self.flights[tag.number].over:
                 del self.flights[tag.number]
+        number = self._number_next
         if head is not None and head.tag == place:
+            if not self.cut:  # what a frozen answer stands for leaves its numbers out
+                number = max(number, head.number)
             self._now_us = max(self._now_us, head.at_us)
             self._ahead_us = self._now_us - head.at_us
             self._advance()
         elif place is not None and self._number(place) is not None:
             self._given.add(place)
-        number = self.count
-        self.count = number + 1
+        self._number_next = number + 1
+        self.count += 1
         self.unproven += not proven
         if tag.lane and tag.lane != OWN:
             self._lane_seen(tag.lane)
         self._fresh.append(Delivery(number, self._named(tag), self._now_us, proven))
+        self._cpu_before_us = self._cpu_us()
         return number
 
     def _named(self, tag: Tag) -> Tag:
@@ -225,7 +272,10 @@ class ForkGate(ReplayGate):
         place = self._place(tag)
         if place is not None and self._next is not None and self._next.tag != place:
             self._pass_over()
-        return place is not None and self._next is not None and self._next.tag == place
+        head = self._next
+        if place is None or head is None or head.tag != place:
+            return False
+        return not self.waiting or self._sooner(head, self._comes(None, tag, head)) is None
 
     def alone(self, tag: Tag) -> int | None:
         """As any gate does it."""
@@ -255,6 +305,9 @@ class ForkGate(ReplayGate):
             if not self.open_ended or self._next is not None:
                 return super().choose(settled)
             self.reached_end()
+        return self._behind_the_cut(settled)
+
+    def _behind_the_cut(self, settled: bool) -> Waiter | None:
         while True:
             self._pass_over()
             head = self._next
@@ -264,6 +317,8 @@ class ForkGate(ReplayGate):
                 self.attend(self)  # the watch sends the signal
                 return None
             waiter = self._at(head.tag)
+            sooner = self._sooner(head, self._comes(waiter, waiter.tag, head)) if waiter is not None else None
+            waiter = sooner or waiter
             if waiter is None:
                 if not settled and not self._given_up:
                     return None
@@ -271,26 +326,30 @@ class ForkGate(ReplayGate):
                 if not skip:
                     return found
                 self._advance()
-            elif waiter.alive is None or waiter.alive():
-                return self._in_place(waiter, head)
-            else:
+            elif waiter.alive is not None and not waiter.alive():
                 del self.waiting[waiter.tag]
+            elif sooner is not None or not self._is_put_off(waiter, head):
+                return self._in_time(waiter, placed=sooner is None)
+            else:
+                self._advance()
+                if self._asks_what_was_cut_short():
+                    return None
 
-    def _in_place(self, waiter: Waiter, head: Delivery) -> Waiter | None:
-        """Whoever waits for the next place has it, unless its moment is yet to come, or the place is its no more."""
-        if self._is_not_due(waiter):
-            return self._due()
-        if self._is_put_off(waiter, head):
-            self._advance()
-            return None
-        self._jump([waiter])
-        return waiter
+    def _in_time(self, waiter: Waiter, *, placed: bool) -> Waiter | None:
+        """Whoever is to go goes; a timer not before its moment by the world's time, where the agent's own code sleeps
+        there, or where no order says that the timer comes before a call under way."""
+        by_world = waiter.deadline_us is not None and not placed and bool(self._away())
+        return self._due() if by_world or self._is_not_due(waiter) else self._jump([waiter])
 
     def _is_put_off(self, timer: Waiter, head: Delivery) -> bool:
-        """Whether a timer has a later deadline than it had, and what it cut short then is asked now: it has no place in
-        the order any more."""
+        """Whether a timer has a later deadline than it had: it has no place in the order any more."""
         if timer.deadline_us is None or timer.deadline_us <= head.at_us + self._ahead_us + LATE_US:
             return False
+        return self.by_time or bool(self.unanswered)
+
+    def _asks_what_was_cut_short(self) -> bool:
+        """Whether a call that was cancelled in the parent, as by a timer that has a later deadline now, is asked, or
+        stops the fork."""
         return bool(self.unanswered) and (self.revive() or self.give_up())
 
     def _beside(self, place: Tag) -> tuple[Waiter | None, bool]:

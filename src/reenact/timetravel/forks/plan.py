@@ -36,7 +36,8 @@ class Plan:
             replay with something opened. Empty for a fork.
         input: Another input of the run; None keeps the recorded one.
         flags: Values that feature flags evaluate to from ``at`` on.
-        at_time: Moment that the agent's wall clock is moved to at ``at``, as ISO 8601 text; empty goes on.
+        at_time: Moment that the agent's wall clock is moved to at ``at``, as ISO 8601 text; empty goes on. In a
+            resumption: where the fork that it resumes had moved it before.
         rev: Revision whose code runs, from the start on; empty takes the files as they are.
         resume: Go on with the run instead of branching from it: in real time from ``at`` on, writes allowed, none
             made twice.
@@ -139,8 +140,7 @@ def refusal(plan: Plan, call: Call, *, model: bool) -> str:
     if plan.resume:
         return ""
     if call.effect is Effect.WRITE:
-        allowed = call.name in plan.allow_writes or _is_commit_of(plan, call)
-        return "" if allowed else f"{call.name} may change the world, and is not allowed to"
+        return "" if may_write(plan, call) else f"{call.name} may change the world, and is not allowed to"
     if plan.only:
         opened = bool(names(plan.only, call, model=model))
         return "" if opened else f"{call.name} has no recorded answer, and only {', '.join(plan.only)} may go live"
@@ -151,8 +151,10 @@ def refusal(plan: Plan, call: Call, *, model: bool) -> str:
     return ""
 
 
-def _is_commit_of(plan: Plan, call: Call) -> bool:
-    """Whether a call commits what was allowed to be written to its database."""
+def may_write(plan: Plan, call: Call) -> bool:
+    """Whether a write is allowed: by its name, or because it commits what was allowed to be written to its database."""
+    if call.name in plan.allow_writes:
+        return True
     database = call.head.get("database")
     commits = call.kind is Kind.DB and call.head.get("what") == "commit"
     return commits and any(name.endswith(f" {database}") for name in plan.allow_writes)

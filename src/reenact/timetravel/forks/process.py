@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -41,7 +40,6 @@ class ForkingProcess(replaying.ReplayingProcess):
     def __init__(self, instructions: dict[str, Any]) -> None:
         self.plan = Plan.from_json(instructions["plan"])
         super().__init__(instructions)
-        self._error: BaseException | None = None
 
     def _isolate(self) -> Isolation:
         """A fork may go live, and then needs the network and the files as they are."""
@@ -87,16 +85,6 @@ class ForkingProcess(replaying.ReplayingProcess):
         """Answer the main thread and every thread nobody else answers."""
         super().start()
         self._guard.permits = self.session.flying
-        self._watch_errors()
-
-    def _watch_errors(self) -> None:
-        before = sys.excepthook
-
-        def excepthook(kind: Any, error: BaseException, trace: Any) -> None:
-            self._error = error
-            before(kind, error, trace)
-
-        sys.excepthook = excepthook
 
     @property
     def _owns_streams(self) -> bool:
@@ -137,7 +125,8 @@ class ForkingProcess(replaying.ReplayingProcess):
         files = file_digests(self._folder(), self.recording.run.capture.get("files") or ())
         environment = {**self._opened.run.environment, **self.session.kept()}
         run = self._opened.close(status, CLOCK.wall_us(), error=line, files=files, environment=environment)
-        self._leave_result(self._told(conclude(self.session, run, tuple(self._guard.refused))))
+        report = conclude(self.session, run, tuple(self._guard.refused))
+        self._leave_result(self._told(replace(report, raised=self._raised)))
 
     def _ended(self) -> tuple[Status, str]:
         """How the program ended, or the request was answered."""

@@ -40,6 +40,7 @@ class ForkReport:
         doubted: Which one: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, ``next_command``.
         exit_code: 0 fine, 1 the prefix diverged (or what was resumed has failed again), 3 a write in doubt, 5 a
             refused call.
+        raised: The exception that ended the program, and the line of its code, where the parent did not end so.
     """
 
     run: str
@@ -59,6 +60,7 @@ class ForkReport:
     doubt: bool = False
     doubted: Mapping[str, Json] | None = None
     exit_code: int = 0
+    raised: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON-able data."""

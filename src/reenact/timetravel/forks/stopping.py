@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, EffectRefused
-from reenact.facts.call import Call
+from reenact.facts.call import Call, Effect
 from reenact.facts.difference import differences, render
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
@@ -48,12 +50,16 @@ def _parting(recording: Recording, event: Event, call: Call) -> str:
     return f"\n  beside event {event.number} it asks{told}" if told else ""
 
 
-def refused_call(recording: Recording, call: Call, found: Found, why: str, next_command: str) -> EffectRefused:
+def refused_call(
+    recording: Recording, plan: Plan, call: Call, found: Found, why: str, next_command: str
+) -> EffectRefused:
     """The error for a call that the fork may not make."""
+    may_be = call.effect is Effect.WRITE and not plan.only
+    allowed = f"; --allow-write {shlex.quote(call.name)} lets it be made" if may_be else ""
     return EffectRefused(
         f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; {found.why})"
         + (recorded_calls(recording, call, found.place) if found.answer is None else ""),
-        cause="after the change the agent asks something that was not recorded",
+        cause=f"after the change the agent asks something that was not recorded{allowed}",
         next_command=next_command,
     )
 
