@@ -598,7 +598,7 @@ class Gate(ABC):
 
 STOP_AGAIN_S = 0.05
 CLOSING_S = 10.0
-"""How long a halt waits for connections that are being closed: a server that does not end by itself is killed by then."""
+"""How long a halt waits for connections that are being closed: a server that does not end has been killed by then."""
 
 
 def stop_tasks(loop: Any, gate: Gate, since: float | None = None) -> None:

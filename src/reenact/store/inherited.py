@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -129,10 +130,8 @@ class SharingRecording:
         after, before = between
         size = _FIRST_PAGE
         while True:
-
-            def read(sources: list[_Source], after: int = after, before: int | None = before) -> tuple[list[T], int]:
-                return _page(sources, fetch, number, (after, before), size, backwards=backwards)  # noqa: B023
-
+            between = (after, before)
+            read = partial(_page, fetch=fetch, number=number, between=between, size=size, backwards=backwards)
             page, bound = self._steady(part, read)
             yield from page
             if bound < 0:
