@@ -20,9 +20,15 @@ import reenact
 
 BANK = os.environ["BANK"]
 
+def fall(where):
+    if os.path.exists(where):
+        time.sleep(0.5)  # for what has come to be kept
+        os.kill(os.getpid(), signal.SIGKILL)
+
 @reenact.tool(effect="read")
 def price(order):
     with urllib.request.urlopen(f"{BANK}/{'x' * order}") as response:
+        fall(f"fall at price {order}")
         return json.load(response)["price"]
 
 @reenact.tool
@@ -31,6 +37,7 @@ def pay(order, amount):
     data = json.dumps({"order": order, "amount": amount}).encode()
     request = urllib.request.Request(BANK + "/pay", data, {"Idempotency-Key": key})
     with urllib.request.urlopen(request) as response:
+        fall(f"fall at pay {order}")
         receipt = json.load(response)["receipt"]
     if os.path.exists(f"die {order}"):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -36,6 +36,22 @@ def test_a_write_in_doubt_stops_it_and_is_made_again_under_its_own_key(scene: Sc
     assert b"ended well" in scene.reenact("resume", code=2).err
 
 
+@pytest.mark.parametrize("what", ["price", "price in no tool", "pay"])
+def test_an_answer_that_was_cut_off_in_the_middle_is_asked_for_again(scene: Scene, what: str) -> None:
+    what, _, in_no_tool = what.partition(" ")
+    agent = scene.folder / "agent.py"
+    if in_no_tool:
+        agent.write_text(agent.read_text().replace('@reenact.tool(effect="read")\ndef price', "def price"))
+    scene.mark(f"fall at {what} 2")
+    scene.record()
+    scene.mark(f"fall at {what} 2", False)
+    assert "broken off" in scene.reenact("show").out.decode(), "its head had come"
+    done = scene.reenact("resume", *(("--settle", "retry") if what == "pay" else ()))
+    assert done.out.decode().splitlines() == WHOLE
+    assert list(scene.counts()["asked"].values()) == [1, 2 if what == "pay" else 1, 1, 1, 1]
+    scene.replays_exactly("@")
+
+
 def test_what_is_said_to_be_done_is_not_made_again(scene: Scene) -> None:
     scene.mark("die 2")
     scene.record()

@@ -41,6 +41,7 @@ class Bank(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
+        time.sleep(0.02)  # so that a kill finds an answer of which only the head has come
         self.wfile.write(body)
 
 

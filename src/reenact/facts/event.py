@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reenact.facts.call import Call, Fidelity, Json, Outcome
+from reenact.facts.call import Call, Fidelity, Json, Outcome, Stream
 
 
 class Payload(NamedTuple):
@@ -65,6 +65,11 @@ class Event:
     def name(self) -> str:
         """What was called."""
         return self.call.name
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody saw its end: it was never answered, or its process died inside the answer."""
+        return self.outcome is None or (isinstance(self.outcome, Stream) and self.outcome.end is None)
 
     def __repr__(self) -> str:
         state = type(self.outcome).__name__.lower() if self.outcome is not None else "open"

@@ -418,8 +418,12 @@ class ForkGate(ReplayGate):
 
     def _may_yet_come(self, waited_us: int) -> bool:
         """Whether the world has yet to bring something."""
-        real = self.cut and self._real_since_us is not None
+        real = self.cut and self._real_since_us is not None and not self._hopes_for_nothing()
         return bool(self._away() or self.parting or real or self._sleeps_in_the_world()) or self._hears(waited_us)
+
+    def _hopes_for_nothing(self) -> bool:
+        """Whether everybody waits for what was never handed over: time that passes brings none of it."""
+        return bool(self.waiting) and all(tag.lane == "~never" for tag in self.waiting)
 
     def _hears(self, waited_us: int) -> bool:
         """Whether a live server may yet say what everybody waits for, or a timer comes first."""

@@ -40,7 +40,7 @@ def head_of(recording: Recording) -> Head:
         UsageError: It has not been interrupted and has not failed.
     """
     require_broken(recording.run)
-    unfinished = [event for event in _outermost(recording) if _is_open(event)]
+    unfinished = [event for event in _outermost(recording) if event.is_open]
     if unfinished:
         return Head(unfinished[0].number, (), tuple(event for event in unfinished if acts(event.call)))
     broke_off = recording.run.status is Status.INTERRUPTED or stopped_in_doubt(recording.run)
@@ -80,11 +80,6 @@ def require_broken(run: Run) -> None:
 def _outermost(recording: Recording) -> list[Event]:
     """Calls that the run's own code makes, and that are not its own code themselves."""
     return [event for event in recording.events() if not event.call.observed and inside(recording, event) is None]
-
-
-def _is_open(event: Event) -> bool:
-    outcome = event.outcome
-    return outcome is None or (isinstance(outcome, Stream) and outcome.end is None)
 
 
 def _failing(recording: Recording) -> Event | None:

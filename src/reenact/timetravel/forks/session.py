@@ -208,10 +208,15 @@ class ForkSession(KeepingSession):
         anew = opens(self.plan, call, model=model) or is_rewritten(self.plan, call)
         anew = anew or self._is_beneath(lane, call) or self._is_stale(call, model=model)
         anew = anew or (event is not None and event.number in self.plan.anew)
-        if event is not None and event.outcome is not None and not anew:
+        if event is not None and not anew and not self._breaks_off(event):
             self.say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
         return self._asked(lane, call, found, model)
+
+    def _breaks_off(self, event: Event) -> bool:
+        """Whether what was recorded ends before the answer does: it is asked for again, where that may be. A fork
+        that asks nobody is given what there is of an answer, and ends there as its parent did."""
+        return event.outcome is None or (event.is_open and (self.plan.resume or self.plan.live != "none"))
 
     def _of_connection(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """A connection is as it was recorded until something goes live through it; then whoever keeps it thaws this."""
