@@ -336,7 +336,7 @@ def test_a_strand_that_blocks_unseen_does_not_keep_a_replay_from_its_end() -> No
 def test_a_fork_whose_world_has_yet_to_answer_is_at_no_end() -> None:
     ended: list[bool] = []
     order = (iter(()), lambda: iter(()), bool, ended.append, lambda: ended.append(True))
-    gate = ForkGate(CLOCK, lambda: 0, lambda path: None, *order)
+    gate = ForkGate(lambda path: None, CLOCK, lambda: 0, *order)
     gate.cut = True
     gate.sets_out(7, None, transport=True)
     gate.silent(gate.give_up_us + 1)

@@ -36,6 +36,16 @@ class Window:
         self.packs = packs
         self.sources: dict[str, _Source] = {}
 
+    def surplus(self, source: str) -> int:
+        """How many more reads of a source have been given out than were recorded here."""
+        reads = self.sources.get(source)
+        return max(0, reads.at - len(reads.values)) if reads is not None else 0
+
+    def unread(self, source: str) -> Any:
+        """The next recorded read of a source that has been read here; None: there is none."""
+        reads = self.sources.get(source)
+        return reads.values[reads.at] if reads is not None and reads.at < len(reads.values) else None
+
 
 def clock_of(run: Run) -> tuple[int, int]:
     """What the agent's clocks showed when the run began, wall and monotonic, in microseconds.

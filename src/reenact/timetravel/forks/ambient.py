@@ -1,20 +1,29 @@
-"""Ambient reads of a fork: those that the parent had at the same place, and a clock that goes on from there."""
+"""Ambient reads of a fork: those that the parent had at the same place, and a clock that goes on from there.
+
+Once the fork has left its parent's times, clocks that only measure show its own (``TimedGate.reads_clock``). The wall
+clock stays as it was, so that a request with a time in it is answered.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from reenact.abc.store import Recording
 from reenact.facts.clocked import moment_of, moved
 from reenact.facts.event import Event
 from reenact.replaying.ambient import Ambient, Window
-from reenact.seams.ambient import TIMED, from_timed, timed
+from reenact.seams.ambient import TIMED, extrapolate, from_timed, timed
 from reenact.seams.lanes import Lane
+from reenact.timetravel.forks.timed import WALL, TimedGate
+from reenact.timetravel.forks.timing import LATE_US
 
 _DRAWN: Final = "bits/128"
 _NEAR_US: Final = 24 * 3600 * 1_000_000
 """How far the clock of an id may stand from ours: one that is made ahead, or by a machine that suspended."""
+
+
+_MEASURING: Final = frozenset({"mono", "perf"})
+"""Clocks that only measure. Those of the processor are not the gate's: nothing that is waited for is in them."""
 
 
 class ForkAmbient(Ambient):
@@ -22,11 +31,12 @@ class ForkAmbient(Ambient):
 
     Args:
         recording: The parent.
-        now_us: Microseconds since the run began, at the last delivery.
+        gate: Knows the fork's time.
     """
 
-    def __init__(self, recording: Recording, now_us: Callable[[], int]) -> None:
-        super().__init__(recording, now_us)
+    def __init__(self, recording: Recording, gate: TimedGate) -> None:
+        super().__init__(recording, gate.now_us)
+        self._gate = gate
         self._windows: dict[str, Window] = {}
         self._left: dict[int, Window] = {}
         self._by_us = 0
@@ -76,12 +86,41 @@ class ForkAmbient(Ambient):
                 self._left[place.number] = window
         self._windows[path] = window
 
+    def unread_ns(self, path: str) -> int | None:
+        """What a clock that only measures showed a lane next since its last call, if the lane has read that clock here:
+        nanoseconds since the run began; None: nothing."""
+        window = self._windows.get(path)
+        unread = [each for each in map(window.unread, _MEASURING) if each is not None] if window is not None else []
+        return min(unread) - self._mono_us * 1000 if unread else None
+
     def read(self, lane: Lane, source: str) -> Any:
         """One read."""
         window = self._windows.get(lane.path)
         if window is None or window.position != lane.position:
             window = self._windows[lane.path] = self._opened(lane.path, lane.position, lane.position)
-        return self._moved(source, self.taken(window, lane, source))
+        value = self.taken(window, lane, source)
+        if source in _MEASURING:
+            return self._measured(source, value, lane, window)
+        return self._moved(source, self._of_the_wall(value, window) if source == "wall" else value)
+
+    def _measured(self, source: str, value: int, lane: Lane, window: Window) -> int:
+        """What a clock shows that only measures."""
+        surplus = window.surplus(source)
+        step_ns = extrapolate(source, 0, surplus) - extrapolate(source, 0, surplus - 1) if surplus else 0
+        began_ns = self._mono_us * 1000
+        shown_ns = self._gate.reads_clock((lane.path, source), value - began_ns, step_ns)
+        return value if shown_ns is None else shown_ns + began_ns
+
+    def _of_the_wall(self, value: int, window: Window) -> int:
+        """The wall clock as it was; where it was not read so often, it goes on with the fork's time."""
+        if not self._gate.departed:
+            return value
+        now_ns: int = self._as_recorded("wall", None)
+        if window.surplus("wall"):
+            return max(value, now_ns)
+        if abs(value - now_ns) > LATE_US * 1000:
+            self._gate.remark(WALL)
+        return value
 
     def _opened(self, path: str, recorded: int, position: int) -> Window:
         return Window(position, self._recording.ambient(path, recorded))

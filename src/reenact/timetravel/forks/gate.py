@@ -3,49 +3,22 @@
 Up to the cut it is a replay's. After it, the parent's order still says which of several answers comes first: a call
 that is performed takes the place of the recorded one that it stands for, and the gate waits for it there; what the
 recording does not have comes when it is there. Time is virtual: it passes at the world's speed while a call is under
-way, and jumps to the next timer otherwise. A timer that is set for longer or for less than it was comes by time. Every
-turn gets a number of the fork's own.
+way, and jumps to the next timer otherwise. A timer that is set for longer or for less than it was comes by time, and
+from then on the fork has a time of its own. Every turn gets a number of the fork's own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from reenact.abc.sources import Clock
 from reenact.facts.order import Delivery, Tag, event_tag
-from reenact.replaying.order import ReplayGate
 from reenact.seams.gate import Gate, Waiter
-from reenact.timetravel.forks.timing import LATE_US, Coming, Timing
+from reenact.timetravel.forks.timed import OWN, UNSURE, TimedGate
+from reenact.timetravel.forks.timing import LATE_US, first, is_near
 
-OWN = "~own"
-"""The lane in the tags of the fork's own events: their numbers are not the parent's."""
 PATIENCE_US = 60_000_000
 """How long the order waits for live calls that may yet lead to what comes next in it."""
-
-
-@dataclass(slots=True)
-class Flight:
-    """A call that is being performed.
-
-    Attributes:
-        stands_for: The recorded event in whose place it is delivered.
-        virtual_us, real_us: When it set out.
-        over: Whether it has come to its end.
-        listens: Whether it waits for what a server says by itself: nobody need ever answer it.
-        rests: Whether the agent does not read it just now: it brings nothing before that.
-        works: Whether it is the agent's own code at work in the world (a tool): it ends by itself, but what it sleeps
-            through is the world's time.
-    """
-
-    stands_for: int | None
-    virtual_us: int
-    real_us: int
-    over: bool = False
-    listens: bool = False
-    rests: bool = False
-    works: bool = False
 
 
 def own_tag(event: int, part: int) -> Tag:
@@ -53,167 +26,39 @@ def own_tag(event: int, part: int) -> Tag:
     return Tag("e", OWN, event, part)
 
 
-class ForkGate(ReplayGate):
+class ForkGate(TimedGate):
     """Hands deliveries out in the parent's order as far as it reaches.
 
     Args:
-        clock: Our own clock.
-        worked_us: For how long this process has worked, in microseconds of its processors.
         lane_seen: Told the path of each lane that a tag names.
-        parts: What a ``ReplayGate`` takes.
+        parts: What a ``TimedGate`` takes.
     """
 
-    def __init__(
-        self, clock: Clock, worked_us: Callable[[], int], lane_seen: Callable[[str], object], *parts: Any
-    ) -> None:
+    def __init__(self, lane_seen: Callable[[str], object], *parts: Any) -> None:
         super().__init__(*parts)
-        self._clock = clock
-        self._cpu_us = worked_us
         self._lane_seen = lane_seen
         self._fresh: list[Delivery] = []
         self._given: set[Tag] = set()
         self.numbers: dict[int, int] = {}
         """Numbers in the fork of the parent's events that have been answered from the recording."""
-        self.flights: dict[int, Flight] = {}
-        """Live transports under way, by their number in the fork."""
-        self.places: dict[int, int] = {}
-        """Parent's events in whose place the fork's own are delivered, by the number of the own."""
         self.unanswered: dict[Tag, Any] = {}
         """Calls that wait although the recording has no answer for them, by what they wait for, oldest first."""
         self.revive: Callable[[], bool] = lambda: False
         """Has the oldest of them performed that may be; False: none may."""
         self.give_up: Callable[[], bool] = lambda: False
         """Stops the fork at the oldest of them, whose outcome nobody knows; False: none waits."""
-        self.cut = False
         self.open_ended = False
         """Whether the cut is the end of the parent's order, if no call comes to it before."""
         self.reached_end: Callable[[], object] = lambda: None
-        self.by_time = False
-        """Whether a timer that has another deadline than it had comes by time; else all keep the parent's order."""
-        self._timing = Timing()
-        self._cpu_before_us = worked_us()
-        self._real_since_us: int | None = None
         self._ahead_us = 0
         self.count = 0
         self._number_next = 0
         self.unproven = 0
 
-    def goes_real(self) -> None:
-        """From now on time passes at the world's speed, whether a call is under way or not."""
-        with self.lock:
-            self._real_since_us = self._clock.mono_us() - self._now_us
-
-    @property
-    def ticking(self) -> bool:
-        """Whether time passes by itself."""
-        return self._real_since_us is not None or bool(self.flights)
-
-    # --- calls under way ---------------------------------------------------------------------------------------
-
-    def sets_out(self, event: int, stands_for: int | None, *, transport: bool, works: bool = False) -> None:
-        """A call of the fork is performed, in the place of a recorded one if it stands for any."""
-        with self.lock:
-            if stands_for is not None:
-                self.places[event] = stands_for
-            if transport or works:
-                self.flights[event] = Flight(stands_for, self._now_us, self._clock.mono_us(), works=works)
-
-    def listens(self, event: int) -> None:
-        """A call of the fork waits for what a live server says by itself: it comes when it comes."""
-        with self.lock:
-            self.flights[event] = Flight(None, self._now_us, self._clock.mono_us(), listens=True)
-
     def await_answer(self, tag: Tag, call: Any) -> None:
         """A call waits at ``tag``; one that was cancelled in the parent may wait for what nobody will do here."""
         if call.form == "open":
             self.unanswered[tag] = call
-
-    def rests(self, event: int, rests: bool) -> None:
-        """The agent reads the output of a live process, or has stopped to."""
-        with self.lock:
-            if event in self.flights:
-                self.flights[event].rests = rests
-
-    def arrives(self, event: int) -> None:
-        """It has come to its end, which is yet to be handed over."""
-        with self.lock:
-            if event in self.flights:
-                self.flights[event].over = True
-
-    def lost(self, event: int) -> None:
-        """Nobody waits for it any more."""
-        with self.lock:
-            self.flights.pop(event, None)
-
-    def _away(self) -> list[Flight]:
-        """Flights that have nothing at the gate: the world has yet to answer."""
-        here = {tag.number for tag in self.waiting if tag.lane == OWN}
-        return [
-            flight
-            for event, flight in self.flights.items()
-            if not (flight.over or flight.listens or flight.rests or flight.works) and event not in here
-        ]
-
-    @property
-    def asks(self) -> bool:
-        """Whether the world is being asked."""
-        return self.parting > 0 or not all(flight.works for flight in self.flights.values())
-
-    def _sleeps_in_the_world(self) -> bool:
-        """Whether the agent's own code is at work in the world, and somebody waits for a moment to come."""
-        works = any(flight.works and not flight.over for flight in self.flights.values())
-        return works and any(waiter.deadline_us is not None for waiter in self.waiting.values())
-
-    def _is_not_due(self, waiter: Waiter) -> bool:
-        """Whether a timer's moment has not come, by the world's time."""
-        return (
-            waiter.deadline_us is not None and self._sleeps_in_the_world() and waiter.deadline_us > self._real_now_us()
-        )
-
-    def _listening(self) -> bool:
-        """Whether a live server may say something by itself."""
-        return any(flight.listens for flight in self.flights.values())
-
-    def _real_now_us(self) -> int:
-        """The agent's time as it passes while calls are under way."""
-        now_us = self._clock.mono_us()
-        if self._real_since_us is not None:
-            return max(self._now_us, now_us - self._real_since_us)
-        return max([self._now_us, *(each.virtual_us + now_us - each.real_us for each in self.flights.values())])
-
-    # --- time --------------------------------------------------------------------------------------------------
-
-    def answers_later(self, event: int, issued_us: int, came_us: int) -> None:
-        """A call is made whose answer is recorded: ``event`` of the parent, from when to when."""
-        self._timing.asks(event, self._now_us, issued_us, came_us, self._cpu_us() - self._cpu_before_us)
-
-    def offer(
-        self,
-        tag: Tag,
-        wake: Callable[[], None],
-        *,
-        alive: Callable[[], bool] | None = None,
-        deadline_us: int | None = None,
-        sleeper: bool = False,
-    ) -> Waiter:
-        """As any gate does it; when a timer was set is remembered."""
-        if deadline_us is not None:
-            with self.lock:
-                worked_us = self._cpu_us() - self._cpu_before_us
-                self._timing.sets(tag, self._now_us, deadline_us - self._now_us, worked_us)
-        return super().offer(tag, wake, alive=alive, deadline_us=deadline_us, sleeper=sleeper)
-
-    def _comes(self, waiter: Waiter | None, tag: Tag, head: Delivery) -> Coming | None:
-        """When it comes to whoever waits, or is about to wait, for the next place; None for what is there already."""
-        if waiter is not None and waiter.deadline_us is not None:
-            return self._timing.timer(tag)
-        return self._timing.answer(tag.number, head.at_us) if tag.kind == "e" and tag.lane != OWN else None
-
-    def _sooner(self, head: Delivery, comes: Coming | None) -> Waiter | None:
-        """Who goes before the next place, where time says so."""
-        if comes is None or not (self.cut and self.by_time):
-            return None
-        return self._timing.sooner(self.waiting.values(), head.tag, comes)
 
     # --- numbering ---------------------------------------------------------------------------------------------
 
@@ -230,15 +75,17 @@ class ForkGate(ReplayGate):
         head = self._next
         if self._real_since_us is not None:
             self._now_us = self._real_now_us()
-        if tag.lane == OWN and tag.number in self.flights:
+        flight = self.flights.get(tag.number) if tag.lane == OWN else None
+        if flight is not None:
             self._now_us = self._real_now_us()
-            if self.flights[tag.number].over:
+            if flight.over:
                 del self.flights[tag.number]
         number = self._number_next
+        then_us = self._passes(tag, place, flight)
+        self._elapsing.delivered(then_us, self._now_us)
         if head is not None and head.tag == place:
             if not self.cut:  # what a frozen answer stands for leaves its numbers out
                 number = max(number, head.number)
-            self._now_us = max(self._now_us, head.at_us)
             self._ahead_us = self._now_us - head.at_us
             self._advance()
         elif place is not None and self._number(place) is not None:
@@ -275,7 +122,12 @@ class ForkGate(ReplayGate):
         head = self._next
         if place is None or head is None or head.tag != place:
             return False
-        return not self.waiting or self._sooner(head, self._comes(None, tag, head)) is None
+        if self.waiting:
+            comes = self._comes(None, tag, head.at_us)
+            if self._sooner(tag, comes) is not None:
+                return False
+            self._keeps_order(tag, comes)
+        return True
 
     def alone(self, tag: Tag) -> int | None:
         """As any gate does it."""
@@ -317,23 +169,52 @@ class ForkGate(ReplayGate):
                 self.attend(self)  # the watch sends the signal
                 return None
             waiter = self._at(head.tag)
-            sooner = self._sooner(head, self._comes(waiter, waiter.tag, head)) if waiter is not None else None
-            waiter = sooner or waiter
             if waiter is None:
-                if not settled and not self._given_up:
-                    return None
-                found, skip = self._beside(head.tag)
+                found, skip = self._beside(head.tag, settled)
                 if not skip:
                     return found
-                self._advance()
-            elif waiter.alive is not None and not waiter.alive():
+                self._leaves(head)
+                continue
+            comes = self._comes(waiter, waiter.tag, head.at_us)
+            before = self._sooner(waiter.tag, comes)
+            if before is not None:
+                return self._in_time(before, placed=False)
+            if waiter.alive is not None and not waiter.alive():
                 del self.waiting[waiter.tag]
-            elif sooner is not None or not self._is_put_off(waiter, head):
-                return self._in_time(waiter, placed=sooner is None)
+            elif not self._is_put_off(waiter, head):
+                self._keeps_order(waiter.tag, comes)
+                return self._in_time(waiter, placed=True)
             else:
-                self._advance()
+                self._leaves(head)
                 if self._asks_what_was_cut_short():
                     return None
+
+    def _leaves(self, head: Delivery) -> None:
+        """Go on without what is next; where that is a timer, the code waits otherwise than it did."""
+        if head.tag.kind == "t" and self._goes_by_time:
+            self._departs()
+        self._advance()
+
+    def _yields(self, waiter: Waiter) -> Waiter | None:
+        """Somebody goes who has no place in the order any more, or who goes before."""
+        if self.departed:
+            comes = self._comes(waiter, waiter.tag, self._then_us(waiter.tag))
+            before = first(self._others(waiter.tag), comes) if comes is not None else None
+            if before is not None:
+                return self._in_time(before, placed=False)
+        return waiter
+
+    def _timer_goes(self, timers: list[Waiter]) -> Waiter | None:
+        """The first of some timers that have no place in the order any more, or whoever goes before it."""
+        if not self._goes_by_time or not timers:
+            return self._jump(timers)
+        timer = min(timers, key=lambda each: each.deadline_us or 0)
+        comes = self._timing.timer(timer.tag)
+        others = self._others(timer.tag) if comes is not None else []
+        if comes is not None and is_near([each for each in others if each[1].deadline_us is None], comes):
+            self.remark(UNSURE)
+        before = first(others, comes) if comes is not None else None
+        return self._jump([before or timer])
 
     def _in_time(self, waiter: Waiter, *, placed: bool) -> Waiter | None:
         """Whoever is to go goes; a timer not before its moment by the world's time, where the agent's own code sleeps
@@ -352,8 +233,10 @@ class ForkGate(ReplayGate):
         stops the fork."""
         return bool(self.unanswered) and (self.revive() or self.give_up())
 
-    def _beside(self, place: Tag) -> tuple[Waiter | None, bool]:
+    def _beside(self, place: Tag, settled: bool) -> tuple[Waiter | None, bool]:
         """Who may go while nobody waits for the next place, and whether that place is to be passed over."""
+        if not settled and not self._given_up:
+            return None, False
         if self._is_awaited(place):
             said = self._without_place() if self._listening() else None  # its answer may wait for what we answer
             return said or self._due(), False
@@ -384,10 +267,10 @@ class ForkGate(ReplayGate):
             if number is not None and self._next is not None and number >= self._next.number:
                 continue
             if waiter.deadline_us is None:
-                return waiter
+                return self._yields(waiter)
             if waiter.sleeper:
                 timers.append(waiter)
-        return self._due() if self.ticking else self._jump(timers)
+        return self._due() if self.ticking else self._timer_goes(timers)
 
     def _after_order(self) -> Waiter | None:
         timers = []
@@ -395,13 +278,13 @@ class ForkGate(ReplayGate):
             if waiter.tag.lane == "~never":
                 continue
             if waiter.deadline_us is None:
-                return waiter
+                return self._yields(waiter)
             timers.append(waiter)
         if self.unanswered and not self._away() and self.revive():
             return None
         asked = self._away() or self._listening() or self._sleeps_in_the_world()
         real = asked or self._real_since_us is not None
-        return self._due() if real else self._jump(timers)
+        return self._due() if real else self._timer_goes(timers)
 
     def _due(self) -> Waiter | None:
         """While the world answers, time passes at its speed: a timer whose moment has come."""

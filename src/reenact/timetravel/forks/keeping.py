@@ -60,7 +60,8 @@ class KeepingSession(ReplaySession):
         """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
         super().__init__(recording, redactor, rules, options)
         self.gate: ForkGate
-        self.ambience: ForkAmbient = ForkAmbient(recording, self.gate.now_us)
+        self.gate.tell = self.course.remarks.append
+        self.ambience: ForkAmbient = ForkAmbient(recording, self.gate)
 
     def records(self, child: RecordingSession, ledger: Ledger, answered: Callable[[int, int], object]) -> None:
         """Everything that happens is noted in ``child``, and ``ledger`` asked before a write; ``answered`` is told of

@@ -95,7 +95,7 @@ class ForkSession(KeepingSession):
             return self.recording.deliveries(0)
 
         parts = (again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
-        return ForkGate(CLOCK, _worked_us, self._lane_seen, *parts)
+        return ForkGate(self._lane_seen, CLOCK, _worked_us, *parts)
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
@@ -394,6 +394,7 @@ class ForkSession(KeepingSession):
             return self._own_code(lane, call, event, event if not self.gate.cut else None)
         number = self._number(event)
         self.gate.numbers[event.number] = number
+        self.gate.comes_to(event.issued_us, self.ambience.unread_ns(lane.path))
         if event.outcome is not None:
             came_us = event.first_us or event.ended_us or event.issued_us
             self.gate.answers_later(event.number, event.issued_us, came_us)
@@ -412,6 +413,7 @@ class ForkSession(KeepingSession):
         number = self._number(place)
         if place is not None:
             self._stands_at[number] = place.number
+            self.gate.comes_to(place.issued_us, self.ambience.unread_ns(lane.path))
         for inside in (self._performing, self._retried):
             if lane.parent in inside:
                 inside.add(number)

@@ -1,9 +1,9 @@
 """Which of a timer and a recorded answer comes first in a fork, where the order of the parent does not say it any more.
 
 In the parent's order a timer has the place at which it fired. One that is set for longer, or for less, has lost that
-place, and time decides. A recorded answer takes as long as it took. A fork does not know when exactly its code asked or
-set a timer: between two deliveries no virtual time passes, and how long the code itself worked is known of today's
-machine alone. So each moment has bounds, and what they leave open is as the order has it.
+place, and time decides. A recorded answer takes as long as it took. A fork does not always know when exactly its code
+set a timer: how long the code itself worked before is known of today's machine alone, where it has read no clock. So
+each moment has bounds, and what they leave open is as the order has it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ from reenact.seams.gate import Waiter
 
 LATE_US = 50_000
 """A timer that fires so much later than it did is another one, with another deadline."""
+UNSURE_US = 1_000
+"""What comes so much earlier than what the order has before it would be first if it were certain."""
+ALIKE_US = 10_000
+"""A timer that fires so much sooner than it did was late then, or is another one."""
 SLOWER = 4
 """How many times longer than today the code may have worked when the parent was recorded."""
 _KEPT = 4_096
@@ -34,45 +38,72 @@ class Coming:
         return self.until_us + LATE_US < other.from_us
 
 
+@dataclass(frozen=True, slots=True)
+class Timer(Coming):
+    """When a timer fires.
+
+    Attributes:
+        set_us: When it was set, in the fork.
+        then_us: When the code came to that in the parent; None: it is not known.
+    """
+
+    set_us: int
+    then_us: int | None
+
+    def shorter(self, at_us: int) -> tuple[int, int]:
+        """How much less it waits than it did if it fired at ``at_us`` of the parent, in microseconds: for certain, and
+        most likely."""
+        if self.then_us is None:
+            return 0, 0
+        waited_us = at_us - self.then_us
+        return waited_us - (self.until_us - self.set_us), waited_us - (self.from_us - self.set_us)
+
+    def alike_us(self, at_us: int) -> int:
+        """When it fires, if it is the one that fired at ``at_us`` of the parent: as late as that was."""
+        return self.set_us + at_us - self.then_us if self.then_us is not None else self.from_us
+
+
 class Timing:
     """What is known of recorded answers and timers that are yet to come."""
 
     def __init__(self) -> None:
-        self._timers: dict[Tag, Coming] = {}
+        self._timers: dict[Tag, Timer] = {}
         self._answers: dict[int, tuple[Coming, int]] = {}
 
-    def sets(self, tag: Tag, now_us: int, wait_us: int, worked_us: int) -> None:
+    def sets(self, tag: Tag, now_us: int, deadline_us: int, unknown_us: int, then_us: int | None) -> None:
         """A timer is set.
 
         Args:
             tag: Its identity.
-            now_us: Virtual time of the last delivery.
-            wait_us: How long it is to wait.
-            worked_us: How long the process has worked since that delivery, today. What it waits for a processor, on a
-                busy machine, is not in it.
+            now_us: Virtual time, as far as it is known.
+            deadline_us: When it is to fire, by that.
+            unknown_us: How much later it may be: the code has worked since the last delivery.
+            then_us: When the code came to that in the parent, where it is known.
         """
-        self._timers[tag] = Coming(now_us + wait_us, now_us + wait_us + SLOWER * worked_us)
+        self._timers[tag] = Timer(deadline_us, deadline_us + unknown_us, now_us, then_us)
         if len(self._timers) > _KEPT:
             del self._timers[next(iter(self._timers))]
 
-    def asks(self, event: int, now_us: int, issued_us: int, came_us: int, worked_us: int) -> None:
+    def asks(self, event: int, now_us: int, issued_us: int, came_us: int, unknown_us: int) -> None:
         """A call is made whose answer is recorded.
 
         Args:
             event: Its number in the parent.
-            now_us: Virtual time of the last delivery.
+            now_us, unknown_us: As for ``sets``.
             issued_us, came_us: When it was made in the parent, and answered.
-            worked_us: As for ``sets``.
         """
-        takes_us = max(0, came_us - issued_us)
-        coming = Coming(now_us + takes_us, now_us + takes_us + SLOWER * worked_us)
-        self._answers[event] = (coming, came_us)
+        comes_us = now_us + max(0, came_us - issued_us)
+        self._answers[event] = (Coming(comes_us, comes_us + unknown_us), came_us)
         if len(self._answers) > _KEPT:
             del self._answers[next(iter(self._answers))]
 
-    def timer(self, tag: Tag) -> Coming | None:
+    def timer(self, tag: Tag) -> Timer | None:
         """When a timer fires."""
         return self._timers.get(tag)
+
+    def over(self, tag: Tag) -> Timer | None:
+        """When a timer was to fire that has, and is forgotten; None for what is none."""
+        return self._timers.pop(tag, None)
 
     def answer(self, event: int, at_us: int | None = None) -> Coming | None:
         """When the answer of a call comes, or its part that came at ``at_us`` of the parent; None: nobody has asked."""
@@ -83,21 +114,44 @@ class Timing:
         later_us = max(0, at_us - came_us) if at_us is not None else 0
         return Coming(coming.from_us + later_us, coming.until_us + later_us)
 
-    def sooner(self, waiting: Iterable[Waiter], next_tag: Tag, comes: Coming) -> Waiter | None:
-        """A timer that fires clearly before what is next in the order, and before every recorded answer that somebody
-        awaits, although its own place is later or nowhere; or the answer that comes before such a timer.
 
-        Args:
-            waiting: Who waits at the gate.
-            next_tag, comes: What is next in the order, and when it comes.
-        """
-        others = [each for each in waiting if each.tag != next_tag and (each.alive is None or each.alive())]
-        timers = [(fires, each) for each in others if (fires := self._timers.get(each.tag)) is not None]
-        early = [(fires, each) for fires, each in timers if fires.is_before(comes)]
-        if not early:
-            return None
-        fires, first = min(early, key=lambda each: each[0].from_us)
-        calls = [each for each in others if each.tag.kind == "e" and not each.tag.lane]
-        answers = [(answer, each) for each in calls if (answer := self.answer(each.tag.number)) is not None]
-        before = [(answer, each) for answer, each in answers if not fires.is_before(answer)]
-        return min(before, key=lambda each: each[0].from_us, default=(fires, first))[1]
+def sooner(others: Iterable[tuple[Coming, Waiter]], comes: Coming, *, answers: bool) -> Waiter | None:
+    """A timer that fires clearly before what is next in the order, and before every recorded answer that somebody
+    awaits, although its own place is later or nowhere; or the answer that comes before such a timer.
+
+    Args:
+        others: Who waits for a timer or a recorded answer beside what is next, and when it comes.
+        comes: When what is next comes.
+        answers: Whether an answer may go before that even where no timer does.
+    """
+    known = list(others)
+    early = [each for each in known if each[0].is_before(comes) and (answers or each[1].deadline_us is not None)]
+    if not early:
+        return None
+    fires, first = min(early, key=lambda each: each[0].from_us)
+    calls = [each for each in known if each[1].deadline_us is None and not fires.is_before(each[0])]
+    return min(calls, key=lambda each: each[0].from_us, default=(fires, first))[1]
+
+
+def is_unsure(others: Iterable[tuple[Coming, Waiter]], comes: Coming, *, timer: bool) -> bool:
+    """Whether something would be before what is next in the order, if moments were certain, and one of them is a timer.
+
+    Args:
+        others, comes: As for ``sooner``.
+        timer: Whether what is next is one.
+    """
+    return any(
+        coming.from_us + UNSURE_US < comes.from_us and (timer or waiter.deadline_us is not None)
+        for coming, waiter in others
+    )
+
+
+def first(others: Iterable[tuple[Coming, Waiter]], comes: Coming) -> Waiter | None:
+    """Who is most likely before somebody who has no place in the order; None: nobody. Arguments as for ``sooner``."""
+    before = [each for each in others if each[0].from_us < comes.from_us]
+    return min(before, key=lambda each: each[0].from_us, default=(comes, None))[1]
+
+
+def is_near(others: Iterable[tuple[Coming, Waiter]], comes: Coming) -> bool:
+    """Whether anything comes so near to a timer that it is not certain which of them is first."""
+    return any(not (other.is_before(comes) or comes.is_before(other)) for other, _ in others)

@@ -1,0 +1,346 @@
+"""The time of a fork: virtual, at the world's speed while a call is under way, its own once it leaves its parent's.
+
+It goes with the parent's as long as everything comes when it came. Once a timer comes at another time, or a call that
+went live does, the fork has a time of its own: what the code does and what it asks takes as long as it took, and clocks
+that only measure show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from reenact.abc.sources import Clock
+from reenact.facts.order import Delivery, Tag
+from reenact.replaying.order import ReplayGate
+from reenact.seams.gate import Waiter
+from reenact.timetravel.forks.elapsing import Elapsing
+from reenact.timetravel.forks.timing import (
+    ALIKE_US,
+    LATE_US,
+    SLOWER,
+    Coming,
+    Timer,
+    Timing,
+    is_unsure,
+    sooner,
+)
+
+OWN = "~own"
+"""The lane in the tags of the fork's own events: their numbers are not the parent's."""
+UNSURE = (
+    "a timer is so near to a recorded answer, or to another timer, that it is not certain which of them comes first: "
+    "where both have a place in the recorded order, they keep it"
+)
+UNTOLD = (
+    "a timer seems to wait less than it did, by too little (or behind too much work of the code itself) to be certain: "
+    "it fires when it did"
+)
+WALL = (
+    "the wall clock (time.time, datetime.now) is as recorded, and a timer or a live call has taken another time: "
+    "code that waits by the wall clock does not follow"
+)
+"""What is remarked of a fork, each once."""
+
+
+@dataclass(slots=True)
+class Flight:
+    """A call that is being performed.
+
+    Attributes:
+        stands_for: The recorded event in whose place it is delivered.
+        virtual_us, real_us: When it set out.
+        over: Whether it has come to its end.
+        listens: Whether it waits for what a server says by itself: nobody need ever answer it.
+        rests: Whether the agent does not read it just now: it brings nothing before that.
+        works: Whether it is the agent's own code at work in the world (a tool): it ends by itself, but what it sleeps
+            through is the world's time.
+    """
+
+    stands_for: int | None
+    virtual_us: int
+    real_us: int
+    over: bool = False
+    listens: bool = False
+    rests: bool = False
+    works: bool = False
+
+
+class TimedGate(ReplayGate):
+    """Knows what time it is in a fork, and which calls of it the world has yet to answer.
+
+    Args:
+        clock: Our own clock.
+        worked_us: For how long this process has worked, in microseconds of its processors.
+        parts: What a ``ReplayGate`` takes.
+    """
+
+    def __init__(self, clock: Clock, worked_us: Callable[[], int], *parts: Any) -> None:
+        super().__init__(*parts)
+        self._clock = clock
+        self._cpu_us = worked_us
+        self.flights: dict[int, Flight] = {}
+        """Live transports under way, by their number in the fork."""
+        self.places: dict[int, int] = {}
+        """Parent's events in whose place the fork's own are delivered, by the number of the own."""
+        self.cut = False
+        self.by_time = False
+        """Whether a timer that has another deadline than it had comes by time; else all keep the parent's order."""
+        self.tell: Callable[[str], object] = lambda remark: None
+        """Told once of each thing that should be known of the order and the times of the fork."""
+        self._remarked: set[str] = set()
+        self._timing = Timing()
+        self._elapsing = Elapsing(self._again)
+        self._cpu_before_us = worked_us()
+        self._real_since_us: int | None = None
+
+    def goes_real(self) -> None:
+        """From now on time passes at the world's speed, whether a call is under way or not."""
+        with self.lock:
+            self._real_since_us = self._clock.mono_us() - self._now_us
+
+    @property
+    def ticking(self) -> bool:
+        """Whether time passes by itself."""
+        return self._real_since_us is not None or bool(self.flights)
+
+    # --- calls under way ---------------------------------------------------------------------------------------
+
+    def sets_out(self, event: int, stands_for: int | None, *, transport: bool, works: bool = False) -> None:
+        """A call of the fork is performed, in the place of a recorded one if it stands for any."""
+        with self.lock:
+            if stands_for is not None:
+                self.places[event] = stands_for
+            if transport or works:
+                self.flights[event] = Flight(stands_for, self._known_us(), self._clock.mono_us(), works=works)
+
+    def listens(self, event: int) -> None:
+        """A call of the fork waits for what a live server says by itself: it comes when it comes."""
+        with self.lock:
+            self.flights[event] = Flight(None, self._known_us(), self._clock.mono_us(), listens=True)
+
+    def rests(self, event: int, rests: bool) -> None:
+        """The agent reads the output of a live process, or has stopped to."""
+        with self.lock:
+            if event in self.flights:
+                self.flights[event].rests = rests
+
+    def arrives(self, event: int) -> None:
+        """It has come to its end, which is yet to be handed over."""
+        with self.lock:
+            if event in self.flights:
+                self.flights[event].over = True
+
+    def lost(self, event: int) -> None:
+        """Nobody waits for it any more."""
+        with self.lock:
+            self.flights.pop(event, None)
+
+    def _away(self) -> list[Flight]:
+        """Flights that have nothing at the gate: the world has yet to answer."""
+        here = {tag.number for tag in self.waiting if tag.lane == OWN}
+        return [
+            flight
+            for event, flight in self.flights.items()
+            if not (flight.over or flight.listens or flight.rests or flight.works) and event not in here
+        ]
+
+    @property
+    def asks(self) -> bool:
+        """Whether the world is being asked."""
+        return self.parting > 0 or not all(flight.works for flight in self.flights.values())
+
+    def _sleeps_in_the_world(self) -> bool:
+        """Whether the agent's own code is at work in the world, and somebody waits for a moment to come."""
+        works = any(flight.works and not flight.over for flight in self.flights.values())
+        return works and any(waiter.deadline_us is not None for waiter in self.waiting.values())
+
+    def _is_not_due(self, waiter: Waiter) -> bool:
+        """Whether a timer's moment has not come, by the world's time."""
+        return (
+            waiter.deadline_us is not None and self._sleeps_in_the_world() and waiter.deadline_us > self._real_now_us()
+        )
+
+    def _listening(self) -> bool:
+        """Whether a live server may say something by itself."""
+        return any(flight.listens for flight in self.flights.values())
+
+    def _real_now_us(self) -> int:
+        """The agent's time as it passes while calls are under way."""
+        now_us = self._clock.mono_us()
+        if self._real_since_us is not None:
+            return max(self._now_us, now_us - self._real_since_us)
+        return max([self._now_us, *(each.virtual_us + now_us - each.real_us for each in self.flights.values())])
+
+    # --- time --------------------------------------------------------------------------------------------------
+
+    @property
+    def _goes_by_time(self) -> bool:
+        return self.cut and self.by_time
+
+    @property
+    def departed(self) -> bool:
+        """Whether the fork has left its parent's times: a timer, or a call that went live, took another one."""
+        return self._elapsing.departed
+
+    def _departs(self) -> None:
+        self._elapsing.departed = True
+
+    def remark(self, remark: str) -> None:
+        """Have something be known of the fork, once."""
+        if remark not in self._remarked:
+            self._remarked.add(remark)
+            self.tell(remark)
+
+    def _known_us(self) -> int:
+        """Virtual time, with what the code is known to have worked since the last delivery."""
+        return max(self._now_us, self._elapsing.known_us) if self._goes_by_time else self._now_us
+
+    def _unknown_us(self) -> int:
+        """How much more the code may have worked since."""
+        return SLOWER * (self._cpu_us() - self._cpu_before_us)
+
+    def comes_to(self, issued_us: int, unread_ns: int | None) -> None:
+        """The code makes a call that it made at ``issued_us`` of the parent.
+
+        Args:
+            issued_us: When it was made there.
+            unread_ns: What a clock that only measures showed this lane next, and has not shown it here; None: nothing.
+        """
+        with self.lock:
+            if not self._goes_by_time:
+                return
+            if unread_ns is None or unread_ns > issued_us * 1000:
+                self._works_until(issued_us * 1000)
+            elif not self.departed and self._elapsing.is_far(issued_us):
+                self._departs()  # it has read the clock for less long than it did
+
+    def _works_until(self, then_ns: int) -> None:
+        """The code is where it was at a moment of the parent: so long it has worked."""
+        if self._elapsing.comes_to(then_ns, self._next.at_us if self._next is not None else None):
+            self._cpu_before_us = self._cpu_us()
+
+    def reads_clock(self, clock: tuple[str, str], then_ns: int, step_ns: int) -> int | None:
+        """A clock that only measures is read.
+
+        Args:
+            clock: Whose reading it is, and of which clock.
+            then_ns: What it showed at this place, in nanoseconds since the run began.
+            step_ns: By how much it is to go on, if it was not read there so often; 0: it was.
+
+        Returns:
+            What it shows; None: what it showed then.
+        """
+        if not self._goes_by_time:
+            return None
+        with self.lock:
+            elapsing, head = self._elapsing, self._next
+            if not self.departed and head is not None:
+                at_work = step_ns and then_ns > (head.at_us + LATE_US) * 1000  # for longer than it was
+                if at_work or (not step_ns and elapsing.is_beyond(clock[0], then_ns, head.at_us)):
+                    self._departs()
+            if not self.departed:
+                self._works_until(then_ns)
+                elapsing.as_recorded(then_ns)
+                return None
+            now_us = self._real_now_us() if self.ticking else self._now_us
+            shown_ns = elapsing.goes_on(clock, step_ns, now_us) if step_ns else elapsing.reads(clock, then_ns, now_us)
+            self._cpu_before_us = self._cpu_us()
+            return shown_ns
+
+    def answers_later(self, event: int, issued_us: int, came_us: int) -> None:
+        """A call is made whose answer is recorded: ``event`` of the parent, from when to when."""
+        with self.lock:
+            self._timing.asks(event, self._known_us(), issued_us, came_us, self._unknown_us())
+
+    def offer(
+        self,
+        tag: Tag,
+        wake: Callable[[], None],
+        *,
+        alive: Callable[[], bool] | None = None,
+        deadline_us: int | None = None,
+        sleeper: bool = False,
+    ) -> Waiter:
+        """As any gate does it; when a timer was set is remembered."""
+        if deadline_us is not None:
+            with self.lock:
+                known_us = self._known_us()
+                deadline_us += known_us - self._now_us
+                self._timing.sets(tag, known_us, deadline_us, self._unknown_us(), self._elapsing.reached_us)
+        return super().offer(tag, wake, alive=alive, deadline_us=deadline_us, sleeper=sleeper)
+
+    def _comes(self, waiter: Waiter | None, tag: Tag, at_us: int | None) -> Coming | None:
+        """When it comes to whoever waits, or is about to wait, for what was handed out at ``at_us`` of the parent; None
+        for what is there already."""
+        if waiter is not None and waiter.deadline_us is not None:
+            return self._timing.timer(tag)
+        return self._timing.answer(tag.number, at_us) if tag.kind == "e" and tag.lane != OWN else None
+
+    def _others(self, tag: Tag) -> list[tuple[Coming, Waiter]]:
+        """Who waits for a timer or a recorded answer beside ``tag``, and when it comes."""
+        others = []
+        for each in self.waiting.values():
+            if each.tag != tag and (each.alive is None or each.alive()):
+                coming = self._comes(each, each.tag, self._then_us(each.tag))
+                if coming is not None:
+                    others.append((coming, each))
+        return others
+
+    def _then_us(self, place: Tag | None) -> int | None:
+        """When something was handed out in the parent; None: it was not, or nobody has had to know."""
+        number = self._number(place) if self.departed and place is not None else None
+        return self._elapsing.moments.of(number)[0] if number is not None else None
+
+    def _sooner(self, tag: Tag, comes: Coming | None) -> Waiter | None:
+        """Who goes before what is next, where time says so."""
+        if comes is None or not self._goes_by_time:
+            return None
+        return sooner(self._others(tag), comes, answers=self.departed)
+
+    def _keeps_order(self, tag: Tag, comes: Coming | None) -> None:
+        """What is next in the order goes: where that is not certain, somebody should know."""
+        if comes is None or not self._goes_by_time or UNSURE in self._remarked:
+            return
+        if is_unsure(self._others(tag), comes, timer=self._timing.timer(tag) is not None):
+            self.remark(UNSURE)
+
+    def _passes(self, tag: Tag, place: Tag | None, flight: Flight | None) -> int | None:
+        """Have the time pass until a delivery; when that was in the parent, if it is known there. (Its place is the
+        next one, or was before, or is yet to come.)"""
+        head = self._next if self._next is not None and self._next.tag == place else None
+        timer = self._timing.over(tag)
+        if self._goes_by_time and not self.departed and self._takes_another_time(head, timer, flight):
+            self._departs()
+        if not self.departed:
+            if head is not None:
+                self._now_us = max(self._now_us, head.at_us)
+            return head.at_us if head is not None else None
+        number = head.number if head is not None else self._number(place) if place is not None else None
+        at_us, after_us = self._elapsing.moments.of(number) if number is not None else (None, 0)
+        coming = self._comes(None, tag, at_us)
+        worked_us = after_us if timer is None and coming is None and flight is None else 0
+        comes_us = coming.from_us if coming is not None else 0
+        if timer is not None and at_us is not None and not self._is_shorter(timer, at_us):
+            comes_us = timer.alike_us(at_us)
+        self._now_us = max(self._now_us + worked_us, self._elapsing.known_us, comes_us)
+        return at_us
+
+    def _takes_another_time(self, head: Delivery | None, timer: Timer | None, flight: Flight | None) -> bool:
+        """Whether a delivery comes at another time than it did, and by time: a timer that was set otherwise, or what
+        the world was asked."""
+        if head is None:
+            return timer is not None or (flight is not None and self._now_us - flight.virtual_us > LATE_US)
+        if self._now_us - head.at_us > LATE_US:
+            return True
+        if timer is not None:
+            return self._is_shorter(timer, head.at_us)
+        return flight is not None and head.at_us - self._now_us > LATE_US
+
+    def _is_shorter(self, timer: Timer, at_us: int) -> bool:
+        """Whether a timer waits less than the one that fired at ``at_us`` of the parent."""
+        certainly_us, likely_us = timer.shorter(at_us)
+        if certainly_us <= LATE_US and likely_us > ALIKE_US:
+            self.remark(UNTOLD)
+        return certainly_us > LATE_US
