@@ -172,6 +172,78 @@ def test_a_backoff_with_a_deadline_over_all(forks: Forks) -> None:
     prints(forks, "found 3 0.4", "pause=0")
 
 
+WAITED = """
+    import concurrent.futures, time
+    import reenact
+
+    @reenact.tool(effect="read")
+    def look(query):
+        time.sleep(0.3)
+        return query.upper()
+
+    with reenact.step("plan", {"limit": 0.1, "times": 3}) as state:
+        pass
+    began = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        asked = pool.submit(look, "a")
+        try:
+            print(asked.result(timeout=state["limit"]))
+        except concurrent.futures.TimeoutError:
+            print("late")
+        print(time.monotonic() - began)
+        print(look("b"), time.monotonic() - began)
+    for _ in range(state["times"]):
+        time.sleep(0.2)
+    print(look("c"), time.monotonic() - began)
+"""
+
+
+def test_a_time_out_that_lets_an_answer_come_and_sleeps_that_are_left_out(forks: Forks) -> None:
+    assert agrees(forks.record(WAITED), "late 0.1 B 0.4 C 1.3")
+    prints(forks, "A 0.3 B 0.6 C 1.5", "limit=5", again=True)
+    prints(forks, "late 0.1 B 0.4 C 0.9", "times=1", again=True)
+    prints(forks, "late 0.1 B 0.4 C 1.7", "times=5")
+
+
+SIDE_BY_SIDE = """
+    import threading, time
+    import reenact
+
+    @reenact.tool(effect="read")
+    def look(query, seconds):
+        time.sleep(seconds)
+        return query.upper()
+
+    def strand(name, pause, durations):
+        for number, seconds in enumerate(durations):
+            time.sleep(pause)
+            other = threading.Thread(target=look, args=(f"{name}{number}", seconds))
+            other.start()
+            other.join()
+        ended[name] = time.perf_counter() - began
+
+    with reenact.step("plan", {"a": 0.25, "b": 0.3}) as state:
+        pass
+    ended = {}
+    began = time.monotonic()
+    threads = [
+        threading.Thread(target=strand, args=("a", state["a"], [0.37, 0.61])),
+        threading.Thread(target=strand, args=("b", state["b"], [0.83, 0.21])),
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    print(ended["a"], ended["b"], time.monotonic() - began)
+"""
+
+
+def test_strands_side_by_side_have_one_time(forks: Forks) -> None:
+    assert agrees(forks.record(SIDE_BY_SIDE), "1.48 1.64 1.64")
+    prints(forks, "1.18 3.64 3.64", "a=0.1", "b=1.3", again=True)
+    prints(forks, "3.58 1.24 3.58", "a=1.3", "b=0.1", again=True)
+
+
 SPUN = """
     import time
     import reenact

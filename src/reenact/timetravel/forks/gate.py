@@ -211,7 +211,7 @@ class ForkGate(TimedGate):
         timer = min(timers, key=lambda each: each.deadline_us or 0)
         comes = self._timing.timer(timer.tag)
         others = self._others(timer.tag) if comes is not None else []
-        if comes is not None and is_near([each for each in others if each[1].deadline_us is None], comes):
+        if comes is not None and is_near([each for each in others if each[1].tag.kind == "e"], comes):
             self.remark(UNSURE)
         before = first(others, comes) if comes is not None else None
         return self._jump([before or timer])

@@ -279,11 +279,14 @@ class TimedGate(ReplayGate):
         return self._timing.answer(tag.number, at_us) if tag.kind == "e" and tag.lane != OWN else None
 
     def _others(self, tag: Tag) -> list[tuple[Coming, Waiter]]:
-        """Who waits for a timer or a recorded answer beside ``tag``, and when it comes."""
+        """Who waits beside ``tag``, and when it comes. What is there already comes now, in a time of the fork's own:
+        what it waited for in the parent's order may be far away."""
         others = []
         for each in self.waiting.values():
-            if each.tag != tag and (each.alive is None or each.alive()):
+            if each.tag != tag and each.tag.lane != "~never" and (each.alive is None or each.alive()):
                 coming = self._comes(each, each.tag, self._then_us(each.tag))
+                if coming is None and self.departed and (each.tag.kind != "e" or each.tag.lane == OWN):
+                    coming = Coming(self._known_us(), self._known_us())
                 if coming is not None:
                     others.append((coming, each))
         return others
