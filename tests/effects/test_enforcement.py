@@ -124,9 +124,10 @@ ISOLATED = """
 import os, sys
 from reenact.replaying.isolation import isolate
 here = os.getcwd()
-print(isolate([here], [os.path.join(here, "keep")], os.path.join(here, "keep", "scratch")).words())
+keep = [os.path.join(here, "keep", "boot"), os.path.join(here, "keep"), os.path.dirname(sys.executable)]
+print(isolate([here], keep, os.path.join(keep[0], "scratch")).words())
 print(open("volume/data").read(), open("data").read())
-for name in ("volume/data", "data", "keep/data"):
+for name in ("volume/data", "data", "keep/data", "keep/boot/data"):
     with open(name, "w") as file:
         file.write("changed")
 """
@@ -135,18 +136,18 @@ for name in ("volume/data", "data", "keep/data"):
 def test_what_is_mounted_below_a_folder_is_seen_and_goes_to_scratch_too(tmp_path: Path) -> None:
     if not permitted():
         pytest.skip("this system does not permit mounts in a namespace")
-    for folder in ("volume", "keep/scratch"):
+    for folder in ("volume", "keep/boot/scratch"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "data").write_text("outer")
     (tmp_path / "isolated.py").write_text(ISOLATED)
     mount = "mount -t tmpfs none volume && echo -n inner > volume/data"
-    script = f"{mount} && '{sys.executable}' isolated.py && cat volume/data data keep/data"
+    script = f"{mount} && '{sys.executable}' isolated.py && cat volume/data data keep/data keep/boot/data"
     words = ["unshare", "-rm", "sh", "-c", script]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     said, seen, after = done.stdout.split("\n")
     assert f"scratch overlay ({tmp_path})" in said and "not isolated" not in said
-    assert seen == "inner outer" and after == "innerouterchanged"
+    assert seen == "inner outer" and after == "innerouterchangedchanged"
 
 
 PATHS = st.lists(st.text("ab/", min_size=1, max_size=8).map(lambda text: "/" + text.strip("/").replace("//", "/")))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.record import GapNoted, Noted, Printed, Record
 from reenact.facts.run import Entry, Run, Status
 from reenact.privacy import make_redactor
+from reenact.privacy.erasing import Eraser
 from reenact.recording import surroundings as module
 from reenact.recording.kit import LOCALE
 from reenact.recording.opening import Opened
@@ -153,6 +156,7 @@ def test_nobody_waits_below_the_writer_for_what_is_kept_when_it_is_through() -> 
 @pytest.fixture(autouse=True)
 def afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(module, "_last", None)
+    monkeypatch.setattr(module, "_last_told", None)
     yield
 
 
@@ -245,3 +249,36 @@ def test_the_variables_are_one_copy_for_as_long_as_they_are_the_same(monkeypatch
     assert (before["SOME_NAME"], variables_now()["SOME_NAME"]) == ("a", "b")
     monkeypatch.delenv("SOME_NAME")
     assert variables_now() == dict(os.environ)
+
+
+def test_another_command_line_is_told_and_what_was_found_clean_is_not_looked_through_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a child of a warm interpreter begins, whose parent has begun a run without arguments."""
+    monkeypatch.setenv("SOME_URL", "https://before.example")
+    monkeypatch.setattr(sys, "orig_argv", ["python", "agent.py"])
+    before = begun().environment
+    looked_at: list[str] = []
+    looks = Eraser.environment
+
+    def looking(eraser: Eraser, variables: Mapping[str, Any]) -> dict[str, Any]:
+        looked_at.extend(variables)
+        return looks(eraser, variables)
+
+    monkeypatch.setattr(Eraser, "environment", looking)
+    monkeypatch.setattr(sys, "orig_argv", ["python", "agent.py", "--password", SECRET])
+    after = begun().environment
+    assert before["argv"] == ["python", "agent.py"]
+    assert after["argv"][:3] == ["python", "agent.py", "--password"] and SECRET not in str(after)
+    assert "argv" in looked_at and not {"env", "flags", "build"} & set(looked_at)
+
+
+def test_what_was_clean_is_looked_through_again_where_there_is_a_new_credential(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / SECRET
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert SECRET in begun().environment["cwd"], "nobody knows yet that this is a credential"
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    assert SECRET not in str(begun().environment)

@@ -49,29 +49,47 @@ def surroundings(policy: Policy) -> Surroundings:
 
 
 def _found(policy: Policy, variables: Mapping[str, str]) -> Surroundings:
+    named, known, same = _told_by(policy, variables)
+    return Surroundings(_facts(variables, named), known, same)
+
+
+def _told_by(policy: Policy, variables: Mapping[str, str]) -> tuple[dict[str, Json], Known, dict[str, str]]:
+    """What the variables say: those that are kept, the credentials, and which of these hold the same."""
     named = chosen(variables, policy.env)
     secrets = named["env_secret"]
-    facts = {
+    return named, Known(variables, secrets, fields=policy.redact), same_values(variables, secrets)
+
+
+def _facts(variables: Mapping[str, str], named: Mapping[str, Json]) -> dict[str, Json]:
+    return {
         **process_facts(variables),
         **named,
         "hash_seed_set": variables.get(_SEED, ""),
         "conventional": conventional(variables),
     }
-    return Surroundings(facts, Known(variables, secrets, fields=policy.redact), same_values(variables, secrets))
 
+
+_Told = tuple[dict[str, Json], Known, dict[str, str], dict[str, Json]]
 
 _last: tuple[object, Surroundings] | None = None
+_last_told: tuple[object, _Told] | None = None
 
 
 def same_surroundings(policy: Policy) -> Surroundings:
     """The same for a run that nobody keeps: found out anew only where something has changed. About 20 µs.
 
-    What the program can see of its standard streams is as it was when this was found out."""
-    global _last
+    What the program can see of its standard streams is as it was when this was found out. In what redaction has found
+    nothing it need not look again for as long as the credentials are the same, whatever else has changed: a child of a
+    warm interpreter has a command line of its own."""
+    global _last, _last_told
     variables = {name: value if _told(name, policy.env) else "" for name, value in variables_now().items()}
-    place = (variables, folder_now(), time.tzname, tuple(sys.orig_argv), policy.env, dict(policy.redact))
+    saying = (variables, policy.env, dict(policy.redact))
+    place = (saying, folder_now(), time.tzname, tuple(sys.orig_argv))
+    if _last_told is None or _last_told[0] != saying:
+        _last_told = (saying, (*_told_by(policy, variables), {}))
     if _last is None or _last[0] != place:
-        _last = (place, replace(_found(policy, variables), spotless={}))
+        named, known, same, spotless = _last_told[1]
+        _last = (place, Surroundings(_facts(variables, named), known, same, spotless))
     found = _last[1]
     return replace(found, facts={**found.facts, **machine_facts()})
 

@@ -188,7 +188,7 @@ class _Overlays:
     def __init__(self, libc: Any, scratch: str, keep: Sequence[str]) -> None:
         self._libc = libc
         self._scratch = os.path.realpath(scratch)
-        self._keep = [os.path.realpath(folder) for folder in keep]
+        self._keep = outermost(os.path.realpath(folder) for folder in keep)
         self._made = 0
 
     def lay(self, folders: Sequence[str]) -> tuple[tuple[str, ...], str]:
@@ -210,7 +210,8 @@ class _Overlays:
 
     def _laid(self, wanted: Sequence[str], why: str) -> tuple[tuple[str, ...], str]:
         mounted = [each for each in _mounted() if not within(each, self._scratch)]
-        kept = [(folder, self._bound(folder)) for folder in self._keep if os.path.isdir(folder)]
+        below_one = [folder for folder in self._keep if any(within(folder, each) for each in wanted)]
+        kept = [(folder, self._bound(folder)) for folder in below_one if os.path.isdir(folder)]
         below = {folder: [(each, self._bound(each)) for each in _parts(folder, mounted)] for folder in wanted}
         covered: list[str] = []
         try:

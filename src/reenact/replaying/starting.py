@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from reenact.errors import ReplayError, UnreplayableRun
@@ -57,6 +58,7 @@ class Process:
         given: Its standard input; None for ours.
         silent: Whether what it prints goes nowhere.
         again: Whether it may be run a second time: it touches nothing, and what it leaves may be left twice.
+        place: The private directory of its boot, to be made; None for one among the temporary files.
         bound: Whether it ends with us, however we end (on Linux). Otherwise who outlives us is waited for by its lock.
     """
 
@@ -72,6 +74,7 @@ class Process:
     given: str | None = ""
     silent: bool = False
     again: bool = False
+    place: Path | None = None
     bound: bool = False
 
     @property
@@ -156,7 +159,7 @@ def _ran(process: Process, start_it: Starter) -> Left:
         environment = tree.environment(environment)
     seed = process.hash_seed or run.entry.hash_seed or None
     shown = bool(run.environment.get("hash_seed_set"))
-    with Boot(process.instructions, environment, hash_seed=seed, show_seed=shown) as boot:
+    with Boot(process.instructions, environment, hash_seed=seed, show_seed=shown, place=process.place) as boot:
         program = find_program(start.argv, boot.environment.get("PATH"))
         with tempfile.TemporaryFile() as given:
             given.write((process.given or "").encode())

@@ -27,7 +27,6 @@ def give_way(folders: Sequence[str], keep: Sequence[str]) -> None:
     """
     if not folders:
         return
-    kept = [os.path.realpath(each) for each in keep]
 
     def hook(event: str, args: tuple[object, ...]) -> None:
         if event not in _EVENTS or not isinstance(args[0], (str, bytes)):
@@ -36,7 +35,8 @@ def give_way(folders: Sequence[str], keep: Sequence[str]) -> None:
         if not os.path.lexists(path):
             return
         place = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-        if any(within(place, each) for each in folders) and not any(within(place, each) for each in kept):
+        kept = any(within(place, os.path.realpath(each)) for each in keep)
+        if not kept and any(within(place, each) for each in folders):
             with lanes.inside(None):
                 _remove(place)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from reenact.facts.event import Event, LaneFact
 from reenact.facts.order import Delivery
@@ -50,36 +50,51 @@ class Kept:
     slots: dict[tuple[int, str], Mapping[str, bytes]] = field(default_factory=dict)
     bodies: dict[str, bytes] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
-    words: Gathering = field(default_factory=Gathering)
     events: dict[tuple[str, int], Event] = field(default_factory=dict)
     """Events that were asked for since the log has ended, by run and number."""
     _in_order: dict[int | None, list[Answered]] = field(default_factory=dict)
+    _texts: list[Record] = field(default_factory=list)
 
     def take(self, record: Record) -> None:
         """Add one record."""
-        self.words.see(record)
-        match record:
-            case CallIssued():
-                self.calls[record.event] = Answered(record)
-                self._in_order.clear()
-            case LaneOpened():
-                self.lanes[record.number] = LaneFact(record.number, record.path, record.parent, record.scope)
-                self.paths[record.path] = record.number
-            case AmbientRead():
-                self.reads.setdefault((record.lane, record.position), []).append(record)
-            case Noted():
-                self.noted.setdefault(record.event, {})[record.key] = record.value
-            case CheckpointTaken():
-                self.slots[record.event, record.phase] = dict(record.slots)
-            case Delivered():
-                ordered = not self.turns or self.turns[-1].number < record.deliveries[0].number
-                self.turns.extend(record.deliveries)
-                if not ordered:
-                    self.turns.sort()
-            case CallSettled() | HeadArrived() | SegmentArrived() | StreamEnded():
-                self._answer(record)
-            case _:
-                self.records.append(record)
+        kind = type(record)
+        if kind in _WITH_TEXT:
+            self._texts.append(record)
+        take = _TAKEN_BY.get(kind)
+        if take is None:
+            self.records.append(record)
+        else:
+            take(self, record)
+
+    def text(self) -> str:
+        """What people may look for in it. Gathered when it is asked for: of most runs in memory nobody asks."""
+        words = Gathering()
+        for record in self._texts:
+            words.see(record)
+        return words.text()
+
+    def _call(self, record: CallIssued) -> None:
+        self.calls[record.event] = Answered(record)
+        self._in_order.clear()
+
+    def _lane(self, record: LaneOpened) -> None:
+        self.lanes[record.number] = LaneFact(record.number, record.path, record.parent, record.scope)
+        self.paths[record.path] = record.number
+
+    def _read(self, record: AmbientRead) -> None:
+        self.reads.setdefault((record.lane, record.position), []).append(record)
+
+    def _note(self, record: Noted) -> None:
+        self.noted.setdefault(record.event, {})[record.key] = record.value
+
+    def _checkpoint(self, record: CheckpointTaken) -> None:
+        self.slots[record.event, record.phase] = dict(record.slots)
+
+    def _turns(self, record: Delivered) -> None:
+        ordered = not self.turns or self.turns[-1].number < record.deliveries[0].number
+        self.turns.extend(record.deliveries)
+        if not ordered:
+            self.turns.sort()
 
     def in_order(self, lane: int | None) -> list[Answered]:
         """The calls of one lane, or of all, by number."""
@@ -102,6 +117,24 @@ class Kept:
             call.segments.append(record)
         elif call.ended is None:
             call.ended = record
+
+
+_WITH_TEXT: Final = frozenset({CallIssued, CallSettled, Noted})
+"""The records that ``store.words`` takes texts from."""
+
+_TAKEN_BY: Final[Mapping[type, Callable[[Kept, Any], None]]] = {
+    CallIssued: Kept._call,
+    LaneOpened: Kept._lane,
+    AmbientRead: Kept._read,
+    Noted: Kept._note,
+    CheckpointTaken: Kept._checkpoint,
+    Delivered: Kept._turns,
+    CallSettled: Kept._answer,
+    HeadArrived: Kept._answer,
+    SegmentArrived: Kept._answer,
+    StreamEnded: Kept._answer,
+}
+"""What adds each sort of record; any other one is kept as it is."""
 
 
 def number_of(call: Answered) -> int:

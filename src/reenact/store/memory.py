@@ -75,7 +75,7 @@ class MemoryStore(Views):
 
     def _mentions(self, run: Run, text: str) -> bool:
         closed = self._runs[run.id].status is not Status.RECORDING
-        return closed and not run.lane and occurs(self._logs[run.id].words.text(), text)
+        return closed and not run.lane and occurs(self._logs[run.id].text(), text)
 
     def _now(self, run: Run) -> Run:
         """A run as it stands now; it knows that it is kept here."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any
 
-from reenact.facts.call import End, Outcome, Stream, Value
+from reenact.facts.call import Call, End, Outcome, Stream, Value
 from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Event, LaneFact, Payload
+from reenact.facts.making import maker
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
     AmbientRead,
@@ -25,6 +25,8 @@ from reenact.store.payloads import KeyedHash
 from reenact.store.reading import missing
 from reenact.store.references import no_event
 from reenact.store.unfinished import totalled
+
+_make_call, _make_value, _make_event = maker(Call), maker(Value), maker(Event)
 
 
 class MemoryRecording:
@@ -96,7 +98,7 @@ class MemoryRecording:
             outcome, ended_us, delivery = call.settled.outcome, call.settled.at_us, call.settled.delivery
             if isinstance(outcome, Value):
                 answer = self._payload(outcome.body, outcome.media)
-                outcome = replace(outcome, body=b"")
+                outcome = _make_value(b"", outcome.media, outcome.changes, outcome.head)
         elif call.head is not None or call.ended is not None:
             data = b"".join(segment.data for segment in call.segments)
             end: End | None = None
@@ -105,10 +107,14 @@ class MemoryRecording:
             if call.head is not None:
                 first_us, delivery = call.head.at_us, call.head.delivery
             outcome = Stream(call.head.head if call.head else {}, end, len(data), len(call.segments))
-        body = issued.call.body
-        return Event(
+        asked = issued.call
+        bare = _make_call(
+            asked.kind, asked.name, asked.effect, asked.rule, asked.head, b"", asked.media, asked.channel,
+            asked.ordinal, asked.source, asked.observed,
+        )  # fmt: skip
+        return _make_event(
             self._run.id, issued.event, self._path(issued.lane), issued.position, issued.parent,
-            replace(issued.call, body=b""), self._payload(body, issued.call.media), outcome, answer, issued.at_us,
+            bare, self._payload(asked.body, asked.media), outcome, answer, issued.at_us,
             first_us, ended_us, delivery, "", fidelity, remark, self.notes(issued.event),
         )  # fmt: skip
 

@@ -11,7 +11,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from reenact.facts.call import Call, Fidelity, Json
+from reenact.facts.call import Call, Fidelity, Json, Value
+from reenact.facts.making import maker
 from reenact.facts.order import Delivery, Tag
 from reenact.facts.record import (
     AmbientRead,
@@ -38,6 +39,7 @@ from reenact.store.codec import (
     KINDS,
     pack_end,
     pack_settled,
+    unpack_bytes,
     unpack_end,
     unpack_settled,
 )
@@ -48,6 +50,8 @@ Store = Callable[[bytes], str]
 Fetch = Callable[[str, int], bytes]
 """Gives the content of such a member: its SHA-256, and its size."""
 
+_make_call, _make_value = maker(Call), maker(Value)
+_make_issued, _make_settled = maker(CallIssued), maker(CallSettled)
 _TAGS: Final = frozenset("etwpjsi")
 
 
@@ -68,7 +72,7 @@ def record_of(data: Any, fetch: Fetch) -> Record:
     read = _READ.get(data["is"])
     if read is None:
         raise ValueError(f"there is no record called {str(data['is'])[:40]!r}")
-    return read(data, lambda value: _bytes_in(value, fetch))
+    return read(data, fetch)
 
 
 # --- bytes and single values ------------------------------------------------------------------------------------------
@@ -139,7 +143,7 @@ def _said(fidelity: Fidelity, note: str = "") -> dict[str, Json]:
 
 
 def _fidelity(data: Mapping[str, Json]) -> Fidelity:
-    return FIDELITIES[_text(data, "fidelity", "exact")]
+    return FIDELITIES[_text(data, "fidelity")] if "fidelity" in data else Fidelity.EXACT
 
 
 def _altered(value: Json) -> None:
@@ -214,20 +218,29 @@ def _call_out(record: CallIssued, body: Callable[[bytes], Json]) -> dict[str, Js
     )
 
 
-def _call_in(data: Mapping[str, Json], body: Callable[[Json], bytes]) -> Record:
-    ordinal, source, observed = data.get("ordinal"), data.get("source"), data.get("observed", False)
+def _call_in(data: Mapping[str, Json], fetch: Fetch) -> Record:
+    # Of most records in a bundle there are two of each call, so these two look at their texts and counts at one go.
+    get = data.get
+    event, lane, position, parent = data["event"], data["lane"], data["position"], get("parent")
+    name, rule, media, channel, note = data["name"], data["rule"], get("media", ""), get("channel", ""), get("note", "")
+    ordinal, source, observed = get("ordinal"), get("source"), get("observed", False)
+    if not (type(name) is type(rule) is type(media) is type(channel) is type(note) is str):
+        raise TypeError("name, rule, media, channel and note are texts")
     if not (ordinal is None or type(ordinal) is str) or not (source is None or type(source) is str):
         raise TypeError("ordinal and source are texts")
     if type(observed) is not bool:
         raise TypeError("observed is yes or no")
-    call = Call(
-        KINDS[data["kind"]], _text(data, "name"), EFFECTS[data["effect"]], _text(data, "rule"), _object(data, "head"),
-        body(data.get("body", "")), _text(data, "media", ""), _text(data, "channel", ""), ordinal, source, observed,
+    if not (type(event) is type(lane) is type(position) is int):
+        raise ValueError("event, lane and position are counts")
+    if min(event, lane, position) < 0 or max(event, lane, position) > limits.NUMBER:
+        raise ValueError("event, lane or position is not a count that a recording can have")
+    if parent is not None:
+        _count(data, "parent")
+    call = _make_call(
+        KINDS[data["kind"]], name, EFFECTS[data["effect"]], rule, _object(data, "head"),
+        _bytes_in(get("body", ""), fetch), media, channel, ordinal, source, observed,
     )  # fmt: skip
-    return CallIssued(
-        _count(data, "event"), _count(data, "lane"), _count(data, "position"), _maybe(data, "parent"), _time(data),
-        call, _fidelity(data), _text(data, "note", ""),
-    )  # fmt: skip
+    return _make_issued(event, lane, position, parent, _time(data), call, _fidelity(data), note)
 
 
 def _answer_out(record: CallSettled, body: Callable[[bytes], Json]) -> dict[str, Json]:
@@ -241,17 +254,21 @@ def _answer_out(record: CallSettled, body: Callable[[bytes], Json]) -> dict[str,
     return data | _said(record.fidelity, record.note)
 
 
-def _answer_in(data: Mapping[str, Json], body: Callable[[Json], bytes]) -> Record:
-    changes, head = data.get("changes", ""), _object(data, "head")
+def _answer_in(data: Mapping[str, Json], fetch: Fetch) -> Record:
+    get = data.get
+    changes, head, delivery, note = get("changes", ""), _object(data, "head"), get("delivery"), get("note", "")
     _altered(changes)
-    if data.get("error") is not None:
-        outcome: Any = unpack_settled(["f", _error(data["error"]), changes or "", head])
+    if type(note) is not str:
+        raise TypeError("note is no text")
+    outcome: Any
+    if get("error") is not None:
+        outcome = unpack_settled(["f", _error(data["error"]), changes or "", head])
     else:
-        made: Any = unpack_settled(["v", _text(data, "media"), changes or "", head])
-        outcome = type(made)(body(data["body"]), made.media, made.changes, made.head)
-    return CallSettled(
-        _count(data, "event"), _time(data), outcome, _maybe(data, "delivery"), _fidelity(data), _text(data, "note", "")
-    )
+        media, altered = _text(data, "media"), unpack_bytes(changes or "") or b""
+        outcome = _make_value(_bytes_in(data["body"], fetch), media, altered, head)
+    if delivery is not None:
+        _count(data, "delivery")
+    return _make_settled(_count(data, "event"), _time(data), outcome, delivery, _fidelity(data), note)
 
 
 def _head_out(record: HeadArrived, _: Any) -> dict[str, Json]:
@@ -271,9 +288,9 @@ def _segment_out(record: SegmentArrived, body: Callable[[bytes], Json]) -> dict[
     return data | _said(record.fidelity, record.note)
 
 
-def _segment_in(data: Mapping[str, Json], body: Callable[[Json], bytes]) -> Record:
+def _segment_in(data: Mapping[str, Json], fetch: Fetch) -> Record:
     return SegmentArrived(
-        _count(data, "event"), _time(data), body(data["data"]), _maybe(data, "delivery"), _fidelity(data),
+        _count(data, "event"), _time(data), _bytes_in(data["data"], fetch), _maybe(data, "delivery"), _fidelity(data),
         _text(data, "note", ""),
     )  # fmt: skip
 
@@ -302,8 +319,10 @@ def _reads_out(record: AmbientRead, body: Callable[[bytes], Json]) -> dict[str, 
     return {"lane": record.lane, "position": record.position, "source": record.source, "data": body(record.data)}
 
 
-def _reads_in(data: Mapping[str, Json], body: Callable[[Json], bytes]) -> Record:
-    return AmbientRead(_count(data, "lane"), _count(data, "position"), _text(data, "source"), body(data["data"]))
+def _reads_in(data: Mapping[str, Json], fetch: Fetch) -> Record:
+    return AmbientRead(
+        _count(data, "lane"), _count(data, "position"), _text(data, "source"), _bytes_in(data["data"], fetch)
+    )
 
 
 def _turns_out(record: Delivered, _: Any) -> dict[str, Json]:
@@ -329,8 +348,10 @@ def _printed_out(record: Printed, body: Callable[[bytes], Json]) -> dict[str, Js
     return data | _said(record.fidelity, record.note)
 
 
-def _printed_in(data: Mapping[str, Json], body: Callable[[Json], bytes]) -> Record:
-    return Printed(_count(data, "stream", 2), _time(data), body(data["data"]), _fidelity(data), _text(data, "note", ""))
+def _printed_in(data: Mapping[str, Json], fetch: Fetch) -> Record:
+    return Printed(
+        _count(data, "stream", 2), _time(data), _bytes_in(data["data"], fetch), _fidelity(data), _text(data, "note", "")
+    )
 
 
 def _state_out(record: CheckpointTaken, body: Callable[[bytes], Json]) -> dict[str, Json]:
@@ -338,8 +359,8 @@ def _state_out(record: CheckpointTaken, body: Callable[[bytes], Json]) -> dict[s
     return {"event": record.event, "phase": record.phase, "slots": slots} | _said(record.fidelity, record.note)
 
 
-def _state_in(data: Mapping[str, Json], body: Callable[[Json], bytes]) -> Record:
-    slots = {name: body(value) for name, value in _object(data, "slots").items()}
+def _state_in(data: Mapping[str, Json], fetch: Fetch) -> Record:
+    slots = {name: _bytes_in(value, fetch) for name, value in _object(data, "slots").items()}
     phase = _text(data, "phase")
     return CheckpointTaken(_count(data, "event"), phase, slots, _fidelity(data), _text(data, "note", ""))
 
@@ -371,6 +392,4 @@ _SORTS: tuple[tuple[type, str, Any, Any], ...] = (
 _WRITE: dict[type, tuple[str, Callable[[Any, Callable[[bytes], Json]], dict[str, Json]]]] = {
     kind: (name, write) for kind, name, write, _ in _SORTS
 }
-_READ: dict[Any, Callable[[Mapping[str, Json], Callable[[Json], bytes]], Record]] = {
-    name: read for _, name, _, read in _SORTS
-}
+_READ: dict[Any, Callable[[Mapping[str, Json], Fetch], Record]] = {name: read for _, name, _, read in _SORTS}

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 from reenact.abc.sources import CLOCK, ENTROPY
@@ -29,6 +30,7 @@ REFUSED: Final = 5
 """What the process of a golden that has touched the world ends with."""
 
 _TOLD: Final = "golden"
+_PLACE: Final = "boot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +135,15 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         }
         # Of the run as it was recorded: where its paths were moved to is for the code, and data of the environment.
         process = Process(asked.mode, asked.bundle, run, code.start, code.tree, options, more, live=not asked.closed)
-        again = asked.closed and is_handed(into)
-        process = replace(process, hash_seed=asked.hash_seed, silent=options.divert_output, again=again)
+        handed = is_handed(into)
+        process = replace(
+            process,
+            hash_seed=asked.hash_seed,
+            silent=options.divert_output,
+            again=asked.closed and handed,
+            # Beside what is thrown away like it: one folder is kept out of the scratch, and it may lie in memory.
+            place=Path(path_of(into)).parent / _PLACE if handed else None,
+        )
         left = run_process(process, start_it)
     if left.status == -signal.SIGINT and run.exit_status != left.status:
         raise KeyboardInterrupt  # typed at a terminal, which told the process and us
