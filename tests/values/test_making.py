@@ -12,8 +12,9 @@ import pytest
 
 from reenact.facts.call import Call, Effect, End, EndKind, Fidelity, Kind, Stream, Value
 from reenact.facts.event import Event, Payload
-from reenact.facts.making import maker
+from reenact.facts.making import changer, maker
 from reenact.facts.record import CallIssued, CallSettled, HeadArrived, SegmentArrived, StreamEnded
+from reenact.facts.run import Entry, Run, Status, Totals
 
 CALL = Call(Kind.TOOL, "look", Effect.READ, "tool/1", {"tool": "look"}, b"{}", "application/json", "", "c1", "a.py:1")
 MADE: list[tuple[Any, tuple[Any, ...]]] = [
@@ -82,3 +83,44 @@ def test_it_refuses_classes_it_would_not_make_whole() -> None:
     for cls in (Loose, Busy, Derived):
         with pytest.raises(TypeError):
             maker(cls)
+
+
+RUN = Run("r", "agent", "2", Status.OK, Entry("command", ("a", "b")), "user", files={"a": "b"}, exit_status=3)
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Run)])
+def test_a_changed_run_differs_in_what_was_named_alone(name: str) -> None:
+    value: Any = object()
+    kept = RUN.kept_in("somewhere")
+    made = changer(Run)(kept, **{name: value})
+    assert getattr(made, name) is value and type(made) is Run and made.home is None
+    assert made == replace(kept, **{name: value}) and kept == RUN
+    assert changer(Run)(kept) == RUN
+
+
+def test_what_is_changed_is_named_and_a_field() -> None:
+    assert changer(Totals)(Totals(events=1), tools=2) == Totals(events=1, tools=2)
+    with pytest.raises(TypeError):
+        changer(Run)(RUN, nothing=1)
+    with pytest.raises(TypeError):
+        changer(Run)(RUN, "s")
+
+
+def test_nothing_is_changed_of_a_class_that_would_not_be_made_whole() -> None:
+    @dataclass(frozen=True)
+    class Loose:
+        one: int
+
+    @dataclass(frozen=True, slots=True)
+    class Busy:
+        one: int
+
+        def __post_init__(self) -> None:
+            pass
+
+    class Derived(Entry):
+        pass
+
+    for cls in (Loose, Busy, Derived):
+        with pytest.raises(TypeError):
+            changer(cls)

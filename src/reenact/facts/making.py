@@ -9,6 +9,7 @@ would be faster still by itself, but is an audit event, which every hook in the 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -47,3 +48,28 @@ def maker(cls: type[T]) -> type[T]:
     body = "\n".join(["    _made = _new(_class)", *lines, "    return _made"])
     exec(f"def make({', '.join(parameters)}):\n{body}", names)
     return cast(type[T], names["make"])
+
+
+def changer(cls: type[T]) -> Callable[..., T]:
+    """``dataclasses.replace`` for one class, ten times as fast: a run has thirty fields. For hot paths only.
+
+    Args:
+        cls: A frozen, slotted dataclass that does nothing of its own when it is made, and derives from none.
+
+    Returns:
+        A function of an instance and of what is different, by name.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    own = vars(cls)
+    fields = dataclasses.fields(cast(Any, cls))
+    if "__slots__" not in own or hasattr(cls, "__post_init__") or not all(each.name in own for each in fields):
+        raise TypeError(f"{cls.__name__} is no frozen dataclass with slots of its own")
+    names: dict[str, Any] = {"_class": cls, "_new": object.__new__, "_absent": _ABSENT}
+    names |= {f"_set_{each.name}": own[each.name].__set__ for each in fields}
+    lines = [f"    _set_{n}(_made, _of.{n} if {n} is _absent else {n})" for n in (each.name for each in fields)]
+    parameters = ", ".join(f"{each.name}=_absent" for each in fields)
+    body = "\n".join(["    _made = _new(_class)", *lines, "    return _made"])
+    exec(f"def change(_of, /, *, {parameters}):\n{body}", names)
+    return cast(Callable[..., T], names["change"])

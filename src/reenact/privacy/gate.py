@@ -14,6 +14,7 @@ from typing import Any
 from reenact.abc.sources import ENTROPY
 from reenact.facts import texts
 from reenact.facts.call import Call, ErrorFact, Failure, Fidelity, Json, Kind, Value
+from reenact.facts.changed import changed, changed_entry
 from reenact.facts.compression import undo
 from reenact.facts.credentials import RULES
 from reenact.facts.framing import header
@@ -254,9 +255,9 @@ class CredentialRedactor:
 
     def _cleaned_run(self, run: Run) -> Run:
         eraser = self._eraser
-        return replace(
+        return changed(
             run,
-            entry=replace(run.entry, argv=eraser.argv(run.entry.argv), own=eraser.argv(run.entry.own)),
+            entry=changed_entry(run.entry, argv=eraser.argv(run.entry.argv), own=eraser.argv(run.entry.own)),
             environment=self.surroundings(run.environment),
             tags={name: str(eraser.json(value, name)) for name, value in run.tags.items()},
             error=eraser.string(run.error),
@@ -310,8 +311,8 @@ def _without_payload(held: list[HeadArrived | SegmentArrived]) -> list[Record]:
 
 def _labelled(parts: list[Part[Printed]], withheld: bool) -> list[Record]:
     out: list[Record] = []
-    for record, data, changed in parts:
-        if not changed:
+    for record, data, differs in parts:
+        if not differs:
             out.append(record)
         elif withheld:
             out.append(replace(record, data=data, fidelity=Fidelity.WITHHELD, note=_UNCLEAN))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
 from reenact.errors import Halt
+from reenact.facts.changed import changed
 from reenact.facts.error_line import error_line
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
@@ -128,7 +129,7 @@ class Opened:
         self._store = store
         self._release = release or _nothing
         self._clock = clock
-        run = replace(
+        run = changed(
             run,
             capture={
                 "order": policy.order,
@@ -164,7 +165,7 @@ class Opened:
 
     def close(self, status: Status, ended_us: int, **changes: Any) -> Run:
         """End the run and release the store. Waits until it is written."""
-        run = self.session.close(replace(self.run, status=status, ended_us=ended_us, **changes))
+        run = self.session.close(changed(self.run, status=status, ended_us=ended_us, **changes))
         self._release()
         self.run = run
         return run

@@ -21,6 +21,7 @@ from reenact.abc.session import Frozen, Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
 from reenact.facts.call import Call, Failure, Json, Kind, Value, calls_a_tool
+from reenact.facts.changed import changed
 from reenact.facts.effects import Identities, acts, root_of
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.making import maker
@@ -396,7 +397,7 @@ class RecordingSession:
         if self.evidence is not None:
             for record in self._gathered(partial(self.evidence.last, run.status)):
                 self.put(record)
-        run = replace(run, totals=self._totals(), degraded=tuple(self._faults))
+        run = changed(run, totals=self._totals(), degraded=tuple(self._faults))
         self.put(RunClosed(run))
         self.writer.close()
         self.run = run

@@ -22,12 +22,17 @@ def unsealed(run: Run) -> Run:
     """A run without the seal of who recorded it."""
     if SEAL not in run.capture:
         return run
-    return replace(run, capture={name: value for name, value in run.capture.items() if name != SEAL})
+    return replace(run, capture=_without_seal(run))
+
+
+def _without_seal(run: Run) -> dict[str, Json]:
+    return {name: value for name, value in run.capture.items() if name != SEAL}
 
 
 def run_out(run: Run) -> dict[str, Json]:
     """A run as JSON-able data; fields at their default are left out."""
-    data = run_data(unsealed(run))
+    data = run_data(run)
+    data["capture"] = _without_seal(run)
     data["entry"] = _differing(data["entry"], _DEFAULTS["entry"]) | {"kind": run.entry.kind}
     data["totals"] = _differing(data["totals"], _DEFAULTS["totals"])
     return _differing(data, {**_DEFAULTS, "id": None, "status": None, "started_us": None, "entry": None})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
 from reenact.facts.call import Json
+from reenact.facts.changed import changed_entry
 from reenact.facts.effects import root_of
 from reenact.facts.ids import make_run_id
 from reenact.facts.keys import Rules
@@ -84,7 +84,7 @@ def child_of(parent: Run, plan: Plan, run_id: str, moves: Sequence[tuple[int, in
         id=run_id or make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8)),
         agent=parent.agent,
         version=parent.version,
-        entry=replace(parent.entry, hash_seed=hash_seed() or parent.entry.hash_seed),
+        entry=changed_entry(parent.entry, hash_seed=hash_seed() or parent.entry.hash_seed),
         user=parent.user,
         tenant=parent.tenant,
         session=parent.session,
