@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from reenact.abc.store import Store
 from reenact.errors import UsageError
@@ -38,6 +39,7 @@ def replay_run(
     start_it: Starter = run_program,
     hash_seed: str = "",
     project: str = "",
+    silent: bool = False,
 ) -> Report:
     """Replay one run.
 
@@ -49,6 +51,7 @@ def replay_run(
         start_it: Starts its process.
         hash_seed: Another one than the recorded; empty takes that one.
         project: Root of the project whose code runs; empty for the one around the working directory.
+        silent: Whether what the agent prints goes nowhere.
 
     Returns:
         The report.
@@ -77,7 +80,7 @@ def replay_run(
     around = project or project_of(store_url)
     run, moved = relocated(run, around)
     start = start_of(run, options, around, project)
-    how = partial(_replayed, url, run, options, start_it=start_it, hash_seed=hash_seed, project=around)
+    how = partial(_replayed, url, run, options, start_it=start_it, hash_seed=hash_seed, project=around, silent=silent)
     if not options.rev:
         return how(start, moved)
     with tree_of(options.rev, start.cwd, run) as tree:
@@ -121,14 +124,13 @@ def _replayed(
     tree: Tree | None,
     *,
     start_it: Starter,
-    hash_seed: str,
     project: str,
+    **how: Any,
 ) -> Report:
-    """Run the program, and read the report it leaves."""
+    """Run the program, and read the report it leaves. ``how``: its hash seed, and whether it is silent."""
     keep = folder_of(store_url)
     more = {"root": project, "keep": [keep] if keep else []}
-    again = not options.save
-    process = Process("replay", store_url, run, start, tree, options, more, hash_seed=hash_seed, again=again)
+    process = Process("replay", store_url, run, start, tree, options, more, again=not options.save, **how)
     return _concluded(run, run_process(process, start_it), inner=start.inner)
 
 

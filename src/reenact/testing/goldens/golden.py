@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from json import dumps
 from typing import Any, Final, Literal
 
 from reenact.errors import FormatTooNew, UsageError
@@ -82,6 +84,18 @@ class Golden:
     def judged(self) -> bool:
         """Whether expectations judge it; otherwise it must re-enact without a difference."""
         return bool(self.expect)
+
+    def again(self) -> str:
+        """The command that adds it anew from its own bundle, with what a person has said of it, as far as that fits into
+        a line."""
+        words = ["reenact", "golden", "add", f"@golden/{self.name}", "--as", self.name, "--force"]
+        said = [(name, getattr(self, name)) for name in ("about", "expected")]
+        said += [("expect", each.get("text")) for each in self.expect]
+        said += [("answer", f"{each.call}={dumps(each.value)}") for each in self.answers]
+        for name, value in said:
+            if value and str(value).isprintable():
+                words += [f"--{name}", str(value)]
+        return shlex.join(words)
 
     def noted(self, change: Change) -> Golden:
         """The same with one more entry in its history."""

@@ -154,6 +154,7 @@ def _session(opened: OpenGolden, recording: Recording, tree: Tree | None) -> Gol
         "stale",
         Plan(at=0, live="none"),
         golden.name,
+        golden.again(),
     )
 
 

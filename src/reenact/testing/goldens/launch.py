@@ -131,6 +131,7 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
             "scripted": [each.to_json() for each in golden.answers],
             "misses": asked.misses,
             "name": golden.name,
+            "again": golden.again(),
             **asked.more,
         }
         # Of the run as it was recorded: where its paths were moved to is for the code, and data of the environment.

@@ -35,7 +35,8 @@ class GoldenProcess(ForkingProcess):
 
     Args:
         instructions: What a ``ForkingProcess`` takes, and ``into`` (URL of the store that the run of today goes to, or
-            ``handed:PATH``), ``overlays`` (ids of runs in the bundle), ``scripted``, ``misses`` and ``name``.
+            ``handed:PATH``), ``overlays`` (ids of runs in the bundle), ``scripted``, ``misses``, ``name``
+            and ``again`` (see ``Golden.again``).
     """
 
     session: GoldenSession
@@ -58,9 +59,8 @@ class GoldenProcess(ForkingProcess):
         )
         rules = Rules(self.recording.run.capture.get("ignore") or {})
         cleaned = redactor_of(self.recording.run, self._tree)
-        session = self.makes(
-            self.recording, cleaned, rules, self.options, answers, told["misses"], self.plan, told["name"]
-        )
+        said = (told["name"], told["again"])
+        session = self.makes(self.recording, cleaned, rules, self.options, answers, told["misses"], self.plan, *said)
         self._placed_by_tree(session)
         return session
 

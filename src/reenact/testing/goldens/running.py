@@ -296,6 +296,7 @@ def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
         start_it=manner.start_it,
         hash_seed=manner.hash_seed,
         project=str(shelf.root),
+        silent=manner.options.divert_output,
     )
     status = _BY_CODE.get(report.exit_code, "failed") if report.exit_code else "passed"
     crossed = report.matched + report.reordered + report.moved

@@ -6,6 +6,7 @@ what it asks and nobody has recorded or written makes the golden stale, and neve
 
 from __future__ import annotations
 
+import shlex
 from base64 import b64encode
 from collections import Counter
 from typing import Literal
@@ -40,7 +41,7 @@ class GoldenSession(ForkSession):
         answers: What else it has.
         misses: What becomes of a call without an answer.
         plan: What is asked anew although there is an answer.
-        name: The golden's, for what is said.
+        name: The golden's, for what is said; ``again`` the command that adds it anew.
 
     Attributes:
         used: How many calls were answered from where: ``overlay``, ``scripted``, ``live``.
@@ -63,11 +64,13 @@ class GoldenSession(ForkSession):
         misses: Misses,
         plan: Plan,
         name: str,
+        again: str,
     ) -> None:
         super().__init__(recording, redactor, rules, options, plan)
         self._answers = answers
         self._misses = misses
         self._name = name
+        self._again = again
         self.used: Counter[str] = Counter()
         self.stale_at: str = ""
         self.stale_call: dict[str, Json] = {}
@@ -124,7 +127,7 @@ class GoldenSession(ForkSession):
             cause="the agent asks something else than when it was recorded" + ("" if asks else f", and {kept}"),
             next_command=f"reenact golden run {self._name} --mode missing"
             if asks
-            else f"reenact golden add --help  # --answer {call.name}=@FILE",
+            else f"{self._again} --answer {shlex.quote(call.name)}=@answer.json",
             missing=(call.name,),
         )
 
