@@ -78,6 +78,12 @@ class Project:
         assert done.returncode == status, f"{done.returncode}: {done.stdout}{done.stderr}"
         return done
 
+    def begin(self, *words: str) -> subprocess.Popen[str]:
+        """``reenact WORDS``, under way."""
+        command = [sys.executable, "-m", "reenact", *words]
+        pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(command, cwd=self.folder, env=self.environment, **pipes)
+
     def record(self) -> None:
         """The incident."""
         self.run("record", "--", sys.executable, "agent.py", "Refunds?", status=1)

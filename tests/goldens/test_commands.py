@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import signal
+import sys
+import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from reenact import open_store
 
 from .project import AGENT, ASKS_ON, FIX, Project
 
@@ -80,6 +88,26 @@ def test_what_is_missing_is_recorded_once_and_kept_beside_the_incident(incident:
         path.write_bytes(before)
 
 
+def test_where_no_model_is_asked_the_next_command_scripts_the_answer(incident: Project) -> None:
+    incident.mend('search("fees")')
+    path = incident.folder / "tests" / "goldens" / "refunds.reenact"
+    before = path.read_bytes()
+    try:
+        (told,) = incident.run("golden", "drift", "refunds", "--json", status=3).stdout.splitlines()
+        words = shlex.split(json.loads(told)["next"])
+        assert words[-2:] == ["--answer", "search=@answer.json"], words
+        assert incident.outcome("refunds", status=3)["message"].endswith(f"next: {shlex.join(words)}")
+        (incident.folder / "answer.json").write_text('{"docs": [], "count": 0}')
+        incident.run(*words[1:])
+        assert incident.outcome("refunds", status=1)["used"] == {"scripted": 5}
+        with zipfile.ZipFile(path) as bundle:
+            golden = json.loads(bundle.read("golden.json"))
+        assert [each["text"] for each in golden["expect"]] == [*EXPECTED[1::2]]
+        assert golden["about"] == "it searched for ever"
+    finally:
+        path.write_bytes(before)
+
+
 def test_an_agent_that_crosses_no_boundary_is_not_tested(incident: Project) -> None:
     incident.write("print('I have no documents.')\n")
     found = incident.outcome("refunds", status=1)
@@ -114,13 +142,55 @@ def test_scripted_answers_are_counted(incident: Project) -> None:
 
 
 def test_without_expectations_it_must_stay_the_same(incident: Project) -> None:
-    incident.add("same")
-    assert incident.outcome("same")["status"] == "passed"
+    said = incident.add("same")
+    assert "gave up" not in said.stdout + said.stderr, "nobody asked for what it prints, three times"
+    ran = incident.run("golden", "run", "same")
+    assert "passed" in ran.stdout and "gave up" not in ran.stdout + ran.stderr
     incident.mend(FIX)
     found = incident.outcome("same", status=1)
     assert found["status"] == "failed"
     assert "nothing is missing in it" in incident.run("golden", "run", "same", "--mode", "missing", status=2).stderr
     incident.run("golden", "rm", "same")
+
+
+def test_what_cannot_stay_the_same_is_no_golden_unless_something_is_expected_of_it(incident: Project) -> None:
+    incident.mend(FIX)
+    path = incident.folder / "tests" / "goldens" / "no.reenact"
+    refused = incident.add("no", status=3).stderr
+    assert "must stay the same; it does not\nstdout differs at byte 0" in refused, refused
+    assert "likely cause: the code has changed" in refused and "next: reenact replay " in refused
+    assert not path.exists()
+
+
+def test_a_run_that_was_killed_is_no_golden_that_must_stay_the_same(tmp_path: Path) -> None:
+    """By what is expected of it, it is one: it is judged by what was written of it."""
+    project = Project(tmp_path)
+    waits = "import os, time; (HERE / 'pid').write_text(str(os.getpid())); time.sleep(100)"
+    project.write(AGENT.replace('raise SystemExit("gave up")', waits))
+    killed = project.begin("record", "--", sys.executable, "agent.py", "Refunds?")
+    _until(lambda: (tmp_path / "pid").exists() and _written(tmp_path / ".reenact") == 10)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+    assert "interrupted at 9" in killed.communicate(timeout=60)[1]
+    refused = project.add("killed", status=3).stderr
+    assert "golden killed is not added" in refused and "its process was killed" in refused, refused
+    assert "  next: reenact replay " in refused
+    assert not list(tmp_path.glob("tests/**/*.reenact"))
+    project.add("killed", "--expect", "calls(search) <= 3")
+    project.mend(FIX)
+    assert project.outcome("killed")["status"] == "passed"
+
+
+def _written(store: Path) -> int:
+    """How many events of the only run are in the file, with what came of them."""
+    with open_store(str(store)) as found:
+        return sum(event.outcome is not None for run in found.runs() for event in found.events(run))
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, "it never comes to that"
+        time.sleep(0.02)
 
 
 def test_the_test_file_grows_by_a_test_and_nothing_else_changes(incident: Project) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
@@ -27,6 +28,8 @@ from reenact.testing.goldens.writing import stamp, with_golden
 from reenact.timetravel.bundling.packing import Packed, pack
 
 Say = Callable[[str], object]
+ADVICE: Final = ("  likely cause: ", "  next: ")
+"""How lines begin that an error adds to what happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +78,8 @@ def add_golden(
 
     Raises:
         UsageError: An expectation is too weak to be a test; there is a golden of that name.
-        UnreplayableRun: Today's code cannot be run on it, or does not come as far as the incident; a model that judges
-            could not be asked.
+        UnreplayableRun: Today's code cannot be run on it, or does not come as far as the incident; nothing is expected
+            of it, and it does not stay the same; a model that judges could not be asked.
     """
     path = shelf.path(golden.name)
     if path.exists() and not replace_it:
@@ -147,12 +150,31 @@ def _now(shelf: Shelf, name: str, golden: Golden, court: GoldenCourt) -> Outcome
     """What today's code does on the incident; with a golden that it cannot even start, there is no test."""
     opened = open_golden(shelf.path(name))
     now = on_run(shelf, opened, opened.recorded, court=court)
-    if now.status in ("passed", "failed"):
+    if now.status == "passed" or (now.status == "failed" and golden.judged):
         return now
+    if now.status == "failed":
+        raise _not_the_same(golden, opened.store.run(opened.recorded.id), now)
     raise UnreplayableRun(
         f"golden {golden.name} is not added: today's code does not re-enact the incident\n{now.message}",
         cause="the code, or what it asks, has changed since the run was recorded, or the run lacks something",
         next_command=f"reenact replay {tail(opened.recorded.id)}",
+    )
+
+
+def _not_the_same(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
+    """A golden that must stay the same and does not today could pass only by chance."""
+    told = (now.differences or (now.message,))[0].splitlines()
+    shown = "\n".join(line for line in told if not line.startswith(ADVICE))
+    cause = "the code has changed since the run was recorded, or depends on what no replay gives it again"
+    if run.interrupted_at is not None:
+        cause = (
+            "its process was killed, and what it had done just then was never written: no code comes to the same end; "
+            "with --expect it is judged by what it did"
+        )
+    return UnreplayableRun(
+        f"golden {golden.name} is not added: nothing is expected of it, so it must stay the same; it does not\n{shown}",
+        cause=cause,
+        next_command=f"reenact replay {tail(run.id)}",
     )
 
 

@@ -60,9 +60,9 @@ def command(
     """Keep run REF as tests/goldens/NAME.reenact, and a test that fails now for the reason of the incident.
 
     Each --expect is an expression over a run, as for `ls --where`, and must fail on REF: one that holds already is no
-    test, and is refused. Without any, the golden must re-enact without a difference. The bundle is replayed in a
-    clean process before it takes its name, and tried under two other hash seeds. A model that judges (`judge(…)`) is
-    asked once about each answer, and what it says is kept in the bundle.
+    test, and is refused. Without any, the golden must re-enact without a difference, now too; a run that was killed
+    does not. The bundle is replayed in a clean process before it takes its name, and tried under two other hash seeds.
+    A model that judges (`judge(…)`) is asked once about each answer, and what it says is kept in the bundle.
 
     A scripted --answer is JSON. What a model says is {"say": TEXT, "uses": [{"name": TOOL, "arguments": {…}}]}, in
     whatever protocol it is asked.
