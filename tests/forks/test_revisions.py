@@ -91,9 +91,58 @@ def test_a_fork_of_it_keeps_its_code(repository: Forks) -> None:
     repository.replays_exactly(again["run"])
 
 
-def test_a_prefix_that_does_not_re_enact_is_a_divergence(repository: Forks) -> None:
+def test_a_prefix_that_does_not_re_enact_is_a_divergence_and_the_end_of_its_replay_too(repository: Forks) -> None:
     report = repository.fork("look#2", "--rev", "v2", "--live", "none", status=1)
+    assert "the prefix did not re-enact: diverged at event 0: step plan differs" in report["message"]
+    assert repository.events(report["run"]) == []
+    repository.replays_exactly(report["run"])
+
+
+OTHERWISE = {
+    "a call": ("await look(number)", "await look(-number)"),
+    "what a step begins with": ('{"number": number}', '{"number": -number}'),
+    "what a step comes to": ('state["found"] = ', 'state["found"] = 1 + '),
+}
+WAYS = [("ALONE", name) for name in OTHERWISE] + [("GATHERED", name) for name in OTHERWISE if "step" in name]
+PLANS = """
+import asyncio, reenact
+
+@reenact.tool(effect="read")
+async def look(number):
+    await asyncio.sleep(0.01 * (number % 3))
+    return number
+
+async def one(number):
+    for turn in range(2):
+        with reenact.step("plan", {"number": number}) as state:
+            print("plans", number, flush=True)
+            state["found"] = await look(number)
+            print("has planned", number, flush=True)
+
+async def main():
+    GATHERED = await asyncio.gather(*(one(number) for number in range(1, 4)))
+
+async def alone():
+    ALONE = [await one(number) for number in range(1, 4)]
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(("way", "name"), WAYS)
+def test_whatever_parts_from_the_prefix_is_the_end_of_the_replay(forks: Forks, way: str, name: str) -> None:
+    """Nothing runs in the replay that did not run in the fork. Beside a coroutine that waits for a call for ever, others
+    run on to their next call."""
+    agent = PLANS.replace("run(main())", "run(alone())") if way == "ALONE" else PLANS
+    (forks.desk.folder / ".gitignore").write_text(".reenact\n__pycache__\n")
+    (forks.desk.folder / "agent.py").write_text(agent)
+    forks.desk.commit()
+    forks.record(agent)
+    (forks.desk.folder / "agent.py").write_text(agent.replace(*OTHERWISE[name]))
+    git(forks, "commit", "-q", "-a", "-m", "otherwise")
+    report = forks.fork("look#6", "--rev", "HEAD", "--live", "none", status=1)
     assert "the prefix did not re-enact" in report["message"]
+    forks.replays_exactly(report["run"])
 
 
 def test_a_revision_that_is_not_there(repository: Forks) -> None:

@@ -48,6 +48,9 @@ class Replayer(Protocol):
     def settled(self, event: Event, outcome: Value | Failure) -> None:
         """A body that ran again has returned: compare."""
 
+    def ends_in(self, event: Event) -> bool:
+        """Whether the run was stopped before the body of an event came to its end."""
+
 
 class Never:
     """A turn that never comes: what it waits for was never handed over in the recording."""
@@ -307,6 +310,8 @@ class RerunCall:
 
     def settle(self, outcome: Value | Failure) -> Any:
         """Take the recorded turn, then compare."""
+        if self._session.ends_in(self.recorded):
+            return Never(self._session.gate, self._lane.owned)
         if not self._numbered:
             self._session.settled(self.recorded, outcome)
             return NOW

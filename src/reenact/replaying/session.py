@@ -26,7 +26,7 @@ from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules, canonical_body
 from reenact.facts.order import Delivery
 from reenact.facts.serving import REQUEST, RESPONSE
-from reenact.facts.stopped import was_stopped
+from reenact.facts.stopped import stops_at, was_stopped
 from reenact.facts.values import canonical
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
@@ -183,7 +183,12 @@ class ReplaySession:
             return UnrecordedCall(lane.scope(call.name, -1))
         missed = partial(self._miss, found, located(cleaned), lane)
         if self._end is not None and self._end.holds(lane.path, cleaned, found, missed):
-            return UnrecordedCall(lane.scope(call.name, -1)) if call.observed else Unanswered(self, lane)
+            held = Unanswered(self, lane)
+            if not call.observed:
+                return held
+            if stops_at(self.run, lane.path, cleaned, self.rules):
+                held.outcome().wait()  # its body is the agent's own code, and did not run: nothing of its thread did
+            return UnrecordedCall(lane.scope(call.name, -1))
         halt = self._diverged(missed())
         if not self._observing:
             raise halt
@@ -299,6 +304,10 @@ class ReplaySession:
         """Kept for the verdict; how far the reader of an imported answer had read is not known."""
         if not is_imported(self.run):
             self.tally.unread.append(event.number)
+
+    def ends_in(self, event: Event) -> bool:
+        """Whether it is a fork that was stopped before a body of its own code came to its end."""
+        return self._end is not None and event.outcome is None
 
     def settled(self, event: Event, outcome: Value | Failure) -> None:
         """Compare a body that ran again with its recording."""

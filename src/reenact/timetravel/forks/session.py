@@ -140,6 +140,7 @@ class ForkSession(KeepingSession):
                 at_end = self._adds_on and all(event.call.kind is Kind.OUTPUT for event in rest)  # how it failed
                 if at_end or prefix_is_behind(self.recording, self.tape, lane.path, self.plan.at):
                     return None
+                self._stop_kept = stopped_at(self.child.run, lane.path, cleaned, self.rules)
                 raise self._diverged(self._miss(other, cleaned, lane))
             found = other
         self._count(found, lane.path)
@@ -538,7 +539,9 @@ class ForkSession(KeepingSession):
     # --- what comes of the change ------------------------------------------------------------------------------
 
     def _diverged(self, divergence: Divergence) -> Halt:
-        """What the recording cannot answer any more after the cut is no fault of the prefix."""
+        """What the recording cannot answer any more after the cut is no fault of the prefix. Either way it is the end,
+        and that of the fork's own replay."""
+        self._stop_kept = self._stop_kept or stopped_waiting()
         if self.gate.cut and divergence.reason != "end":
             divergence.cause = f"what is different since the branching event reaches this; {divergence.cause}"
             divergence.next_command = f"reenact fork {tail(self.run.id)}:{self.plan.at} --live all"
@@ -553,7 +556,6 @@ class ForkSession(KeepingSession):
             return
         behind = [event for event in self.unused() if event.number > self._branching and not event.call.observed]
         left = min(behind, key=lambda event: event.number, default=None)
-        self._stop_kept = self._stop_kept or stopped_waiting()
         self._stop(self._diverged(nothing_comes(left, self._next(left.number if left is not None else None))))
 
     # --- order -------------------------------------------------------------------------------------------------
