@@ -131,8 +131,8 @@ asyncio.run(main())
 
 @pytest.mark.parametrize(("way", "name"), WAYS)
 def test_whatever_parts_from_the_prefix_is_the_end_of_the_replay(forks: Forks, way: str, name: str) -> None:
-    """Nothing runs in the replay that did not run in the fork. Beside a coroutine that waits for a call for ever, others
-    run on to their next call."""
+    """Nothing runs in the replay that did not run in the fork. Beside a coroutine that waits for ever for its call,
+    others run on to their next one."""
     agent = PLANS.replace("run(main())", "run(alone())") if way == "ALONE" else PLANS
     (forks.desk.folder / ".gitignore").write_text(".reenact\n__pycache__\n")
     (forks.desk.folder / "agent.py").write_text(agent)

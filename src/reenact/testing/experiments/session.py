@@ -26,7 +26,7 @@ class CellSession(GoldenSession):
         answers: What else the row has.
         misses: What becomes of a call without an answer.
         plan: The candidate, as a fork.
-        name: The row's, for what is said.
+        named: What is said of it.
 
     Attributes:
         first: What is asked before anything goes live, by its source: answers that the candidate scripts
@@ -70,7 +70,7 @@ class CellSession(GoldenSession):
         """Says what was asked, and who could answer it."""
         where = call.source or "an unknown place"
         return UnreplayableRun(
-            f"row {self._name} is stale on this candidate: {call.name} at {where} {found.why}"
+            f"row {self._named.name} is stale on this candidate: {call.name} at {where} {found.why}"
             + recorded_calls(self.recording, call, found.place),
             cause="the candidate leads to a call that was not recorded, and tools stay frozen; answers=@FILE of the "
             "candidate scripts what is missing",
@@ -82,7 +82,7 @@ class CellSession(GoldenSession):
         """The candidate cannot be had here: what it changes in a request cannot be changed in this one."""
         self.stale_at = call.name
         error = UnreplayableRun(
-            f"row {self._name} cannot be had on this candidate: {why}",
+            f"row {self._named.name} cannot be had on this candidate: {why}",
             cause="the request is bound to the body it has, or speaks another protocol",
             next_command="reenact fork --help",
             missing=(call.name,),

@@ -86,8 +86,8 @@ class Golden:
         return bool(self.expect)
 
     def again(self) -> str:
-        """The command that adds it anew from its own bundle, with what a person has said of it, as far as that fits into
-        a line."""
+        """The command that adds it anew from its own bundle, with what a person has said of it that fits into a
+        line."""
         words = ["reenact", "golden", "add", f"@golden/{self.name}", "--as", self.name, "--force"]
         said = [(name, getattr(self, name)) for name in ("about", "expected")]
         said += [("expect", each.get("text")) for each in self.expect]

@@ -38,7 +38,7 @@ from reenact.store.memory import MemoryStore
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.launch import Told
 from reenact.testing.goldens.opened import OpenGolden
-from reenact.testing.goldens.session import GoldenSession, boundaries
+from reenact.testing.goldens.session import GoldenSession, Named, boundaries
 from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.opening import open_child
 from reenact.timetravel.forks.plan import Plan
@@ -153,8 +153,7 @@ def _session(opened: OpenGolden, recording: Recording, tree: Tree | None) -> Gol
         answers,
         "stale",
         Plan(at=0, live="none"),
-        golden.name,
-        golden.again(),
+        Named(golden.name, golden.again()),
     )
 
 

@@ -24,7 +24,7 @@ from reenact.store.records import records_of
 from reenact.testing.goldens.answers import Answers, Overlay
 from reenact.testing.goldens.golden import Scripted
 from reenact.testing.goldens.handing import HandedStore, is_handed
-from reenact.testing.goldens.session import GoldenSession, boundaries
+from reenact.testing.goldens.session import GoldenSession, Named, boundaries
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.process import ForkingProcess
 from reenact.timetravel.forks.report import ForkReport
@@ -59,8 +59,8 @@ class GoldenProcess(ForkingProcess):
         )
         rules = Rules(self.recording.run.capture.get("ignore") or {})
         cleaned = redactor_of(self.recording.run, self._tree)
-        said = (told["name"], told["again"])
-        session = self.makes(self.recording, cleaned, rules, self.options, answers, told["misses"], self.plan, *said)
+        named = Named(told["name"], told["again"])
+        session = self.makes(self.recording, cleaned, rules, self.options, answers, told["misses"], self.plan, named)
         self._placed_by_tree(session)
         return session
 

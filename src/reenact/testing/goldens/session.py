@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from base64 import b64encode
 from collections import Counter
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
@@ -30,6 +30,18 @@ Misses = Literal["stale", "models", "reads"]
 """What becomes of a call that nobody has an answer for: the golden is stale; models are asked; whatever reads is."""
 
 
+class Named(NamedTuple):
+    """A golden as it is spoken of.
+
+    Attributes:
+        name: Its name.
+        again: The command that adds it anew.
+    """
+
+    name: str
+    again: str
+
+
 class GoldenSession(ForkSession):
     """Answers today's code from a golden.
 
@@ -41,7 +53,7 @@ class GoldenSession(ForkSession):
         answers: What else it has.
         misses: What becomes of a call without an answer.
         plan: What is asked anew although there is an answer.
-        name: The golden's, for what is said; ``again`` the command that adds it anew.
+        named: What is said of it.
 
     Attributes:
         used: How many calls were answered from where: ``overlay``, ``scripted``, ``live``.
@@ -63,14 +75,12 @@ class GoldenSession(ForkSession):
         answers: Answers,
         misses: Misses,
         plan: Plan,
-        name: str,
-        again: str,
+        named: Named,
     ) -> None:
         super().__init__(recording, redactor, rules, options, plan)
         self._answers = answers
         self._misses = misses
-        self._name = name
-        self._again = again
+        self._named = named
         self.used: Counter[str] = Counter()
         self.stale_at: str = ""
         self.stale_call: dict[str, Json] = {}
@@ -122,12 +132,12 @@ class GoldenSession(ForkSession):
             "what may change the world is never made again" if call.effect is Effect.WRITE else "only models are asked"
         )
         return UnreplayableRun(
-            f"golden {self._name} is stale: {call.name} at {call.source or 'an unknown place'} {found.why}"
+            f"golden {self._named.name} is stale: {call.name} at {call.source or 'an unknown place'} {found.why}"
             + recorded_calls(self.recording, call, found.place),
             cause="the agent asks something else than when it was recorded" + ("" if asks else f", and {kept}"),
-            next_command=f"reenact golden run {self._name} --mode missing"
+            next_command=f"reenact golden run {self._named.name} --mode missing"
             if asks
-            else f"{self._again} --answer {shlex.quote(call.name)}=@answer.json",
+            else f"{self._named.again} --answer {shlex.quote(call.name)}=@answer.json",
             missing=(call.name,),
         )
 
