@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import stat
 import struct
 from collections.abc import Callable
 from typing import Any, Final
@@ -16,6 +15,7 @@ from typing import Any, Final
 from reenact.seams import lanes
 from reenact.seams.contacts import place_of
 from reenact.seams.lanes import Lane, listening
+from reenact.seams.looking import looked_at, socket_at
 from reenact.seams.patching import replace
 
 ACCEPTED: Final = "accepted connection"
@@ -80,9 +80,7 @@ def _made_here(connection: socket.socket, peer: Any) -> bool:
 def _address_of(descriptor: int) -> Any:
     """The address of a socket of this process; None for what is none."""
     try:
-        if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-            return None
-        with socket.socket(fileno=os.dup(descriptor)) as looked_at:
-            return looked_at.getsockname()
+        with looked_at(descriptor) as copy, socket_at(copy) as found:
+            return None if found is None else found.getsockname()
     except OSError:  # closed meanwhile
         return None

@@ -21,6 +21,7 @@ from reenact.facts.values import describe_error, restore_error
 from reenact.seams.gate import Gate, Rest, rest
 from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import Lane
+from reenact.seams.looking import looked_at, socket_at
 from reenact.seams.switchboard import begin
 
 READY_RULE: Final = "ready/1"
@@ -48,13 +49,12 @@ def concerns(lane: Lane, caller: Any, numbers: Sequence[int], timeout: Any) -> b
 
 def _is_within(number: int) -> bool:
     """Whether a descriptor is a pipe, or one of a pair of sockets."""
-    mode = os.fstat(number).st_mode
-    if not stat.S_ISSOCK(mode):
-        return stat.S_ISFIFO(mode)
-    with socket.socket(fileno=os.dup(number)) as looked_at:
-        if looked_at.family != getattr(socket, "AF_UNIX", None):
+    with looked_at(number) as copy, socket_at(copy) as found:
+        if found is None:
+            return stat.S_ISFIFO(os.fstat(copy).st_mode)
+        if found.family != getattr(socket, "AF_UNIX", None):
             return False
-        return not looked_at.getsockname() and not looked_at.getpeername()
+        return not found.getsockname() and not found.getpeername()
 
 
 def ready(lane: Lane, count: int, perform: Callable[[], Any]) -> Any:
