@@ -312,10 +312,13 @@ def test_a_handler_that_raises_beside_a_thread_leaves_the_order_whole(tmp_path: 
 WITHIN = """
 import os, signal, time, reenact
 seen = []
-signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
+
+def handle(number, frame):
+    seen.append(number)
 
 @reenact.tool(effect="read")
 def look(turn):
+    signal.signal(signal.SIGTERM, handle)
     if turn == 1:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.05)
@@ -328,7 +331,8 @@ while not seen:
 """
 
 
-def test_a_handler_that_ran_while_a_tool_was_at_work_is_named_where_the_replay_differs(tmp_path: Path) -> None:
+def test_a_handler_that_a_tool_set_for_the_agent_is_named_where_the_replay_differs(tmp_path: Path) -> None:
+    """It is part of the call. Others are told of in ``test_interrupted_tools``."""
     desk = Desk(tmp_path)
     (desk.folder / "agent.py").write_text(WITHIN)
     recorded = desk.record(["python", "agent.py"])

@@ -21,7 +21,8 @@ class Tag(NamedTuple):
       that has closed a connection or was cancelled (it rejoins the agent's code with nothing in hand): ``lane`` is the
       path of the lane, ``number`` how many calls it had issued, ``n`` a count since then.
     - ``s`` the start of a thread or job: ``lane`` is its own path.
-    - ``i`` a signal that reached a handler of the program: ``lane`` is the interrupted one, ``number`` the signal's.
+    - ``i`` a signal that reached a handler of the program: ``lane`` is the interrupted one, ``number`` the signal's,
+      and a negative ``n`` says which call of that lane it came in (``call_around``).
     """
 
     kind: str
@@ -49,6 +50,16 @@ class Delivery(NamedTuple):
 def event_tag(event: int, part: int) -> Tag:
     """The tag of one part of an event: 0 its value or head, 1… its segments, -1 its end."""
     return _make(Tag, ("e", "", event, part))
+
+
+def signal_tag(lane: str, number: int, event: int) -> Tag:
+    """The tag of a signal that came while a call of a lane was at work which is answered as a whole."""
+    return Tag("i", lane, number, -1 - event)
+
+
+def call_around(tag: Tag) -> int | None:
+    """The number of the call that a signal came in; None where it came in none."""
+    return -1 - tag.n if tag.kind == "i" and tag.n < 0 else None
 
 
 _KINDS = "etwpjsi"

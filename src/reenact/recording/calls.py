@@ -195,7 +195,7 @@ class LiveCall:
     def _inner_lane(self) -> Lane:
         lane = self._lane
         if self._below:
-            return Lane(lane.path, lane.session, lane.gate, parent=lane.parent, below=True)
+            return Lane(lane.path, lane.session, lane.gate, parent=lane.parent, below=True, origin=lane)
         scope = lane.scope(self._call.name, self.event)
         scope.quiet = scope.quiet or not self._call.observed
         return scope

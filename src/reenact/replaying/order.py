@@ -11,7 +11,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 
-from reenact.facts.order import Delivery, Tag
+from reenact.facts.order import Delivery, Tag, call_around
 from reenact.replaying.unseen import Unseen
 from reenact.seams.gate import Gate, Waiter
 
@@ -248,7 +248,7 @@ class ReplayGate(Gate):
             return charged_us > SPIN_US
         return charged_us > SPIN_US if self._next.proven else waited_us > UNPROVEN_US
 
-    def signalled(self, number: int, path: str, uncounted: bool, runs: bool = False) -> bool:
+    def signalled(self, number: int, path: str, uncounted: bool, runs: bool = False, within: int | None = None) -> bool:
         """The recorded signal, in its place; another is nobody's when the recording has one like it later."""
         if self.lock._is_owned():  # type: ignore[attr-defined]  # in the middle of what the lock guards: sent again
             return False
@@ -257,11 +257,13 @@ class ReplayGate(Gate):
             if head is not None and head.tag.kind == "i" and head.tag.number == number:
                 self.passes += 1
                 self._signalled = not runs
+                self.contained = self._awaits_call(head.tag)
                 self.grant(head.tag, not self._guessed)
                 self._guessed = False
                 self.running += runs
                 return True
             handled = not self.signals_later(number)
+            self.contained = None
             self.running += runs and handled
             return handled
 
@@ -281,6 +283,8 @@ class ReplayGate(Gate):
         head, waits = self._next, self.running <= 0
         if head is None or head.tag.kind != "i" or self.halted is not None:
             return False
+        if not waits and self._awaits_call(head.tag) is False:  # that call has not been made yet
+            return False
         due_us = SIGNAL_US if waits else max(UNPROVEN_US, head.at_us - self._now_us)
         if waited_us < due_us:
             return waits
@@ -292,6 +296,15 @@ class ReplayGate(Gate):
         else:
             self._guessed = not waits
         return True
+
+    def _awaits_call(self, tag: Tag) -> bool | None:
+        """Whether somebody awaits the answer of the call that a signal came in; None where it came in none."""
+        event = call_around(tag)
+        return None if event is None else any(self._is_of(waiting, event) for waiting in self.waiting)
+
+    def _is_of(self, tag: Tag, event: int) -> bool:
+        """Whether a turn hands over part of a recorded event."""
+        return tag.kind == "e" and tag.number == event
 
     def stalled(self, waited_us: int) -> None:
         """Nothing runs and nothing has come for a while: this is the end."""

@@ -11,7 +11,7 @@ from reenact.abc.store import Log, Recording, Store
 from reenact.facts.call import Failure, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import make_run_id
-from reenact.facts.order import Delivery, event_tag
+from reenact.facts.order import Delivery, call_around, event_tag, signal_tag
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
@@ -184,6 +184,9 @@ class _Copy:
                 if tag.number not in self._numbers:
                     continue
                 tag = event_tag(self._numbers[tag.number], tag.n)
+            elif (around := call_around(tag)) is not None:
+                tag = signal_tag(tag.lane, tag.number, self._numbers.get(around, around))
+                self._lane(tag.lane)
             elif tag.lane:
                 self._lane(tag.lane)
             turns.append(Delivery(number, tag, delivery.at_us, delivery.proven))

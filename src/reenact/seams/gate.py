@@ -23,7 +23,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from reenact.errors import Halt
-from reenact.facts.order import Tag
+from reenact.facts.order import Tag, signal_tag
 from reenact.seams import lanes
 from reenact.seams.carriers import Carrier
 
@@ -145,6 +145,8 @@ class Gate(ABC):
         parting: Connections that are being closed in the world, held by no call: their strands wait for that.
         posted: Callbacks of this run posted to loops that show no view of their queue.
         held: Turns of the main thread's waits in which a handler of a signal runs: it goes on when that has returned.
+        contained: Whether the answer of the call that the last signal came in is awaited, which was at work then: what
+            the handler raised is in that answer, or ended in the call. None where it came in none.
         raising: Handlers of signals that were counted and have raised, in a wait that has yet to hear of it.
         unseen_us: How long a strand has blocked where no hook sees it, while a delivery is looked for because of that;
             -1 at any other time.
@@ -162,6 +164,7 @@ class Gate(ABC):
         self.shared = False
         self.posted = 0
         self.raising = 0
+        self.contained: bool | None = None
         self.held: tuple[Tag, ...] = ()
         self.unseen_us = -1
         self.parting = 0
@@ -221,7 +224,7 @@ class Gate(ABC):
     def silent(self, waited_us: int) -> None:  # noqa: B027 - only a replay has an end to find
         """A strand blocks where no hook sees it, and nothing could be released for so long. Locked."""
 
-    def signalled(self, number: int, path: str, uncounted: bool, runs: bool = False) -> bool:
+    def signalled(self, number: int, path: str, uncounted: bool, runs: bool = False, within: int | None = None) -> bool:
         """A signal has reached the main thread: whether its handler is to run now.
 
         Called in the middle of anything that the main thread does, so it never waits.
@@ -230,10 +233,12 @@ class Gate(ABC):
             number: The signal's.
             path: The interrupted lane; empty where there is none.
             uncounted: Whether the interrupted strand waits, so that the gate does not count it.
-            runs: Whether that strand is to be counted from now on, because the handler runs in it."""
+            runs: Whether that strand is to be counted from now on, because the handler runs in it.
+            within: The call that is answered as a whole and that it interrupts; None where there is none."""
         with self.lock:
             self.passes += 1
-            self.grant(Tag("i", path, number, 0), self.running - (not uncounted) <= 0)
+            tag = signal_tag(path, number, within) if within is not None else Tag("i", path, number, 0)
+            self.grant(tag, self.running - (not uncounted) <= 0)
             self.running += runs
         return True
 

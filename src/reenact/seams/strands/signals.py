@@ -28,11 +28,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from reenact.facts.order import Tag
+from reenact.errors import Halt
+from reenact.facts.order import Tag, signal_tag
 from reenact.seams import background, lanes
 from reenact.seams.ambient import answer
 from reenact.seams.gate import Gate, outside, rest
 from reenact.seams.patching import replace
+from reenact.seams.strands.owning import Owners, interrupted, run_in
 
 _gate: Gate | None = None
 _get_running_loop = asyncio._get_running_loop
@@ -70,11 +72,12 @@ class Heard:
     runs, and no traceback shows it.
     """
 
-    __slots__ = ("handler", "number")
+    __slots__ = ("handler", "number", "owner")
 
     def __init__(self, number: int, handler: Callable[[int, Any], Any]) -> None:
         self.number = number
         self.handler = handler
+        self.owner = _OWNERS.of(number, handler, _path())
 
     @property
     def __call__(self) -> Callable[[int, Any], Any]:
@@ -85,38 +88,69 @@ class Heard:
         return _chosen(self, gate, sys._getframe(1))
 
 
-def _chosen(heard: Heard, gate: Gate, interrupted: Any) -> Callable[[int, Any], Any]:
+def _chosen(heard: Heard, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
     lane = lanes.current()
     below = lane is not None and lane.below
-    if not gate.virtual and _comes_amiss(gate, interrupted, below) and _postpone(heard.number):
+    if not gate.virtual and _comes_amiss(gate, frame, below) and _postpone(heard.number):
         return _nothing
     _postponed.pop(heard.number, None)
+    raises = heard.handler is signal.default_int_handler  # that one raises, and no more
+    call = None if raises else interrupted(lane, heard.owner)
+    handler, path, within = heard.handler, _path(), None
+    if call is not None:
+        handler, path, within = run_in(call.lane, handler), call.lane.path, call.event
     if below and not gate.virtual:
-        return _afterwards(heard, gate)
+        if call is None:
+            return _afterwards(heard, gate)
+        gate.signalled(heard.number, path, True, within=within)
+        return handler
     loop = _get_running_loop()
     idle = loop is not None and bool(gate.loops.get(loop))
-    parked = interrupted.f_code is rest.__code__
-    runs = parked and not below and heard.handler is not signal.default_int_handler  # that one raises, and no more
+    parked = frame.f_code is rest.__code__
+    runs = parked and not below and not raises
     if parked and not gate.virtual:
         with gate.lock:
-            parked = not interrupted.f_locals["out"].counted()
+            parked = not frame.f_locals["out"].counted()
             runs = runs and parked
             if runs:
                 gate.running += 1
         if runs:
-            turn = Tag("i", _path(), heard.number, next(_turns))
-            return _counted(heard, gate, turn, interrupted.f_locals["out"].tags)
-    if not gate.signalled(heard.number, _path(), below or parked or idle, runs):
+            turn = Tag("i", path, heard.number, next(_turns))
+            turn = turn if within is None else signal_tag(path, heard.number, within)
+            return _counted(handler, gate, turn, frame.f_locals["out"].tags)
+    if not gate.signalled(heard.number, path, below or parked or idle, runs, within):
         return _nothing
-    return _counted(heard, gate, None) if runs else heard.handler
+    contained = gate.contained
+    if contained is not None and frame.f_code is rest.__code__:  # a body that runs again may rest on its own account
+        contained = any(tag.kind == "e" for tag in frame.f_locals["out"].tags)
+    if contained:
+        handler = _containing(handler)
+    return _counted(handler, gate, None) if runs else handler
 
 
-def _counted(heard: Heard, gate: Gate, turn: Tag | None, held: tuple[Tag, ...] = ()) -> Callable[[int, Any], Any]:
+def _containing(handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
+    """A handler that interrupted a call which is answered as a whole: what it raised has ended in that call, or come
+    out of it, and the recorded answer says which."""
+
+    def handle(number: int, frame: Any) -> None:
+        try:
+            handler(number, frame)
+        except Halt:
+            raise
+        except BaseException:
+            return
+
+    return handle
+
+
+def _counted(
+    handler: Callable[[int, Any], Any], gate: Gate, turn: Tag | None, held: tuple[Tag, ...] = ()
+) -> Callable[[int, Any], Any]:
     """In a wait that is not counted: the handler is, until it has returned, for what it does is done by a strand that
     runs. What it raises ends the wait, which is counted then.
 
     Args:
-        heard: Whose handler it is.
+        handler: It.
         gate: Where it is counted already.
         turn: While recording it takes its turn first, as whoever is woken does; in a replay its turn has come.
         held: The turns of that wait. They come when the handler has returned, for until then nobody takes them up."""
@@ -127,7 +161,7 @@ def _counted(heard: Heard, gate: Gate, turn: Tag | None, held: tuple[Tag, ...] =
             gate.held = before + held
             if turn is not None:
                 _take(gate, turn)
-            heard.handler(number, frame)
+            handler(number, frame)
         except BaseException:  # whatever ends the wait: its count goes over to the strand
             gate.held = before
             gate.raising += 1
@@ -215,6 +249,7 @@ class Sender:
 
 
 _SENDER = Sender()
+_OWNERS = Owners()
 
 
 def _path() -> str:
@@ -246,6 +281,8 @@ def install() -> None:
     """Hook the setting and asking for handlers and alarms, once a process."""
     replace(signal, "signal", _setting)
     replace(signal, "getsignal", _getting)
+    if hasattr(signal, "siginterrupt"):
+        replace(signal, "siginterrupt", _resuming)
     for name, width in (("alarm", 1), ("setitimer", 2), ("getitimer", 2)):
         if hasattr(signal, name):
             replace(signal, name, functools.partial(_alarm, width))
@@ -303,6 +340,16 @@ def _getting(original: Callable[..., Any]) -> Callable[..., Any]:
         return _plain(original(signalnum))
 
     return getsignal
+
+
+def _resuming(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``siginterrupt``: in a replay the main thread waits for a door of ours where it was at work in the world then,
+    and a signal that lets it wait on would not reach its handler."""
+
+    def siginterrupt(signalnum: int, flag: Any) -> None:
+        original(signalnum, flag if _gate is None or not _gate.virtual else True)
+
+    return siginterrupt
 
 
 def _alarm(width: int, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from reenact.facts.order import Delivery, Tag, event_tag
+from reenact.facts.order import Delivery, Tag, call_around, event_tag, signal_tag
 from reenact.seams.gate import Gate, Waiter
 from reenact.timetravel.forks.timed import OWN, UNSURE, TimedGate
 from reenact.timetravel.forks.timing import LATE_US, first, is_near
@@ -101,6 +101,9 @@ class ForkGate(TimedGate):
 
     def _named(self, tag: Tag) -> Tag:
         """The tag as the fork's own recording has it."""
+        around = call_around(tag)
+        if around is not None:
+            return signal_tag(tag.lane, tag.number, self.numbers.get(around, around))
         if tag.kind != "e":
             return tag
         return event_tag(tag.number if tag.lane == OWN else self.numbers.get(tag.number, tag.number), tag.n)
@@ -111,6 +114,10 @@ class ForkGate(TimedGate):
             return tag
         stands_for = self.places.get(tag.number)
         return event_tag(stands_for, tag.n) if stands_for is not None else None
+
+    def _is_of(self, tag: Tag, event: int) -> bool:
+        place = self._place(tag)
+        return place is not None and super()._is_of(place, event)
 
     # --- choosing ----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,89 @@
+"""Owning: whose a handler of a signal is, and which call of the agent's it has interrupted from outside.
+
+A call that is answered as a whole has its answer in a replay, and its body does not run. A handler that was set within
+it belongs to it, and so does what the handler did. One that was set around it is the agent's own: what it does to the
+agent happens in a replay too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from reenact.seams import lanes
+from reenact.seams.lanes import Lane
+
+_OF_A_CALL = ">"
+"""What stands in the paths of lanes that lie in a call: it may be over when the handler is set again."""
+_MOST = 8
+"""Handlers of one signal whose owners are remembered."""
+
+
+class Interrupted(NamedTuple):
+    """A call that a handler has interrupted which is not its own.
+
+    Attributes:
+        lane: The lane that made the call, and that the handler runs in.
+        event: The number of the call.
+    """
+
+    lane: Lane
+    event: int
+
+
+class Owners:
+    """Where handlers were set, by the path of the lane. One that is set again, as after a call that had its own for a
+    while, is whose it was."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[tuple[Any, str]]] = {}
+
+    def of(self, number: int, handler: Any, path: str) -> str:
+        """Whose a handler is.
+
+        Args:
+            number: The signal's.
+            handler: It.
+            path: Of the lane that sets it; empty where nobody listens.
+        """
+        known = self._known.setdefault(number, [])
+        for before, owner in known:
+            if before == handler and (_OF_A_CALL not in owner or is_within(path, owner)):
+                return owner
+        known.append((handler, path))
+        del known[:-_MOST]
+        return path
+
+
+def interrupted(lane: Lane | None, owner: str) -> Interrupted | None:
+    """The outermost call around a lane that is answered as a whole, and that the owner of a handler is not inside of;
+    None where there is none.
+
+    Args:
+        lane: Where the main thread is.
+        owner: Path of the lane that has set the handler.
+    """
+    found = None
+    while lane is not None and lane.owned:
+        around = lane.origin
+        if around is None or is_within(owner, lane.path):
+            break
+        if not lane.below and lane.quiet and lane.parent is not None and lane.parent != around.parent:
+            found = Interrupted(around, lane.parent)
+        lane = around
+    return found
+
+
+def is_within(path: str, around: str) -> bool:
+    """Whether a lane is another one, or lies in it."""
+    return path == around or path.startswith((f"{around}/", f"{around}>"))
+
+
+def run_in(lane: Lane, handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
+    """A handler that runs in a lane: what it asks, reads and prints is the agent's, and not the call's."""
+
+    def handle(number: int, frame: Any) -> None:
+        with lanes.inside(lane):
+            handler(number, frame)
+
+    return handle

@@ -1,0 +1,248 @@
+"""Proves that a handler of the agent's runs again where it interrupted a tool, whose body does not run in a replay."""
+
+from __future__ import annotations
+
+import signal
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from reenact.seams.lanes import Lane
+from reenact.seams.strands.owning import Owners, interrupted, is_within
+
+from .desk import Desk, unlike
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there are no signals to speak of")
+
+AGENTS = {
+    "a flag that the agent looks at": """
+        import os, signal, time, reenact
+        seen = []
+        signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
+        @reenact.tool(effect="read")
+        def look(turn):
+            if turn == 1:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(0.05)
+            return turn
+        turn = 0
+        while not seen:
+            print(look(turn))
+            turn += 1
+    """,
+    "one that raises through the tool, or within it": """
+        import signal, time, reenact
+        def ring(number, frame):
+            print("rings", flush=True)
+            raise TimeoutError("too long")
+        signal.signal(signal.SIGALRM, ring)
+        @reenact.tool(effect="read")
+        def slow(n):
+            try:
+                time.sleep(n)
+                return "slept"
+            finally:
+                print("cleaned", flush=True)
+        @reenact.tool(effect="read")
+        def patient(n):
+            try:
+                time.sleep(n)
+            except TimeoutError:
+                return "gave up"
+        for tool in (slow, patient):
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            try:
+                print(tool(2))
+            except TimeoutError as error:
+                print("out", error)
+            print(signal.alarm(0))
+    """,
+    "one of the tool's own, and the agent's put back": """
+        import signal, time, reenact
+        mine = lambda *a: print("mine")
+        signal.signal(signal.SIGALRM, mine)
+        @reenact.tool(effect="read")
+        def slow(n):
+            got = []
+            before = signal.signal(signal.SIGALRM, lambda *a: got.append("inner"))
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            time.sleep(n)
+            signal.signal(signal.SIGALRM, before)
+            return got
+        @reenact.tool(effect="read")
+        def other(n):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            time.sleep(n)
+            return n
+        print(slow(0.2)); print(other(0.2)); print(signal.getsignal(signal.SIGALRM) is mine)
+    """,
+    "one that asks and draws": """
+        import os, signal, time, reenact, random
+        @reenact.tool(effect="read")
+        def log(text):
+            open("log.txt", "a").write(text)
+            return len(text)
+        def handle(number, frame):
+            time.sleep(0.01)
+            print("logged", log("signal"), random.random(), flush=True)
+            time.sleep(0.01)
+        signal.signal(signal.SIGTERM, handle)
+        @reenact.tool(effect="read")
+        def look(turn):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.05)
+            return log("within") + turn
+        with reenact.step("plan", {"a": 1}) as state:
+            state["a"] = look(1)
+        print(look(2), random.random())
+    """,
+    "tools in tools, and a model": """
+        import signal, sys, time, reenact
+        count = []
+        def ring(*a):
+            count.append(1); print("ring", len(count), flush=True)
+            raise TimeoutError(len(count))
+        signal.signal(signal.SIGALRM, ring)
+        @reenact.tool(effect="read")
+        def inner(n):
+            time.sleep(n); return n
+        @reenact.tool(effect="read")
+        def outer(n):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            try: return inner(n)
+            except TimeoutError as e: return f"caught {e}"
+        @reenact.tool(effect="read")
+        def sets(n):
+            def mine(*a): raise KeyError("mine")
+            before = signal.signal(signal.SIGALRM, mine)
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            try: return inner(n)
+            except KeyError as e: return f"inner caught {e}"
+            finally: signal.signal(signal.SIGALRM, before)
+        @reenact.model
+        def model(n):
+            time.sleep(n); return n
+        print(outer(0.2)); print(sets(0.2)); print(outer(0.3));
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try: print(model(0.2))
+        except TimeoutError as e: print("model out", e)
+        print(len(count))
+    """,
+    "one of a loop, and one in a coroutine": """
+        import asyncio, os, signal, time, reenact
+        @reenact.tool(effect="read")
+        def look(turn):
+            os.kill(os.getpid(), signal.SIGTERM); time.sleep(0.03)
+            return turn
+        @reenact.tool(effect="read")
+        async def alook(turn):
+            await asyncio.sleep(0.01); os.kill(os.getpid(), signal.SIGUSR1); await asyncio.sleep(0.01)
+            return turn
+        async def main():
+            stop = asyncio.Event()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+            signal.signal(signal.SIGUSR1, lambda *a: print("usr1", flush=True))
+            async def beside():
+                for n in range(5): await asyncio.sleep(0.007); print("beside", n, flush=True)
+            t = asyncio.create_task(beside())
+            print(look(1)); print(stop.is_set()); await stop.wait(); print("stopped")
+            print(await alook(3)); await t
+        asyncio.run(main())
+    """,
+    "one that the tool waits for, which changes more itself": """
+        import os, signal, time, reenact
+        seen = []
+        state = {"stop": False}
+        def handle(number, frame):
+            seen.append(number); state["stop"] = True
+        signal.signal(signal.SIGALRM, handle)
+        @reenact.tool(effect="read")
+        def look(turn):
+            signal.setitimer(signal.ITIMER_REAL, 0.03)
+            while not seen: time.sleep(0.01)
+            seen.append("tool")
+            return turn
+        @reenact.tool(effect="read")
+        def given(state):
+            signal.setitimer(signal.ITIMER_REAL, 0.03)
+            while not state["stop"]: time.sleep(0.01)
+            state["n"] = 1
+            return "stopped"
+        print(look(1), seen, state); state["stop"] = False
+        print(given(state), seen, state)
+    """,
+    "one that ends the program": """
+        import signal, sys, time, reenact
+        signal.signal(signal.SIGALRM, lambda *a: sys.exit(9))
+        @reenact.tool
+        def slow(n):
+            time.sleep(n); return n
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        try: slow(3)
+        finally: print("finally")
+    """,
+}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_it_runs_again_where_the_answer_is_awaited(tmp_path: Path, name: str) -> None:
+    desk = Desk(tmp_path)
+    (desk.folder / "agent.py").write_text(textwrap.dedent(AGENTS[name]))
+    recorded = desk.record(["python", "agent.py"])
+    assert b"Traceback" not in recorded.err, recorded.err
+    for _ in range(2):
+        assert unlike(recorded, desk.replay()) == ""
+
+
+def test_what_a_handler_asks_is_the_agents_own_and_asked_of_nobody_again(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.folder / "agent.py").write_text(textwrap.dedent(AGENTS["one that asks and draws"]))
+    recorded = desk.record(["python", "agent.py"])
+    assert recorded.out.count(b"logged 6") == 2 and b"7 events (0 model, 6 tool)" in recorded.err, recorded.err
+    (desk.folder / "log.txt").unlink()
+    assert unlike(recorded, desk.replay()) == ""
+    assert not (desk.folder / "log.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [("one that raises through the tool, or within it", "slow"), ("tools in tools, and a model", "outer")],
+)
+def test_where_the_body_of_the_tool_runs_it_is_interrupted_there(tmp_path: Path, name: str, tool: str) -> None:
+    desk = Desk(tmp_path)
+    (desk.folder / "agent.py").write_text(textwrap.dedent(AGENTS[name]))
+    recorded = desk.record(["python", "agent.py"])
+    replayed = desk.run("reenact", "replay", "@", "--through", tool)
+    assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err
+
+
+def test_a_handler_is_whose_it_was_when_it_is_put_back() -> None:
+    owners = Owners()
+    assert owners.of(15, print, "root") == "root"
+    assert owners.of(15, repr, "root>look#1") == "root>look#1"
+    assert owners.of(15, print, "root>look#1") == "root"
+    assert owners.of(15, repr, "root>look#1>ask#1") == "root>look#1"
+    assert owners.of(15, repr, "root>look#2") == "root>look#2", "that call is over"
+    assert owners.of(10, print, "root>look#1") == "root>look#1", "of another signal it is another one"
+    for number in range(20):
+        owners.of(15, number, "root")
+    assert owners.of(15, print, "root>look#1") == "root>look#1", "they are not kept for ever"
+
+
+def test_the_outermost_call_that_is_answered_as_a_whole_and_has_not_set_it() -> None:
+    root = Lane("root", None, None)  # type: ignore[arg-type]
+    step = root.scope("plan", 0)
+    outer = step.scope("look", 1)
+    outer.quiet = True
+    task = outer.child("job")
+    inner = task.scope("ask", 2)
+    below = Lane(inner.path, None, None, parent=inner.parent, below=True, origin=inner)  # type: ignore[arg-type]
+    for lane in (outer, task, inner, below):
+        assert interrupted(lane, "root") == (step, 1)
+        assert interrupted(lane, "") == (step, 1)
+    assert interrupted(inner, outer.path) == (task, 2)
+    assert interrupted(inner, task.path) == (task, 2)
+    assert interrupted(task, outer.path) is None and interrupted(outer, outer.path) is None
+    assert interrupted(step, "root") is None and interrupted(None, "root") is None
+    assert not is_within("root>look#10", "root>look#1")
