@@ -283,7 +283,10 @@ class ReplayGate(Gate):
         head, waits = self._next, self.running <= 0
         if head is None or head.tag.kind != "i" or self.halted is not None:
             return False
-        if not waits and self._awaits_call(head.tag) is False:  # that call has not been made yet
+        if not waits and self._awaits_call(head.tag) is False:  # that call has not been made yet, if it ever is
+            if self.waiting and waited_us > self.give_up_us:
+                self.doubts.append(head.number)
+                self._advance()
             return False
         due_us = SIGNAL_US if waits else max(UNPROVEN_US, head.at_us - self._now_us)
         if waited_us < due_us:

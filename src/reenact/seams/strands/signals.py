@@ -95,7 +95,8 @@ def _chosen(heard: Heard, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
         return _nothing
     _postponed.pop(heard.number, None)
     raises = heard.handler is signal.default_int_handler  # that one raises, and no more
-    call = None if raises else interrupted(lane, heard.owner)
+    theirs = lane is None or lane.gate is not gate  # of another run, which a server has begun
+    call = None if raises or theirs else interrupted(lane, heard.owner)
     handler, path, within = heard.handler, _path(), None
     if call is not None:
         handler, path, within = run_in(call.lane, handler), call.lane.path, call.event
