@@ -18,7 +18,7 @@ from reenact.abc.store import Log
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.record import Printed, Record, SegmentArrived
 from reenact.seams import background, lanes
-from reenact.seams.gate import post
+from reenact.seams.posting import post
 from reenact.seams.turns import rejoin_cancelled
 
 GATHER_S = 0.02

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from typing import Any
 
 from reenact.facts.order import Tag
-from reenact.seams import gate as gates
 from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.patching import replace
+from reenact.seams.posting import post
 from reenact.seams.strands.identity import identity, make_task
 
 _Base = asyncio.base_events.BaseEventLoop
@@ -230,7 +230,7 @@ def watch(loop: Any, gate: Gate) -> None:
         with gate.lock:
             if gate.join_loop(loop):
                 gate.running += 1
-        gates.post(loop, lambda: None, here=False)
+        post(loop, lambda: None, here=False)
 
 
 def unwatch(loop: Any, gate: Gate) -> None:
