@@ -371,3 +371,63 @@ def test_a_fork_that_is_killed_goes_on_with_what_its_clocks_have_shown(forks: Fo
     resumed = forks.desk.run("resume", "@")
     assert agrees(resumed.stdout, "1.5 SLOW"), resumed
     forks.replays_exactly()
+
+
+LATE = """
+    import asyncio, time
+    import reenact
+
+    @reenact.tool(effect="read")
+    async def look(query):
+        return query
+
+    def works():
+        total = 0
+        for number in range(12_000_000):
+            total += number * number
+
+    async def sleeps(began, limit):
+        await asyncio.sleep(0.1)
+        took = time.monotonic() - began
+        print(await look("slow" if took > 0.35 else "fast"), limit)
+
+    async def is_busy():
+        await asyncio.sleep(0)
+        works()
+
+    async def main():
+        began = time.monotonic()
+        with reenact.step("plan", {"limit": 2}) as state:
+            limit = state["limit"]
+        await asyncio.gather(sleeps(began, limit), is_busy())
+
+    asyncio.run(main())
+"""
+
+
+def test_a_timer_that_fired_late_is_no_shorter_one(forks: Forks) -> None:
+    forks.record(LATE)
+    for settings in ((), ("--set", "limit=2"), ("--set", "limit=2.0")):
+        same = forks.fork("plan#1", *settings, "--live", "none")
+        assert same["printed"].split()[0] == "slow" and same["remarks"] == []
+    assert forks.fork("plan#1", "--set", "limit=3", "--live", "none")["printed"] == "slow 3\n"
+
+
+WORKS = """
+    import time
+    import reenact
+
+    with reenact.step("plan", {"limit": 0.2}) as state:
+        pass
+    began = time.monotonic()
+    turns = 0
+    while time.monotonic() < began + state["limit"]:
+        sum(range(300_000))
+        turns += 1
+    print("done" if turns < 5000 else "asked the clock instead of working")
+"""
+
+
+def test_work_until_a_later_deadline_ends_when_it_has_worked_so_long(forks: Forks) -> None:
+    forks.record(WORKS)
+    assert forks.fork("plan#1", "--set", "limit=0.8", "--live", "none")["printed"] == "done\n"

@@ -230,6 +230,14 @@ def test_a_handler_is_whose_it_was_when_it_is_put_back() -> None:
     assert owners.of(15, print, "root>look#1") == "root>look#1", "they are not kept for ever"
 
 
+def test_a_handler_that_is_put_back_again_and_again_is_not_forgotten() -> None:
+    owners = Owners()
+    assert owners.of(14, "mine", "root") == "root"
+    for attempt in range(40):
+        assert owners.of(14, f"attempt {attempt}", "root>fetch#1") == "root>fetch#1"
+        assert owners.of(14, "mine", "root>fetch#1") == "root"
+
+
 def test_the_outermost_call_that_is_answered_as_a_whole_and_has_not_set_it() -> None:
     root = Lane("root", None, None)  # type: ignore[arg-type]
     step = root.scope("plan", 0)

@@ -20,6 +20,9 @@ _BETWEEN = frozenset(
 """What stands between entering an ``async with`` and what is done with what it gives."""
 
 
+_NUMBERS = frozenset([int, float])
+
+
 def parts_of(path: str) -> tuple[str, ...]:
     """The keys that a path names, from the outermost on."""
     return tuple(part.replace("~1", ".").replace("~0", "~") for part in path.split("."))
@@ -41,6 +44,34 @@ def restated(state: Any, values: Mapping[str, Json]) -> Any:
     for path, value in values.items():
         state = _put(state, parts_of(path), value, path)
     return state
+
+
+def differs(state: Any, values: Mapping[str, Json]) -> bool:
+    """Whether a state has another value at any of these paths. No code of the agent's own is asked for that: what is no
+    plain value counts as another one.
+
+    Raises:
+        ForkError: A path leads nowhere.
+    """
+    return any(not _is_plainly(_at(state, path), value) for path, value in values.items())
+
+
+def _at(state: Any, path: str) -> Any:
+    for key in parts_of(path):
+        state = _get(state, key, path)
+    return state
+
+
+def _is_plainly(there: Any, value: Json) -> bool:
+    if type(there) in _NUMBERS and type(value) in _NUMBERS:
+        return bool(there == value)
+    if type(there) is not type(value):
+        return False
+    if isinstance(value, dict):
+        return there.keys() == value.keys() and all(_is_plainly(there[key], each) for key, each in value.items())
+    if isinstance(value, list):
+        return len(there) == len(value) and all(map(_is_plainly, there, value))
+    return bool(there == value)
 
 
 def _put(holder: Any, keys: tuple[str, ...], value: Json, path: str) -> Any:

@@ -47,8 +47,9 @@ class Owners:
             path: Of the lane that sets it; empty where nobody listens.
         """
         known = self._known.setdefault(number, [])
-        for before, owner in known:
+        for place, (before, owner) in enumerate(known):
             if before == handler and (_OF_A_CALL not in owner or is_within(path, owner)):
+                known.append(known.pop(place))  # what a call sets by the dozen does not make it forgotten
                 return owner
         known.append((handler, path))
         del known[:-_MOST]

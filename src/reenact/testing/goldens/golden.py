@@ -90,6 +90,7 @@ class Golden:
         line."""
         words = ["reenact", "golden", "add", f"@golden/{self.name}", "--as", self.name, "--force"]
         said = [(name, getattr(self, name)) for name in ("about", "expected")]
+        said += [("on-miss", self.on_miss)] if self.on_miss == "live-read" else []
         said += [("expect", each.get("text")) for each in self.expect]
         said += [("answer", f"{each.call}={dumps(each.value)}") for each in self.answers]
         for name, value in said:

@@ -145,7 +145,7 @@ class Elapsing:
 
     def goes_on(self, clock: tuple[str, str], step_ns: int, now_us: int) -> int:
         """What a clock shows that is read more often than it was: it goes on by ``step_ns``."""
-        last_ns, shown_ns = self._last.get(clock, (0, 0))
+        last_ns, shown_ns = self._last.get(clock, (0, self._shown_ns))
         return self._shows(clock, last_ns, max(now_us * 1000, shown_ns + step_ns))
 
     def _shows(self, clock: tuple[str, str], then_ns: int, moment_ns: int) -> int:

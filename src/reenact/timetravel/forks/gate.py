@@ -20,6 +20,11 @@ from reenact.timetravel.forks.timing import LATE_US, first, is_near
 PATIENCE_US = 60_000_000
 """How long the order waits for live calls that may yet lead to what comes next in it."""
 
+LEFT_OUT = (
+    "a signal that came while a call was at work is left out: the call is made anew, and no alarm of a fork is set"
+)
+"""What is remarked of a signal that has lost its call."""
+
 
 def own_tag(event: int, part: int) -> Tag:
     """The tag of a part of one of the fork's own events."""
@@ -116,8 +121,12 @@ class ForkGate(TimedGate):
         return event_tag(stands_for, tag.n) if stands_for is not None else None
 
     def _is_of(self, tag: Tag, event: int) -> bool:
-        place = self._place(tag)
-        return place is not None and super()._is_of(place, event)
+        return tag.lane != OWN and super()._is_of(tag, event)
+
+    def _is_asked_anew(self, event: int | None) -> bool:
+        """Whether a call of the parent has been made in the world instead: what came in the middle of it did not come
+        in the middle of that."""
+        return event is not None and event in self.places.values()
 
     # --- choosing ----------------------------------------------------------------------------------------------
 
@@ -173,6 +182,10 @@ class ForkGate(TimedGate):
             if head is None:
                 return self._after_order()
             if head.tag.kind == "i":
+                if self._is_asked_anew(call_around(head.tag)):
+                    self.remark(LEFT_OUT)
+                    self._advance()
+                    continue
                 self.attend(self)  # the watch sends the signal
                 return None
             waiter = self._at(head.tag)

@@ -21,7 +21,7 @@ from reenact.replaying.ambient import MOVES
 from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
 from reenact.seams.lanes import Lane
-from reenact.seams.restating import restated
+from reenact.seams.restating import differs, restated
 from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed
 from reenact.timetravel.forks.counterparts import progress_of
@@ -148,6 +148,7 @@ class KeepingSession(ReplaySession):
         changes = {**recorded.get(str(then), {})}
         if event == self._branching:
             changes |= self.plan.state
+            self.gate.differs = self.gate.differs or differs(state, self.plan.state)
         if not changes:
             return state
         self.restated[str(event)] = changes

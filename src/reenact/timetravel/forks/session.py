@@ -82,6 +82,7 @@ class ForkSession(KeepingSession):
         self.gate.open_ended = self._adds_on
         self.gate.reached_end = self._cut
         self.gate.by_time = not plan.resume and (bool(plan.changes) or plan.live != "none")
+        self.gate.differs = bool(replace(plan, state={}).changes)
         self._called_off = CalledOff(self)
         self.gate.revive = self._called_off.revive
         self.gate.give_up = self._called_off.stop

@@ -29,6 +29,10 @@ from reenact.timetravel.forks.timing import (
 
 OWN = "~own"
 """The lane in the tags of the fork's own events: their numbers are not the parent's."""
+_EIGHTH = 8
+"""A timer may have been late by so small a part of what it waited."""
+_AT_WORK = 2
+"""How many times longer than today the code may have kept a timer waiting that was due."""
 UNSURE = (
     "a timer is so near to a recorded answer, or to another timer, that it is not certain which of them comes first: "
     "where both have a place in the recorded order, they keep it"
@@ -36,6 +40,10 @@ UNSURE = (
 UNTOLD = (
     "a timer seems to wait less than it did, by too little (or behind too much work of the code itself) to be certain: "
     "it fires when it did"
+)
+SHORTER = (
+    "a timer waits less than it did when it was recorded, or fired late then: it fires at its own moment, and clocks "
+    "that only measure show the fork's time from there on"
 )
 WALL = (
     "the wall clock (time.time, datetime.now) is as recorded, and a timer or a live call has taken another time: "
@@ -87,6 +95,9 @@ class TimedGate(ReplayGate):
         self.cut = False
         self.by_time = False
         """Whether a timer that has another deadline than it had comes by time; else all keep the parent's order."""
+        self.differs = False
+        """Whether anything is different yet: the change has been made, or a call has gone live. What comes late in a
+        fork that is its parent over again was late there too."""
         self.tell: Callable[[str], object] = lambda remark: None
         """Told once of each thing that should be known of the order and the times of the fork."""
         self._remarked: set[str] = set()
@@ -112,12 +123,14 @@ class TimedGate(ReplayGate):
         with self.lock:
             if stands_for is not None:
                 self.places[event] = stands_for
+            self.differs = True
             if transport or works:
                 self.flights[event] = Flight(stands_for, self._known_us(), self._clock.mono_us(), works=works)
 
     def listens(self, event: int) -> None:
         """A call of the fork waits for what a live server says by itself: it comes when it comes."""
         with self.lock:
+            self.differs = True
             self.flights[event] = Flight(None, self._known_us(), self._clock.mono_us(), listens=True)
 
     def rests(self, event: int, rests: bool) -> None:
@@ -177,7 +190,7 @@ class TimedGate(ReplayGate):
 
     @property
     def _goes_by_time(self) -> bool:
-        return self.cut and self.by_time
+        return self.cut and self.by_time and self.differs
 
     @property
     def departed(self) -> bool:
@@ -199,7 +212,11 @@ class TimedGate(ReplayGate):
 
     def _unknown_us(self) -> int:
         """How much more the code may have worked since."""
-        return SLOWER * (self._cpu_us() - self._cpu_before_us)
+        return SLOWER * self._busy_us()
+
+    def _busy_us(self) -> int:
+        """How long it has worked, today, since that was known."""
+        return self._cpu_us() - self._cpu_before_us
 
     def comes_to(self, issued_us: int, unread_ns: int | None) -> None:
         """The code makes a call that it made at ``issued_us`` of the parent.
@@ -236,16 +253,22 @@ class TimedGate(ReplayGate):
             return None
         with self.lock:
             elapsing, head = self._elapsing, self._next
-            if not self.departed and head is not None:
-                at_work = step_ns and then_ns > (head.at_us + LATE_US) * 1000  # for longer than it was
-                if at_work or (not step_ns and elapsing.is_beyond(clock[0], then_ns, head.at_us)):
+            if not self.departed and step_ns:  # the code goes on for longer than it did
+                late = head is not None and then_ns > (head.at_us + LATE_US) * 1000
+                if late or self._busy_us() > LATE_US:
                     self._departs()
+            elif not self.departed and head is not None and elapsing.is_beyond(clock[0], then_ns, head.at_us):
+                self._departs()
             if not self.departed:
-                self._works_until(then_ns)
+                if not step_ns:
+                    self._works_until(then_ns)
                 elapsing.as_recorded(then_ns)
                 return None
             now_us = self._real_now_us() if self.ticking else self._now_us
-            shown_ns = elapsing.goes_on(clock, step_ns, now_us) if step_ns else elapsing.reads(clock, then_ns, now_us)
+            if step_ns:  # nobody knows how long it worked here then: as long as it does
+                shown_ns = elapsing.goes_on(clock, max(step_ns, self._busy_us() * 1000), now_us)
+            else:
+                shown_ns = elapsing.reads(clock, then_ns, now_us)
             self._cpu_before_us = self._cpu_us()
             return shown_ns
 
@@ -338,12 +361,19 @@ class TimedGate(ReplayGate):
         if self._now_us - head.at_us > LATE_US:
             return True
         if timer is not None:
-            return self._is_shorter(timer, head.at_us)
+            shorter = self._is_shorter(timer, head.at_us)
+            if shorter:
+                self.remark(SHORTER)
+            return shorter
         return flight is not None and head.at_us - self._now_us > LATE_US
 
     def _is_shorter(self, timer: Timer, at_us: int) -> bool:
-        """Whether a timer waits less than the one that fired at ``at_us`` of the parent."""
+        """Whether a timer waits less than the one that fired at ``at_us`` of the parent. That one may have been late:
+        the code was at work when it was due, as it has been just now, or the machine was."""
         certainly_us, likely_us = timer.shorter(at_us)
-        if certainly_us <= LATE_US and likely_us > ALIKE_US:
+        worked_us = self._elapsing.lead_us + self._busy_us()
+        late_us = max(LATE_US, (at_us - timer.then_us) // _EIGHTH if timer.then_us is not None else 0)
+        certain = certainly_us - _AT_WORK * worked_us > late_us
+        if not certain and likely_us > ALIKE_US:
             self.remark(UNTOLD)
-        return certainly_us > LATE_US
+        return certain
