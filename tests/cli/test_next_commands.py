@@ -24,6 +24,8 @@ _HANDED_ON = frozenset(
     {"next_command", "instead", "data['next']", "data['next_command']", "self.next_command", "error.next_command"}
 )
 """Expressions that only hand on what was written elsewhere."""
+_BEGINNINGS = {"self._named.again": f"reenact golden add @golden/{_STAND_IN} --as {_STAND_IN} --force"}
+"""Beginnings that are put together of what a run or a golden has; a test of its own types each."""
 
 
 def _texts(node: ast.expr) -> Iterator[str]:
@@ -31,7 +33,7 @@ def _texts(node: ast.expr) -> Iterator[str]:
     if isinstance(node, ast.Constant):
         yield str(node.value)
     elif isinstance(node, ast.JoinedStr):
-        parts = [[str(part.value)] if isinstance(part, ast.Constant) else [_STAND_IN] for part in node.values]
+        parts = [[_part(part)] for part in node.values]
         yield from ("".join(choice) for choice in itertools.product(*parts))
     elif isinstance(node, ast.IfExp):
         yield from _texts(node.body)
@@ -47,6 +49,14 @@ def _texts(node: ast.expr) -> Iterator[str]:
         yield f"reenact show {_STAND_IN}" if ast.unparse(node.func) == "self._next" else _STAND_IN
     else:
         raise AssertionError(f"a next command that this test cannot read: {ast.unparse(node)}")
+
+
+def _part(part: ast.expr) -> str:
+    """A part of a text that is put together."""
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    assert isinstance(part, ast.FormattedValue)
+    return _BEGINNINGS.get(ast.unparse(part.value), _STAND_IN)
 
 
 def _proposed(checkout: Path) -> Iterator[tuple[str, str]]:
