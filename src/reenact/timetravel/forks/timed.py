@@ -29,7 +29,7 @@ from reenact.timetravel.forks.timing import (
 
 OWN = "~own"
 """The lane in the tags of the fork's own events: their numbers are not the parent's."""
-_EIGHTH = 8
+_LATE_PART = 8
 """A timer may have been late by so small a part of what it waited."""
 _AT_WORK = 2
 """How many times longer than today the code may have kept a timer waiting that was due."""
@@ -372,7 +372,7 @@ class TimedGate(ReplayGate):
         the code was at work when it was due, as it has been just now, or the machine was."""
         certainly_us, likely_us = timer.shorter(at_us)
         worked_us = self._elapsing.lead_us + self._busy_us()
-        late_us = max(LATE_US, (at_us - timer.then_us) // _EIGHTH if timer.then_us is not None else 0)
+        late_us = max(LATE_US, (at_us - timer.then_us) // _LATE_PART if timer.then_us is not None else 0)
         certain = certainly_us - _AT_WORK * worked_us > late_us
         if not certain and likely_us > ALIKE_US:
             self.remark(UNTOLD)
