@@ -124,7 +124,7 @@ class Left:
         if failure:  # with its own cause, and its own next command
             error = Unreported(f"{what} could not begin: {failure}")
             if self.status in _CODES:  # of this one error, not of its class
-                error.exit_code = self.status  # type: ignore[misc]
+                error.exit_code = self.status  # type: ignore[misc]  # of the class, but for this one
             raise error
         raise Unreported(
             f"{what} ended without a report (exit status {self.status})",

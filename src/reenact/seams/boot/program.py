@@ -110,7 +110,7 @@ def _module(name: str) -> Callable[[], object] | None:
         return None
     import runpy
 
-    return partial(runpy._run_module_as_main, name, True)  # type: ignore[attr-defined]
+    return partial(runpy._run_module_as_main, name, True)  # type: ignore[attr-defined]  # what -m runs
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------

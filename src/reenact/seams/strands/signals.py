@@ -186,7 +186,7 @@ def _take(gate: Gate, turn: Tag) -> None:
 
 def _comes_amiss(gate: Gate, interrupted: Any, below: bool) -> bool:
     """Whether our own code is interrupted, and not where it waits for a turn or performs a call in the world."""
-    if _taking or gate.lock._is_owned():  # type: ignore[attr-defined]
+    if _taking or gate.lock._is_owned():  # type: ignore[attr-defined]  # in no stub
         return True
     if below or interrupted.f_code in _WAITS:
         return False
