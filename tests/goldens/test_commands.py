@@ -264,3 +264,8 @@ def test_a_golden_that_was_cut_is_refused_with_the_way_back(incident: Project) -
         assert said.endswith("next: git restore tests/goldens/refunds.reenact\n"), said
     finally:
         path.write_bytes(before)
+
+
+def test_the_command_that_adds_a_golden_anew_keeps_what_was_said_of_misses() -> None:
+    assert Golden("one", on_miss="live-read").again().endswith("--as one --force --on-miss live-read")
+    assert "--on-miss" not in Golden("one").again(), "what is so by itself need not be said"
