@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from reenact import open_store
+from reenact.testing.goldens.golden import Golden
 
 from .project import AGENT, ASKS_ON, FIX, Project
 
