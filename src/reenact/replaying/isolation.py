@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from reenact.replaying.scratch import UPPER, Scratch
+
 _NEWNS: Final = 0x00020000
 _NEWUSER: Final = 0x10000000
 _NEWNET: Final = 0x40000000
@@ -41,12 +43,19 @@ class Isolation:
         folders: Folders below which what is written goes to scratch.
         no_network: Why not, where it is not.
         no_files: Why not, where some folder that it should be is not.
+        scratch: Where what is written goes; None where it goes to the world.
     """
 
     network: bool = False
     folders: tuple[str, ...] = ()
     no_network: str = ""
     no_files: str = ""
+    scratch: Scratch | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it is in force."""
+        return self.network and self.scratch is not None and not self.no_files
 
     def words(self) -> tuple[str, ...]:
         """As a report names it."""
@@ -110,10 +119,11 @@ def isolate(folders: Sequence[str], keep: Sequence[str], scratch: str) -> Isolat
     except Exception as error:  # the replay goes on, and says what it lacks
         return Isolation(no_network=str(error), no_files=str(error))
     try:
-        files, why = _Overlays(libc, scratch, keep).lay(folders)
+        overlays = _Overlays(libc, scratch, keep)
+        files, why = overlays.lay(folders)
     except Exception as error:
-        files, why = (), str(error)
-    return Isolation(not network, files, network, why)
+        return Isolation(not network, (), network, str(error))
+    return Isolation(not network, files, network, why, overlays.held if files else None)
 
 
 # --- namespaces ------------------------------------------------------------------------------------------------------
@@ -183,7 +193,12 @@ class _Overlays:
         libc: The C library.
         scratch: Where the scratch is mounted.
         keep: Folders that stay as they are.
+
+    Attributes:
+        held: The scratch; None while there is none.
     """
+
+    held: Scratch | None = None
 
     def __init__(self, libc: Any, scratch: str, keep: Sequence[str]) -> None:
         self._libc = libc
@@ -202,6 +217,7 @@ class _Overlays:
         refused = self._mount(b"tmpfs", self._scratch, b"tmpfs", 0, b"mode=0700")
         if refused:
             return (), refused
+        self.held = Scratch(self._scratch)
         os.chdir(self._scratch)  # what is in there keeps its short names, also where its path will be covered
         try:
             return self._laid(wanted, why)
@@ -241,7 +257,7 @@ class _Overlays:
 
     def _covered(self, folder: str, lower: str) -> str:
         """Lay scratch over one folder; where that is refused it stays as it was, and why is given."""
-        upper, work = self._place("upper"), self._place("work")
+        upper, work = self._place(UPPER), self._place("work")
         os.chmod(upper, os.stat(lower).st_mode & 0o7777)
         plain = f"lowerdir={lower},upperdir={upper},workdir={work}"
         refused = ""
