@@ -8,6 +8,7 @@ from typing import Any, Final
 from reenact.abc.store import Recording
 from reenact.facts.clocked import made
 from reenact.facts.run import Run
+from reenact.replaying.import_reads import IMPORT_READS
 from reenact.seams.ambient import TIMED, extrapolate, timed, unpack
 from reenact.seams.lanes import Lane
 
@@ -90,7 +91,7 @@ class Ambient:
         reads = window.sources.get(source)
         if reads is None:
             reads = window.sources[source] = _Source(_values(source, window.packs.get(source, b"")))
-        at = reads.at
+        at = IMPORT_READS.next(lane.path, window.position, source, reads.at)
         reads.at = at + 1
         value = reads.values[at] if at < len(reads.values) else self._beyond(lane, source, reads)
         if self.kept is not None:

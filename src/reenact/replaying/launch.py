@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from reenact.abc.store import Store
 from reenact.errors import UsageError
@@ -23,9 +22,8 @@ from reenact.replaying.relocating import relocated
 from reenact.replaying.report import Report
 from reenact.replaying.results import exit_statuses
 from reenact.replaying.revision import REVISION, Tree, kept_revision, remarks, tree_of
-from reenact.replaying.starting import Left, Process, Starter, run_process
+from reenact.replaying.starting import AS_RECORDED, Left, Process, Starting, run_process
 from reenact.replaying.verdict import first_line, last_line
-from reenact.seams.boot.parent import run_program
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
 
@@ -36,10 +34,8 @@ def replay_run(
     options: Options,
     *,
     announce: Callable[[str], object] = lambda line: None,
-    start_it: Starter = run_program,
-    hash_seed: str = "",
     project: str = "",
-    silent: bool = False,
+    starting: Starting = AS_RECORDED,
 ) -> Report:
     """Replay one run.
 
@@ -48,10 +44,8 @@ def replay_run(
         run_id: Id, or any reference.
         options: How.
         announce: Told the first line before the agent's code starts.
-        start_it: Starts its process.
-        hash_seed: Another one than the recorded; empty takes that one.
         project: Root of the project whose code runs; empty for the one around the working directory.
-        silent: Whether what the agent prints goes nowhere.
+        starting: How its process is started.
 
     Returns:
         The report.
@@ -80,7 +74,7 @@ def replay_run(
     around = project or project_of(store_url)
     run, moved = relocated(run, around)
     start = start_of(run, options, around, project)
-    how = partial(_replayed, url, run, options, start_it=start_it, hash_seed=hash_seed, project=around, silent=silent)
+    how = partial(_replayed, url, run, options, project=around, starting=starting)
     if not options.rev:
         return how(start, moved)
     with tree_of(options.rev, start.cwd, run) as tree:
@@ -123,15 +117,15 @@ def _replayed(
     start: Start,
     tree: Tree | None,
     *,
-    start_it: Starter,
     project: str,
-    **how: Any,
+    starting: Starting,
 ) -> Report:
-    """Run the program, and read the report it leaves. ``how``: its hash seed, and whether it is silent."""
+    """Run the program, and read the report it leaves."""
     keep = folder_of(store_url)
     more = {"root": project, "keep": [keep] if keep else []}
-    process = Process("replay", store_url, run, start, tree, options, more, again=not options.save, **how)
-    return _concluded(run, run_process(process, start_it), inner=start.inner)
+    process = Process("replay", store_url, run, start, tree, options, more, again=not options.save)
+    process = replace(process, hash_seed=starting.hash_seed, silent=starting.silent, place=starting.place)
+    return _concluded(run, run_process(process, starting.start_it), inner=start.inner)
 
 
 def _concluded(run: Run, left: Left, *, inner: bool) -> Report:

@@ -16,13 +16,14 @@ from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
-from reenact.errors import Halt
+from reenact.errors import Halt, UnreplayableRun
 from reenact.facts.error_line import error_line
 from reenact.facts.ids import tail
 from reenact.facts.stopped import was_stopped
 from reenact.replaying import guard, temporaries
 from reenact.replaying.ambient import clock_of
-from reenact.replaying.isolation import Isolation, folders_of, isolate
+from reenact.replaying.import_reads import IMPORT_READS, Importing
+from reenact.replaying.isolation import Isolation, folders_of, isolate, within
 from reenact.replaying.opening import known_values, open_preamble, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.raised import raised
@@ -43,7 +44,7 @@ from reenact.seams.uncaught import watch_uncaught
 from reenact.seams.watch import WATCH
 from reenact.store import open_store
 
-ENFORCEMENT = ("audit hook (connections, processes)", "own process")
+_HOOK = "audit hook (connections, processes)"
 GRACE_S = 3.0
 """How long an agent may go on after the replay has stopped, before its process is ended."""
 
@@ -59,8 +60,9 @@ class ReplayingProcess:
     def __init__(self, instructions: dict[str, Any]) -> None:
         self.instructions = instructions
         self._pid = os.getpid()
+        self._first = _process is None
         self._place = Path(instructions["place"])
-        self._isolation = self._isolate()
+        self.isolation = self._isolate()
         asked = instructions["options"]
         fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in asked.items()}
         self.options = Options(**fields)
@@ -80,6 +82,7 @@ class ReplayingProcess:
         self._guard = guard.GUARD
         self._error: BaseException | None = None
         self._stack = ExitStack()
+        self._put_back = ExitStack()
         self._lock = threading.Lock()
         self._finished = False
         self.output: str | None = None
@@ -110,20 +113,25 @@ class ReplayingProcess:
         process: ReplaySession = self._before or self.session
         self._stack.enter_context(process.begin(fallback=True))
         hosting.appoint(self._stage)
+        self._put_back.callback(hosting.appoint, None)
         wiring.begin(self.recording.run)
         signals.hear(self.session.gate)
+        self._put_back.callback(signals.leave, self.session.gate)
         if self._before is None and self.session.mode == "replay":
             WATCH.keep(self.session.gate)
         logs.begin_at(clock_of(self.recording.run)[0])
         terminal = self.recording.run.environment.get("streams") or {}
         stdio.install(self._printed, terminal=terminal)
+        self._put_back.callback(stdio.remove)
         self._echo.heard = speech.listen(self._echo)
         self._guard = guard.arm(self._refused)
         self.session.on_stop = self._stopping
         process.on_stop = self._stopping
+        self._put_back.callback(_hook, sys.excepthook, threading.excepthook)
         _quiet_halts()
         watch_uncaught(self._ended_by)
         atexit.register(self.finish)
+        self._put_back.callback(atexit.unregister, self.finish)
         leave = os._exit
 
         def _exit(status: int) -> None:
@@ -131,6 +139,7 @@ class ReplayingProcess:
             leave(status)
 
         os._exit = _exit  # type: ignore[assignment]
+        self._put_back.callback(setattr, os, "_exit", leave)
         self._leave = leave
 
     def _ended_by(self, error: BaseException) -> None:
@@ -236,7 +245,7 @@ class ReplayingProcess:
                 remarks = self._by_lanes.remarks
             declared = run.capture.get("files") or ()
             differences.extend(files(run.files, file_digests(self._folder(), declared)))
-        contact = Contact(tuple(self._guard.refused), 0, (*ENFORCEMENT, *self._isolation.words()))
+        contact = Contact(tuple(self._guard.refused), 0, self.enforcement)
         report = conclude(self.session, differences, contact, self.options)
         forgiven = tuple(output.forgiven for output in self._outputs if output.forgiven)
         ended = self._raised
@@ -249,6 +258,25 @@ class ReplayingProcess:
             kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))
         self._leave_result(report.to_json())
+
+    @property
+    def enforcement(self) -> tuple[str, ...]:
+        """What keeps the program from the world, as a report names it."""
+        return (
+            _HOOK,
+            "own process" if self._first else "a process that other programs ran in",
+            *self.isolation.words(),
+        )
+
+    @property
+    def may_be_followed(self) -> bool:
+        """Whether another replay may follow in this process: the program has run to its own end, behind scratch."""
+        return self._before is None and self.session.gate.halted is None and self.isolation.whole
+
+    def withdraw(self) -> None:
+        """The program has ended, and the process goes on: finish, and leave it as ``start`` has found it."""
+        self.finish()
+        self._put_back.close()
 
     def _joined(self, before: Preamble) -> None:
         """What stopped the process around the request stopped the request."""
@@ -271,7 +299,13 @@ class ReplayingProcess:
 
 
 def _isolated(instructions: dict[str, Any]) -> Isolation:
-    """This process without a network, its files behind scratch, as far as the system permits. Before any is opened."""
+    """This process without a network, its files behind scratch, as far as the system permits. Before any is opened, and
+    once: a process that has run a program before stays where it is."""
+    if _process is not None:
+        found, place = _process.isolation, os.path.realpath(instructions["place"])
+        if any(within(place, folder) for folder in found.folders):
+            raise UnreplayableRun("what this process leaves would stay in its scratch", cause="another one will do")
+        return found
     scratch = Path(instructions["place"]) / "scratch"
     scratch.mkdir(mode=0o700)
     folders = folders_of(os.getcwd(), instructions.get("root") or "", os.environ)
@@ -279,6 +313,10 @@ def _isolated(instructions: dict[str, Any]) -> Isolation:
     isolation = isolate(folders, keep, str(scratch))
     temporaries.give_way(isolation.folders, keep)
     return isolation
+
+
+def _hook(uncaught: Any, uncaught_in_thread: Any) -> None:
+    sys.excepthook, threading.excepthook = uncaught, uncaught_in_thread
 
 
 def _quiet_halts() -> None:
@@ -327,3 +365,27 @@ def current() -> ReplayingProcess:
     """The replay this process was begun for."""
     assert _process is not None
     return _process
+
+
+# --- for a process that several programs share, one after another (``seams.boot.warm``) ----------------------------
+
+
+def share(importing: Importing) -> None:
+    """Programs will share this process. ``importing``: see ``import_reads``."""
+    IMPORT_READS.begin(importing)
+
+
+def may_stay() -> bool:
+    """Whether another program may follow in this process, as far as its replay goes."""
+    return current().may_be_followed
+
+
+def written() -> int:
+    """How much has been written to the files of this process alone: a number that only grows with it."""
+    scratch = current().isolation.scratch
+    return -1 if scratch is None else scratch.written()
+
+
+def withdraw() -> None:
+    """End the replay of a program, and leave the process as it was before."""
+    current().withdraw()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from reenact.errors import ReplayError, UnreplayableRun
 from reenact.facts.ids import tail
@@ -36,6 +36,26 @@ Starter = Callable[..., int]
 
 _CODES = range(2, 6)
 """Exit statuses with which a process says why it could not begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """How the process of a replay is started, by whoever has many of them started.
+
+    Attributes:
+        start_it: Starts it.
+        hash_seed: Another one than the recorded; empty takes that one.
+        silent: Whether what the agent prints goes nowhere.
+        place: The private directory of its boot, to be made; None for one among the temporary files.
+    """
+
+    start_it: Starter = run_program
+    hash_seed: str = ""
+    silent: bool = False
+    place: Path | None = None
+
+
+AS_RECORDED: Final = Starting()
 
 
 class Unreported(ReplayError):

@@ -9,6 +9,9 @@ it would do beyond is not done: to take apart what the program has left, and to 
 The program stands on one frame of ours, which is in this file: what was seen of it names ``FRAME``. Any other form of
 program than a script and a module (text on the command line, a folder, compiled code), and a script that cannot be
 read, is left to the interpreter.
+
+Where whoever began the process would have it run another program after this one, and this one has ended of itself and
+left nothing, it does not end: the next one runs in a ``__main__`` of its own.
 """
 
 from __future__ import annotations
@@ -23,11 +26,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib._bootstrap_external import MAGIC_NUMBER, SourceFileLoader
-from typing import Any, Final, NoReturn
+from types import ModuleType
+from typing import Any, Final, NoReturn, Protocol
 
 from reenact.seams import lanes
 
-__all__ = ["FRAME", "take_over"]
+__all__ = ["FRAME", "Stay", "take_over"]
 
 FRAME: Final = os.path.join("reenact", "seams", "boot", "program.py")
 """How the file is called that a program sees below its own frames, wherever it lies."""
@@ -41,15 +45,34 @@ _OTHERWISE: Final = frozenset("ix")
 
 _UNFLUSHED: Final = 120
 """Status of an interpreter that could not write out its standard streams."""
+_UNREADABLE: Final = 2
+"""Status of an interpreter that could not read its program."""
 
 _leave = os._exit  # before a session puts its own in its place
 
 
-def take_over(otherwise: Callable[[], object]) -> None:
+class Stay(Protocol):
+    """Whoever would have this process run another program when one has ended."""
+
+    def began(self) -> None:
+        """A program begins."""
+        ...
+
+    def may(self) -> bool:
+        """Whether the program has left nothing that the next one could find."""
+        ...
+
+    def go_on(self, status: int) -> None:
+        """It has ended with ``status``; returns when the next one is to begin."""
+        ...
+
+
+def take_over(otherwise: Callable[[], object], stay: Stay | None = None) -> None:
     """Run the program of this process from here on, if it is one that we can run.
 
     Args:
         otherwise: Called at the very end where the interpreter runs it, or ends it, after all handlers.
+        stay: Says whether another one follows; None: none does.
     """
     atexit.register(otherwise)
     if not _KNOWN or sys.flags.inspect or sys.flags.interactive or _OTHERWISE & set(_options()):
@@ -57,24 +80,52 @@ def take_over(otherwise: Callable[[], object]) -> None:
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if event == _FILE:
-            start = _script(args[0])
+            made = partial(_script, args[0])
         elif event == _MODULE:
-            start = _module(args[0])
+            made = partial(_module, args[0])
         else:
             return
+        bare = dict(vars(sys.modules["__main__"]))
+        start = made()
         if start is None:
             return
         vars(hook)["__cantrace__"] = False  # of every other event
         atexit.unregister(otherwise)
-        error: BaseException | None = None
-        try:
-            start()
-        except BaseException as raised:
-            error = _without_our_frame(raised)
-        _end(error, script=event == _FILE)
+        while True:
+            if stay is not None:
+                stay.began()
+            error: BaseException | None = None
+            try:
+                start()
+            except BaseException as raised:
+                error = _without_our_frame(raised)
+            if stay is None or not (error is None or isinstance(error, SystemExit)) or not stay.may():
+                _end(error, script=event == _FILE)
+            start = _following(error, stay, made, bare)
 
     vars(hook)["__cantrace__"] = True  # else nothing that runs below it could be traced, by a debugger for one
     sys.addaudithook(hook)
+
+
+def _following(
+    error: BaseException | None, stay: Stay, made: Callable[[], Callable[[], object] | None], bare: dict[str, Any]
+) -> Callable[[], object]:
+    """What runs the program after one that has ended with ``error``, in a ``__main__`` in which nothing has run.
+
+    Args:
+        error: None, or how the program asked for its end.
+        stay: See ``take_over``.
+        made: Gives what runs it.
+        bare: What stands in such a ``__main__``.
+    """
+    status = _ended(error, script=False)
+    stay.go_on(status & 0xFF if _flushed_both() else _UNFLUSHED)
+    sys.modules["__main__"] = ModuleType("__main__")
+    vars(sys.modules["__main__"]).update(bare, __annotations__={})
+    start = made()
+    if start is None:  # it is not there any more: whoever starts it by itself is told
+        _leave(_UNREADABLE)
+    return start
 
 
 def _options() -> str:
@@ -118,6 +169,22 @@ def _module(name: str) -> Callable[[], object] | None:
 
 def _end(error: BaseException | None, *, script: bool) -> NoReturn:
     """End this process as the interpreter would after the program has ended with ``error``."""
+    status = _ended(error, script=script)
+    interrupted = type(error) is KeyboardInterrupt
+    del error
+    if "threading" in sys.modules:
+        atexit.register(sys.modules["threading"]._shutdown)  # first of all: handlers run from the last to the first
+    atexit._run_exitfuncs()
+    if not _flushed_both():
+        status = _UNFLUSHED
+    if interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    _leave(status & 0xFF)
+
+
+def _ended(error: BaseException | None, *, script: bool) -> int:
+    """The status of a program that has ended with ``error``, which is told as the interpreter does."""
     if script:
         for stream in (sys.stderr, sys.stdout):
             _flushed(stream)
@@ -125,17 +192,12 @@ def _end(error: BaseException | None, *, script: bool) -> NoReturn:
     if script and not isinstance(error, SystemExit):
         for name in ("__file__", "__cached__"):
             vars(sys.modules["__main__"]).pop(name, None)
-    interrupted = type(error) is KeyboardInterrupt
-    del error
-    if "threading" in sys.modules:
-        atexit.register(sys.modules["threading"]._shutdown)  # first of all: handlers run from the last to the first
-    atexit._run_exitfuncs()
-    if not all([_flushed(sys.stdout, tell=True), _flushed(sys.stderr)]):
-        status = _UNFLUSHED
-    if interrupted:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
-    _leave(status & 0xFF)
+    return status
+
+
+def _flushed_both() -> bool:
+    """Write out both standard streams; gives whether that went well."""
+    return all([_flushed(sys.stdout, tell=True), _flushed(sys.stderr)])
 
 
 def _without_our_frame(error: BaseException) -> BaseException:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from reenact.replaying.starting import Starter
 from reenact.seams.boot.warmth import Warmth
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import run_golden
@@ -32,6 +31,7 @@ class How:
         at_least: How many of these must pass.
         rev: Revision whose code runs; empty takes the files as they are.
         workers: How many are run at a time; 0 for one on each processor.
+        apart: Whether each has a process of its own, also where one could run after another.
     """
 
     misses: Misses | None = None
@@ -40,6 +40,7 @@ class How:
     at_least: int = 1
     rev: str = ""
     workers: int = 0
+    apart: bool = False
 
 
 def run_goldens(
@@ -57,8 +58,9 @@ def run_goldens(
         What came of each, in the order of ``names``.
     """
 
-    def run(name: str, start_it: Starter) -> Outcome:
-        each = partial(run_golden, shelf, name, misses=how.misses, live=how.live, rev=how.rev, start_it=start_it)
+    def run(name: str, warmth: Warmth) -> Outcome:
+        each = partial(run_golden, shelf, name, misses=how.misses, live=how.live, rev=how.rev)
+        each = partial(each, start_it=warmth, sharing=None if how.apart else warmth.sharing)
         every = [each() for _ in range(how.repeat)]
         return every[0] if how.repeat == 1 else sampled(every, how.at_least)
 
@@ -67,7 +69,7 @@ def run_goldens(
 
 def several(
     names: Sequence[str],
-    run: Callable[[str, Starter], T],
+    run: Callable[[str, Warmth], T],
     workers: int = 0,
     *,
     done: Callable[[T], object] = lambda found: None,

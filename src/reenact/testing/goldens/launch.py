@@ -30,7 +30,8 @@ REFUSED: Final = 5
 """What the process of a golden that has touched the world ends with."""
 
 _TOLD: Final = "golden"
-_PLACE: Final = "boot"
+PLACE: Final = "boot"
+"""The private directory of a boot, beside what is thrown away like it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Told:
         enforcement: What kept it from the world.
         run: Id of today's run, in the store that it was to go to.
         stale_call: It as data, see ``GoldenSession``; empty where there is none.
+        unused: How many calls of the recording today's code has not made.
         unfelt: Flags that were to be set, and that the agent has not evaluated.
         exit_status: Of the process; negative for the signal that ended it.
     """
@@ -55,6 +57,7 @@ class Told:
     stale_at: str
     enforcement: tuple[str, ...]
     run: str
+    unused: int = 0
     unfelt: tuple[str, ...] = ()
     stale_call: Mapping[str, Any] = field(default_factory=dict)
     exit_status: int = 0
@@ -143,7 +146,7 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
             silent=options.divert_output,
             again=asked.closed and handed,
             # Beside what is thrown away like it: one folder is kept out of the scratch, and it may lie in memory.
-            place=Path(path_of(into)).parent / _PLACE if handed else None,
+            place=Path(path_of(into)).parent / PLACE if handed else None,
         )
         left = run_process(process, start_it)
     if left.status == -signal.SIGINT and run.exit_status != left.status:
@@ -160,6 +163,7 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
         stale_at=told["stale_at"],
         enforcement=tuple(told["enforcement"]),
         run=child,
+        unused=told["unused"],
         unfelt=tuple(told.get("unfelt") or ()),
         exit_status=left.status,
         stale_call=told.get("stale_call") or {},

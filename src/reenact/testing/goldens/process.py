@@ -16,6 +16,7 @@ from reenact.recording.opening import Opened
 from reenact.replaying import process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.opening import redactor_of
+from reenact.replaying.process import may_stay, share, withdraw, written
 from reenact.seams.boot.program import FRAME
 from reenact.store import open_store
 from reenact.store.bundles.lines import line_of
@@ -28,6 +29,8 @@ from reenact.testing.goldens.session import GoldenSession, Named, boundaries
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.process import ForkingProcess
 from reenact.timetravel.forks.report import ForkReport
+
+__all__ = ["GoldenProcess", "begin", "may_stay", "rehearse", "share", "withdraw", "written"]
 
 
 class GoldenProcess(ForkingProcess):
@@ -91,10 +94,11 @@ class GoldenProcess(ForkingProcess):
             "golden": {
                 "used": dict(session.used),
                 "boundaries": boundaries(session),
+                "unused": len(session.unused()),
                 "stale_at": session.stale_at,
                 "stale_call": session.stale_call,
                 "saw": FRAME if FRAME.encode() in b64decode(str(session.stale_call.get("body", ""))) else "",
-                "enforcement": [*replaying.ENFORCEMENT, *self._isolation.words()],
+                "enforcement": list(self.enforcement),
             },
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,13 +17,13 @@ from reenact.facts.run import Run
 from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
-from reenact.replaying.starting import Starter, Unreported
+from reenact.replaying.starting import Starter, Starting, Unreported
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.court import Asks, GoldenCourt, judgement
 from reenact.testing.goldens.handing import SCHEME, recording_of
 from reenact.testing.goldens.here import run_here
-from reenact.testing.goldens.launch import REFUSED, Asked, Told, launch
+from reenact.testing.goldens.launch import PLACE, REFUSED, Asked, Told, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome, Status
 from reenact.testing.goldens.session import Misses
@@ -76,6 +76,9 @@ class Manner:
         evidence: Whether today's run tells of its packages, sources and revision too.
         opens: Gives the golden of a file.
         start_it: Starts the process of one that does not depend on the hash seed; of any other, ``run_program`` does.
+        sharing: Runs such a one in a process that goldens share, if that goes. What comes of it is believed only where
+            it has passed, and gone through its whole recording: whatever a golden before it may have left has then
+            neither answered for the world nor kept the code from asking it.
     """
 
     options: Options = QUIET
@@ -87,6 +90,7 @@ class Manner:
     evidence: bool = False
     opens: Callable[[Path], OpenGolden] = open_golden
     start_it: Starter = run_program
+    sharing: Starter | None = None
 
     @property
     def asks(self) -> Asks:
@@ -96,8 +100,10 @@ class Manner:
     def of(self, opened: OpenGolden) -> Manner:
         """How this golden is run: where its process comes from, and so which hash seed it has."""
         if self.start_it is run_program or self.hash_seed or self.rev or not opened.golden.any_seed:
-            return replace(self, start_it=run_program)
-        return replace(self, hash_seed=WARM_SEED)
+            return replace(self, start_it=run_program, sharing=None)
+        closed = self.misses in (None, "stale") and self.live == "none" and not self.evidence
+        shares = closed and opened.golden.on_miss != "live-read" and fleeting() is not None
+        return replace(self, hash_seed=WARM_SEED, sharing=self.sharing if shares else None)
 
 
 def run_golden(
@@ -108,6 +114,7 @@ def run_golden(
     live: Opening = "none",
     rev: str = "",
     start_it: Starter = run_program,
+    sharing: Starter | None = None,
 ) -> Outcome:
     """Run one golden in a process of its own. Never raises for what is wrong with the golden: that is its outcome.
 
@@ -117,11 +124,11 @@ def run_golden(
         misses: What becomes of a call that nobody has an answer for; by default what the golden says.
         live: What is asked anew although there is an answer: ``model``, or nothing.
         rev: Revision whose code runs; empty takes the files as they are.
-        start_it: See ``Manner``.
+        start_it, sharing: See ``Manner``.
 
     Cost: an interpreter and the agent's own imports and CPU.
     """
-    manner = Manner(replace(QUIET, rev=rev), misses, live, rev=rev, start_it=start_it)
+    manner = Manner(replace(QUIET, rev=rev), misses, live, rev=rev, start_it=start_it, sharing=sharing)
     with running(shelf, name, manner) as ran:
         return ran.outcome
 
@@ -202,11 +209,20 @@ def today_on(
     overlays = opened.beside(run)
     more = {"evidence": manner.evidence}
     asked = Asked(str(opened.path), run, golden, overlays, misses, hash_seed=manner.hash_seed, plan=plan, more=more)
-    scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()))
-    into = f"{SCHEME}{Path(scratch).absolute() / 'today.json'}"
-    told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=manner.start_it)
-    today = recording_of(into, told.run, told.exit_status)
-    return Ran(outcome_of(shelf, opened, told, today, court), run, today, told.report, told.stale_call)
+
+    def by(start_it: Starter) -> tuple[Ran, Told]:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()))
+        into = f"{SCHEME}{Path(scratch).absolute() / 'today.json'}"
+        told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=start_it)
+        today = recording_of(into, told.run, told.exit_status)
+        return Ran(outcome_of(shelf, opened, told, today, court), run, today, told.report, told.stale_call), told
+
+    if manner.sharing is not None:
+        with suppress(Unreported, StoreError):
+            ran, told = by(manner.sharing)
+            if ran.outcome.status == "passed" and not told.unused:
+                return ran
+    return by(manner.start_it)[0]
 
 
 def fleeting() -> str | None:
@@ -289,15 +305,20 @@ def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
         ReplayError: It cannot be started here, or has ended without a report.
     """
     run = opened.answering
-    report = replay_run(
-        str(opened.path),
-        run.id,
-        manner.options,
-        start_it=manner.start_it,
-        hash_seed=manner.hash_seed,
-        project=str(shelf.root),
-        silent=manner.options.divert_output,
-    )
+
+    silent = manner.options.divert_output
+
+    def by(start_it: Starter) -> Report:
+        with tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()) as scratch:
+            starting = Starting(start_it, manner.hash_seed, silent, Path(scratch) / PLACE)
+            return replay_run(str(opened.path), run.id, manner.options, project=str(shelf.root), starting=starting)
+
+    report = None
+    if manner.sharing is not None:
+        with suppress(Unreported):
+            report = by(manner.sharing)
+    if report is None or report.exit_code:
+        report = by(manner.start_it)
     status = _BY_CODE.get(report.exit_code, "failed") if report.exit_code else "passed"
     crossed = report.matched + report.reordered + report.moved
     message = "" if status == "passed" else _lines(raised_by(report), report.last_line)
