@@ -15,6 +15,7 @@ from reenact.seams.boot.warmth import Warmth
 from reenact.testing.goldens.batch import How, run_goldens
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import run_golden
+from reenact.testing.goldens.sharing import Sharing
 
 from .yard import Yard
 
@@ -198,7 +199,7 @@ def warmth() -> Iterator[Warmth]:
 
 
 @dataclass
-class Sharing:
+class Stage:
     """Runs goldens in a process that they share."""
 
     yard: Yard
@@ -211,9 +212,9 @@ class Sharing:
 
     def __call__(self, *names: str) -> list[Outcome]:
         """One after another."""
-        how = {"start_it": self.warmth, "sharing": self.warmth.sharing}
+        sharing = Sharing(self.warmth.sharing, set())
         with as_ever():
-            return [told(run_golden(self.yard.shelf, name, **how)) for name in names]  # type: ignore[arg-type]
+            return [told(run_golden(self.yard.shelf, name, start_it=self.warmth, sharing=sharing)) for name in names]
 
     def leaving(self, what: str) -> None:
         """From now on programs leave that."""
@@ -238,15 +239,15 @@ def as_ever() -> Iterator[None]:
 
 
 @pytest.fixture
-def shared(yard: Yard, warmth: Warmth, here: None) -> Sharing:
-    found = Sharing(yard, warmth)
+def shared(yard: Yard, warmth: Warmth, here: None) -> Stage:
+    found = Stage(yard, warmth)
     assert [each.status for each in found("plain")] == ["passed"]  # from here on there is a process that stays
     return found
 
 
 @pytest.mark.parametrize("judged", ["", "judged/"], ids=["same", "judged"])
 @pytest.mark.parametrize("what", PUT_BACK)
-def test_what_can_be_put_back_is_and_the_process_stays(shared: Sharing, what: str, judged: str) -> None:
+def test_what_can_be_put_back_is_and_the_process_stays(shared: Stage, what: str, judged: str) -> None:
     shared.leaving(what)
     name = judged + name_of(what)
     alone = shared.alone(name)
@@ -257,7 +258,7 @@ def test_what_can_be_put_back_is_and_the_process_stays(shared: Sharing, what: st
 
 @pytest.mark.parametrize("judged", ["", "judged/"], ids=["same", "judged"])
 @pytest.mark.parametrize("what", ENDS)
-def test_what_cannot_be_put_back_ends_the_process(shared: Sharing, what: str, judged: str) -> None:
+def test_what_cannot_be_put_back_ends_the_process(shared: Stage, what: str, judged: str) -> None:
     shared.leaving(what)
     name = judged + name_of(what)
     alone = shared.alone(name)
@@ -268,19 +269,19 @@ def test_what_cannot_be_put_back_ends_the_process(shared: Sharing, what: str, ju
         assert [each.status for each in shared("plain")] == ["passed"]
 
 
-def test_a_golden_sees_the_process_as_its_own_whatever_ran_there(shared: Sharing) -> None:
+def test_a_golden_sees_the_process_as_its_own_whatever_ran_there(shared: Stage) -> None:
     with shared.taking(processes=0):
         for what in PUT_BACK * 2:
             shared.leaving(what)
             assert [each.status for each in shared(name_of(what))] == ["passed"], what
 
 
-def test_a_call_that_a_library_has_kept_the_answer_of_is_not_believed_away(shared: Sharing) -> None:
+def test_a_call_that_a_library_has_kept_the_answer_of_is_not_believed_away(shared: Stage) -> None:
     found = shared("cached_as_ever", "cached", "cached_as_ever")
     assert [each.status for each in found] == ["passed", "failed", "passed"]
 
 
-def test_code_that_has_changed_is_what_runs(shared: Sharing, yard: Yard) -> None:
+def test_code_that_has_changed_is_what_runs(shared: Stage, yard: Yard) -> None:
     try:
         yard.write("own.py", OWN.replace("len(_counted)", "len(_counted) + 1000"))
         assert [each.status for each in shared("plain")] == ["failed"]
@@ -289,14 +290,14 @@ def test_code_that_has_changed_is_what_runs(shared: Sharing, yard: Yard) -> None
     assert [each.status for each in shared("plain")] == ["passed"]
 
 
-def test_what_python_compiles_for_itself_is_nothing_left(shared: Sharing, yard: Yard) -> None:
+def test_what_python_compiles_for_itself_is_nothing_left(shared: Stage, yard: Yard) -> None:
     for compiled in (yard.project / "__pycache__").iterdir():
         compiled.unlink()
     with shared.taking(processes=0):
         assert [each.status for each in shared("plain", "judged/plain")] == ["passed"] * 2
 
 
-def test_what_fails_is_told_of_a_process_of_its_own(shared: Sharing, yard: Yard) -> None:
+def test_what_fails_is_told_of_a_process_of_its_own(shared: Stage, yard: Yard) -> None:
     try:
         yard.write("agent.py", AGENT.replace('look("draws"', 'look("else"'))
         alone = shared.alone("judged/plain")
@@ -305,6 +306,17 @@ def test_what_fails_is_told_of_a_process_of_its_own(shared: Sharing, yard: Yard)
         yard.write("agent.py", AGENT)
     assert alone.status == "stale"
     assert found == [alone] * 2
+
+
+def test_after_one_that_fails_the_next_is_not_tried_twice(shared: Stage, yard: Yard) -> None:
+    try:
+        yard.write("own.py", OWN.replace("len(_counted)", "len(_counted) + 1000"))
+        with shared.taking(processes=3):  # each by itself; the first was tried in the process that is there
+            assert [each.status for each in shared("plain", "plain", "plain")] == ["failed"] * 3
+    finally:
+        yard.write("own.py", OWN)
+    with shared.taking(processes=1):  # in a process that stays from now on, or is the one that was there
+        assert [each.status for each in shared("plain", "plain")] == ["passed"] * 2
 
 
 def test_goldens_are_run_apart_where_that_is_wanted(yard: Yard) -> None:
@@ -330,7 +342,7 @@ if __name__ == "__main__":
 """
 
 
-def test_entry_points_share_a_process(shared: Sharing, yard: Yard) -> None:
+def test_entry_points_share_a_process(shared: Stage, yard: Yard) -> None:
     yard.write("served.py", MODULE)
     done = yard.run("python", "-c", "import served; served.entry('what')")
     assert done.returncode == 0, done.stderr
@@ -342,7 +354,7 @@ def test_entry_points_share_a_process(shared: Sharing, yard: Yard) -> None:
         assert shared("entry", "entry_same", "entry", "entry_same") == alone * 2
 
 
-def test_a_module_that_is_run_shares_a_process(shared: Sharing, yard: Yard) -> None:
+def test_a_module_that_is_run_shares_a_process(shared: Stage, yard: Yard) -> None:
     yard.write("moduled.py", AGENT)
     done = yard.reenact("record", "--", "python", "-m", "moduled")
     assert "-> reenact show" in done.stderr, done.stderr
@@ -355,7 +367,7 @@ def test_a_module_that_is_run_shares_a_process(shared: Sharing, yard: Yard) -> N
 
 def test_a_shared_process_is_gone_with_whoever_started_it(yard: Yard) -> None:
     with Warmth(1) as warmth:
-        run_golden(yard.shelf, "plain", start_it=warmth, sharing=warmth.sharing)
+        run_golden(yard.shelf, "plain", start_it=warmth, sharing=Sharing(warmth.sharing, set()))
         (pid,) = warmth._ran_in
         os.kill(pid, 0)
     with pytest.raises(ProcessLookupError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +14,7 @@ from reenact.seams.boot.warmth import Warmth
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import run_golden
 from reenact.testing.goldens.session import Misses
+from reenact.testing.goldens.sharing import Sharing
 from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.plan import Opening
 
@@ -46,7 +47,8 @@ class How:
 def run_goldens(
     shelf: Shelf, names: Sequence[str], how: How, *, done: Callable[[Outcome], object] = lambda outcome: None
 ) -> list[Outcome]:
-    """Run goldens, each in processes of its own; those that do not depend on the hash seed from warm interpreters.
+    """Run goldens in processes of their own; those that do not depend on the hash seed from warm interpreters, and in
+    processes that they share.
 
     Args:
         shelf: Where they lie.
@@ -57,10 +59,12 @@ def run_goldens(
     Returns:
         What came of each, in the order of ``names``.
     """
+    doubted: set[Hashable] = set()
 
     def run(name: str, warmth: Warmth) -> Outcome:
+        sharing = None if how.apart else Sharing(warmth.sharing, doubted)
         each = partial(run_golden, shelf, name, misses=how.misses, live=how.live, rev=how.rev)
-        each = partial(each, start_it=warmth, sharing=None if how.apart else warmth.sharing)
+        each = partial(each, start_it=warmth, sharing=sharing)
         every = [each() for _ in range(how.repeat)]
         return every[0] if how.repeat == 1 else sampled(every, how.at_least)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
@@ -27,9 +27,12 @@ from reenact.testing.goldens.launch import PLACE, REFUSED, Asked, Told, launch
 from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Judged, Outcome, Status
 from reenact.testing.goldens.session import Misses
+from reenact.testing.goldens.sharing import Sharing
 from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.plan import Opening, Plan
 from reenact.timetravel.forks.report import ForkReport
+
+R = TypeVar("R")
 
 QUIET = Options(divert_output=True)
 """What the agent prints is not shown."""
@@ -76,9 +79,7 @@ class Manner:
         evidence: Whether today's run tells of its packages, sources and revision too.
         opens: Gives the golden of a file.
         start_it: Starts the process of one that does not depend on the hash seed; of any other, ``run_program`` does.
-        sharing: Runs such a one in a process that goldens share, if that goes. What comes of it is believed only where
-            it has passed, and gone through its whole recording: whatever a golden before it may have left has then
-            neither answered for the world nor kept the code from asking it.
+        sharing: Runs such a one in a process that goldens share, where that will do; None: nobody does.
     """
 
     options: Options = QUIET
@@ -90,7 +91,7 @@ class Manner:
     evidence: bool = False
     opens: Callable[[Path], OpenGolden] = open_golden
     start_it: Starter = run_program
-    sharing: Starter | None = None
+    sharing: Sharing | None = None
 
     @property
     def asks(self) -> Asks:
@@ -105,6 +106,10 @@ class Manner:
         shares = closed and opened.golden.on_miss != "live-read" and fleeting() is not None
         return replace(self, hash_seed=WARM_SEED, sharing=self.sharing if shares else None)
 
+    def ran(self, run: Run, by: Callable[[Starter], tuple[R, bool]]) -> R:
+        """What a golden of a run comes to. ``by``: see ``Sharing.ran``."""
+        return by(self.start_it)[0] if self.sharing is None else self.sharing.ran(run, by, self.start_it)
+
 
 def run_golden(
     shelf: Shelf,
@@ -114,7 +119,7 @@ def run_golden(
     live: Opening = "none",
     rev: str = "",
     start_it: Starter = run_program,
-    sharing: Starter | None = None,
+    sharing: Sharing | None = None,
 ) -> Outcome:
     """Run one golden in a process of its own. Never raises for what is wrong with the golden: that is its outcome.
 
@@ -210,19 +215,16 @@ def today_on(
     more = {"evidence": manner.evidence}
     asked = Asked(str(opened.path), run, golden, overlays, misses, hash_seed=manner.hash_seed, plan=plan, more=more)
 
-    def by(start_it: Starter) -> tuple[Ran, Told]:
+    def by(start_it: Starter) -> tuple[Ran, bool]:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()))
         into = f"{SCHEME}{Path(scratch).absolute() / 'today.json'}"
         told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=start_it)
         today = recording_of(into, told.run, told.exit_status)
-        return Ran(outcome_of(shelf, opened, told, today, court), run, today, told.report, told.stale_call), told
+        outcome = outcome_of(shelf, opened, told, today, court)
+        ran = Ran(outcome, run, today, told.report, told.stale_call)
+        return ran, outcome.status == "passed" and not told.unused
 
-    if manner.sharing is not None:
-        with suppress(Unreported, StoreError):
-            ran, told = by(manner.sharing)
-            if ran.outcome.status == "passed" and not told.unused:
-                return ran
-    return by(manner.start_it)[0]
+    return manner.ran(run, by)
 
 
 def fleeting() -> str | None:
@@ -305,20 +307,15 @@ def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
         ReplayError: It cannot be started here, or has ended without a report.
     """
     run = opened.answering
-
     silent = manner.options.divert_output
 
-    def by(start_it: Starter) -> Report:
+    def by(start_it: Starter) -> tuple[Report, bool]:
         with tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()) as scratch:
             starting = Starting(start_it, manner.hash_seed, silent, Path(scratch) / PLACE)
-            return replay_run(str(opened.path), run.id, manner.options, project=str(shelf.root), starting=starting)
+            report = replay_run(str(opened.path), run.id, manner.options, project=str(shelf.root), starting=starting)
+            return report, not report.exit_code
 
-    report = None
-    if manner.sharing is not None:
-        with suppress(Unreported):
-            report = by(manner.sharing)
-    if report is None or report.exit_code:
-        report = by(manner.start_it)
+    report = manner.ran(run, by)
     status = _BY_CODE.get(report.exit_code, "failed") if report.exit_code else "passed"
     crossed = report.matched + report.reordered + report.moved
     message = "" if status == "passed" else _lines(raised_by(report), report.last_line)
