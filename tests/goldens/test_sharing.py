@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -200,10 +201,19 @@ def warmth() -> Iterator[Warmth]:
 
 @dataclass
 class Stage:
-    """Runs goldens in a process that they share."""
+    """Runs goldens in a process that they share.
+
+    Attributes:
+        apart: How many ran by themselves.
+    """
 
     yard: Yard
     warmth: Warmth
+    apart: int = 0
+
+    def _apart(self, *program: Any, **options: Any) -> int:
+        self.apart += 1
+        return self.warmth(*program, **options)
 
     def alone(self, name: str) -> Outcome:
         """One in a process of its own."""
@@ -214,18 +224,19 @@ class Stage:
         """One after another."""
         sharing = Sharing(self.warmth.sharing, set())
         with as_ever():
-            return [told(run_golden(self.yard.shelf, name, start_it=self.warmth, sharing=sharing)) for name in names]
+            return [told(run_golden(self.yard.shelf, name, start_it=self._apart, sharing=sharing)) for name in names]
 
     def leaving(self, what: str) -> None:
         """From now on programs leave that."""
         self.yard.write("leave.txt", what)
 
     @contextmanager
-    def taking(self, processes: int) -> Iterator[None]:
-        """What is run in the block takes so many processes, the one that is there not counted."""
-        before = self.warmth.processes
+    def taking(self, processes: int, apart: int = 0) -> Iterator[None]:
+        """What is run in the block takes so many processes, the one that is there not counted, and so many of them
+        because it was not believed there."""
+        before = self.warmth.processes, self.apart
         yield
-        assert self.warmth.processes - before == processes
+        assert (self.warmth.processes - before[0], self.apart - before[1]) == (processes, apart)
 
 
 @contextmanager
@@ -311,7 +322,7 @@ def test_what_fails_is_told_of_a_process_of_its_own(shared: Stage, yard: Yard) -
 def test_after_one_that_fails_the_next_is_not_tried_twice(shared: Stage, yard: Yard) -> None:
     try:
         yard.write("own.py", OWN.replace("len(_counted)", "len(_counted) + 1000"))
-        with shared.taking(processes=3):  # each by itself; the first was tried in the process that is there
+        with shared.taking(processes=3, apart=3):  # each by itself; the first was tried in the process that is there
             assert [each.status for each in shared("plain", "plain", "plain")] == ["failed"] * 3
     finally:
         yard.write("own.py", OWN)
