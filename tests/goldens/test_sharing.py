@@ -330,6 +330,11 @@ def test_after_one_that_fails_the_next_is_not_tried_twice(shared: Stage, yard: Y
         assert [each.status for each in shared("plain", "plain")] == ["passed"] * 2
 
 
+def test_nothing_of_ours_piles_up_either(shared: Stage) -> None:
+    with shared.taking(processes=0):
+        assert {each.status for each in shared(*["plain", "judged/plain"] * 200, "raise")} == {"passed"}
+
+
 def test_goldens_are_run_apart_where_that_is_wanted(yard: Yard) -> None:
     for apart in (False, True):
         found = run_goldens(yard.shelf, ["plain", "judged/plain"], How(workers=1, apart=apart))
