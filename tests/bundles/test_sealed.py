@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import random
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reenact.errors import FormatTooNew, ReenactError, StoreError, UsageError
+from reenact.facts.record import CallIssued
+from reenact.facts.run import Status
 from reenact.store.bundles import read_bundle, write_bundle
+from reenact.store.bundles.archive import _PIECE
 from reenact.store.bundles.limits import INLINE
 from tests.bundles.forging import COMMENT, contained, honest, lines, parts, relined, sealed, small, summed, written
-from tests.store.records import issued, new_run
+from tests.store.records import closing, issued, new_run
 
 
 def refusal(path: Path, data: bytes) -> StoreError:
@@ -132,3 +137,36 @@ def test_a_golden_says_more_and_holds_several_runs(tmp_path: Path) -> None:
     assert found.golden == {"about": "look here", "expect": ["len(calls('x')) < 3"]}
     with pytest.raises(StoreError, match="main run"):
         write_bundle(path, packed[1:])
+
+
+def test_a_bundle_that_is_not_read_at_once_is_checked_as_one_that_is(tmp_path: Path) -> None:
+    long = random.Random(1).randbytes(3 * _PIECE // 2)
+    path = written(tmp_path / "x.reenact", small(new_run(), issued(1, long)))
+    data, other = path.read_bytes(), tmp_path / "y.reenact"
+    assert len(data) > _PIECE > len(written(tmp_path / "z.reenact").read_bytes())
+    assert long in [each.call.body for each in read_bundle(path).main.records if isinstance(each, CallIssued)]
+    for at in (5, _PIECE - 1, _PIECE, _PIECE + 1, len(data) - 80, len(data) - 1):
+        refusal(other, data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    for cut in (data[:_PIECE], data[:-1], data + b"\n", data[: _PIECE // 2]):
+        refusal(other, cut)
+
+
+@pytest.mark.parametrize("altered", [{"status": "failed"}, {"agent": 1}, {"ended_us": "late"}, {"entry": {"kind": 2}}])
+def test_an_end_that_says_other_than_the_beginning_is_looked_at_by_itself(
+    tmp_path: Path, altered: dict[str, Any]
+) -> None:
+    """Where it says the same, that is looked at once."""
+    run = new_run()
+    members = parts(written(tmp_path / "x.reenact", small(run, closing(run))))
+    said = lines(members)
+    assert said[-1]["is"] == "run-end"
+    said[0]["run"] = dict(said[-1]["run"])
+    same = contained(tmp_path / "same.reenact", relined(members, said))
+    assert read_bundle(same).main.run == read_bundle(tmp_path / "x.reenact").main.run
+    said[-1] = {**said[-1], "run": {**said[-1]["run"], **altered}}
+    other = contained(tmp_path / "y.reenact", relined(members, said))
+    if altered == {"status": "failed"}:
+        assert read_bundle(other).main.run.status is Status.FAILED
+    else:
+        with pytest.raises(StoreError, match="refused"):
+            read_bundle(other)

@@ -14,6 +14,7 @@ from dataclasses import fields
 from typing import Any
 
 from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Fidelity, Json, Kind, Outcome, Value
+from reenact.facts.changed import changed
 from reenact.facts.jsontext import writer
 from reenact.facts.making import maker
 from reenact.facts.run import Entry, Run, Status, Totals
@@ -28,6 +29,8 @@ EFFECTS = {str(each): each for each in Effect}
 FIDELITIES = {str(each): each for each in Fidelity}
 _make_call = maker(Call)
 _make_value = maker(Value)
+_make_entry, _make_totals = maker(Entry), maker(Totals)
+_NO_RUN = Run("")
 _EOF = End(EndKind.EOF)
 _STRENGTH = {each: rank for rank, each in enumerate(Fidelity)}
 _RUN_ORDER, _ENTRY_ORDER, _TOTAL_ORDER = (tuple(each.name for each in fields(kind)) for kind in (Run, Entry, Totals))
@@ -173,9 +176,9 @@ def run_of_data(known: Mapping[str, Json]) -> Run:
     entry = {key: value for key, value in data["entry"].items() if key in _ENTRY_FIELDS}
     entry |= {name: tuple(entry.get(name, ())) for name in ("argv", "own")}
     totals = {key: value for key, value in data["totals"].items() if key in _TOTAL_FIELDS}
-    data["entry"] = Entry(**entry)
-    data["totals"] = Totals(**totals)
+    data["entry"] = _make_entry(**entry)
+    data["totals"] = _make_totals(**totals)
     data["status"] = Status(data["status"])
     data["fidelity"] = Fidelity(data["fidelity"])
     data["degraded"] = tuple(data["degraded"])
-    return Run(**data)
+    return changed(_NO_RUN, **data)

@@ -11,6 +11,7 @@ extracted to a path.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import stat
@@ -51,6 +52,7 @@ _SEAL: Final = re.compile(rb"reenact-bundle written=([0-9]{1,6}) reader=([0-9]{1
 _TAIL: Final = 256
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,120}(/[a-z0-9][a-z0-9._-]{0,120}){0,3}")
 _PIECE: Final = 1 << 18
+"""Bytes that are read at a time. A file of no more is read at once, and what was checked is what is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,14 @@ class Archive:
         file: It, for reading.
         members: What is in it, by name, in order.
         seal: The digest over it, which has been checked.
+        size: Bytes of it.
     """
 
-    def __init__(self, name: str, file: IO[bytes], members: Mapping[str, Member], seal: str) -> None:
+    def __init__(self, name: str, file: IO[bytes], members: Mapping[str, Member], seal: str, size: int) -> None:
         self.name = name
         self.members = members
         self.seal = seal
+        self.size = size
         self._file = file
 
     def read(self, name: str) -> bytes:
@@ -171,8 +175,15 @@ def open_archive(path: Path) -> Iterator[Archive]:
         size = file.seek(0, os.SEEK_END)
         if size > limits.FILE:
             raise refused(name, f"it has {size >> 20} MiB, more than the {limits.FILE >> 20} that a bundle may have")
-        end, seal = _check_seal(name, file, size)
-        yield Archive(name, file, _directory(name, file, end), seal)
+        held = _at_once(file) if size <= _PIECE else file
+        size = held.seek(0, os.SEEK_END)
+        end, seal = _check_seal(name, held, size)
+        yield Archive(name, held, _directory(name, held, end), seal, size)
+
+
+def _at_once(file: IO[bytes]) -> IO[bytes]:
+    file.seek(0)
+    return io.BytesIO(file.read())
 
 
 def is_sealed(path: Path, seal: str) -> bool:

@@ -48,12 +48,14 @@ class Bundle:
         digest: SHA-256 over the manifest: the same for the same content, however it was compressed. Empty for one that
             was not read from a file.
         seal: The digest over the file; empty likewise.
+        size: Bytes of the file; 0 likewise.
     """
 
     runs: tuple[PackedRun, ...]
     golden: Mapping[str, Json] | None = None
     digest: str = ""
     seal: str = ""
+    size: int = 0
 
     @property
     def main(self) -> PackedRun:

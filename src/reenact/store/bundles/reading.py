@@ -21,6 +21,8 @@ from reenact.store.bundles.model import MAIN, ROLES, Bundle, PackedRun
 MANIFEST: Final = "bundle.json"
 GOLDEN: Final = "golden.json"
 _BLOB: Final = re.compile(r"blobs/([0-9a-f]{64})")
+_STRUCTURE: Final = frozenset({RunOpened, RunClosed, CallIssued, LaneOpened})
+"""The records that a log is one by."""
 _FAULTS: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError)
 
 
@@ -61,6 +63,7 @@ class _Reading:
         texts = (each.size for name, each in archive.members.items() if not name.startswith("blobs/"))
         self._light = sum(texts) <= limits.PARTS
         self._ids: set[str] = set()
+        self._began: Any = None
 
     def bundle(self) -> Bundle:
         """All of it."""
@@ -74,7 +77,7 @@ class _Reading:
         unused = {name for name in self._sums if name.startswith("blobs/")} - self._blobs.keys()
         if unused:
             raise self._refused(f"{min(unused)} belongs to no record")
-        return Bundle(runs, golden, hashlib.sha256(text).hexdigest(), self._archive.seal)
+        return Bundle(runs, golden, hashlib.sha256(text).hexdigest(), self._archive.seal, self._archive.size)
 
     def _listed(self, manifest: Any) -> tuple[list[dict[str, Json]], Mapping[str, Json] | None]:
         """What the manifest says: the runs, and the golden's own member."""
@@ -130,7 +133,7 @@ class _Reading:
         try:
             for _, line in unchained(name, data):
                 self._weigh(line)
-                records.append(record_of(line, self._fetch))
+                records.append(self._record(line, records))
         except RecursionError:
             raise self._refused(f"line {len(records) + 1} of {name} is nested too deeply") from None
         except _FAULTS as error:
@@ -144,6 +147,18 @@ class _Reading:
         except _FAULTS as error:
             raise self._refused(f"{name} is no log of a run ({_words(error)})") from None
 
+    def _record(self, line: Any, before: list[Record]) -> Record:
+        """The record of a line. A run that has ended is packed with the same words where it began: what they say was
+        looked at then."""
+        record = None
+        if before and type(line) is dict and line.get("is") == "run-end" and "notes" not in line:
+            began = before[0]
+            if isinstance(began, RunOpened) and line.get("run") == self._began:
+                record = RunClosed(began.run)
+        elif not before and type(line) is dict:
+            self._began = line.get("run")
+        return record or record_of(line, self._fetch)
+
     def _whole(self, records: list[Record], run_id: Any) -> Run:
         """The run of a log that can be one: opened first, every event and lane once, none inside a later one."""
         first = records[0]
@@ -154,6 +169,8 @@ class _Reading:
         events: set[int] = set()
         lanes: set[int] = set()
         for record in records:
+            if type(record) not in _STRUCTURE:
+                continue
             if isinstance(record, RunOpened):
                 if record.run.id in self._ids or bool(record.run.lane) is not bool(opened):
                     raise ValueError("a run stands in it twice, or in no lane of its log")

@@ -49,18 +49,20 @@ def run_in(data: Any) -> Run:
     run = unsealed(run_of_data({**_DEFAULTS, **data}))
     if not is_run_id(run.id):
         raise ValueError("a run has an id of eighteen letters")
-    found = run_data(run)
-    for fields, defaults, place in (
-        (found, _DEFAULTS, ""),
-        (found["entry"], _ENTRY, "entry."),
-        (found["totals"], _TOTALS, "totals."),
+    # What is not given is at its default, and that is what it should be.
+    for given, made, defaults, place in (
+        (data, run, _DEFAULTS, ""),
+        (data["entry"], run.entry, _ENTRY, "entry."),
+        (data.get("totals", {}), run.totals, _TOTALS, "totals."),
     ):
-        for name, value in fields.items():
-            if type(value) not in _PLAIN or type(value) is not type(defaults[name]):
-                _check(place + name, value, defaults[name])
+        for name in given:
+            if name in defaults and name not in _LOOKED_INTO:
+                value, default = getattr(made, name), defaults[name]
+                if type(value) not in _PLAIN or type(value) is not type(default):
+                    _check(place + name, value, default)
     words = (*run.entry.argv, *run.entry.own, *run.degraded)
     texts = (*words, *run.tags, *run.tags.values(), *run.files, *run.files.values())
-    if not all(type(text) is str for text in texts):
+    if not {str}.issuperset(map(type, texts)):
         raise TypeError("the words of a command, tags and files are texts")
     return run
 
@@ -73,6 +75,8 @@ _PLAIN: Final = frozenset({str, bool, dict, tuple})
 _DEFAULTS: Final = run_data(replace(_NO_RUN, totals=Totals()))
 _ENTRY: Final = {name: getattr(_NO_ENTRY, name) for name in _DEFAULTS["entry"]}
 _TOTALS: Final = dict.fromkeys(_DEFAULTS["totals"], 0)
+_LOOKED_INTO: Final = frozenset({"entry", "totals"})
+"""Fields of a run whose own fields are looked at one by one."""
 
 
 def _check(name: str, value: Any, default: Any) -> None:

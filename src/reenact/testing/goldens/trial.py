@@ -36,7 +36,7 @@ class Opener:
     A file is read each time: what is kept is given for the very bytes that it was made of."""
 
     def __init__(self) -> None:
-        self._kept: list[OpenGolden] = []
+        self._kept: dict[Path, OpenGolden] = {}
 
     def __call__(self, path: Path) -> OpenGolden:
         """The golden of a file; the one that is kept, where the file is the same.
@@ -44,20 +44,17 @@ class Opener:
         Raises:
             UsageError, StoreError: See ``open_golden``.
         """
-        before = next((each for each in self._kept if each.path == path), None)
-        if before is not None and is_sealed(path, before.store.bundle.seal):
-            return before
-        self._kept = [each for each in self._kept if each is not before and _is_small(each.path)][1 - _KEPT :]
-        opened = open_golden(path)
-        self._kept.append(opened)
-        return opened
+        before = self._kept.pop(path, None)
+        if before is None or not is_sealed(path, before.store.bundle.seal):
+            self._make_room()
+            before = open_golden(path)
+        self._kept[path] = before
+        return before
 
-
-def _is_small(path: Path) -> bool:
-    try:
-        return path.stat().st_size <= _SMALL
-    except OSError:
-        return False
+    def _make_room(self) -> None:
+        self._kept = {path: each for path, each in self._kept.items() if each.store.bundle.size <= _SMALL}
+        if len(self._kept) >= _KEPT:
+            del self._kept[next(iter(self._kept))]
 
 
 class Trial:
