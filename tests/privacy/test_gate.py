@@ -16,8 +16,9 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reenact.facts.call import Call, End, EndKind, ErrorFact, Failure, Fidelity, Value
+from reenact.facts.call import Call, Effect, End, EndKind, ErrorFact, Failure, Fidelity, Kind, Value
 from reenact.facts.keys import canonical
+from reenact.facts.known import Known
 from reenact.facts.record import (
     CallSettled,
     CheckpointTaken,
@@ -451,3 +452,36 @@ def test_a_long_list_of_credentials_is_cleaned_across_segments() -> None:
     body = json.dumps({"api_keys": [f"{A}.{n}" for n in range(60)]}, indent=4).encode()
     for size in (7, 64, 300, 1000):
         assert not leaks(cleaned(*streamed(body, list(range(size, len(body), size)))))
+
+
+def test_a_head_that_held_nothing_is_looked_at_again_by_whoever_knows_more() -> None:
+    """The heads of calls are remembered by the process; a credential of one's own is in none of them."""
+    own = "brand-new-9f3k2m8q"
+    asked = issued(url=f"https://h.example/v1/{own}", headers=[("x-tenant", own)])
+    assert [gate().call(asked.call), gate().call(asked.call)] == [asked.call] * 2, "nobody knows what it is"
+    knows = Known({"TENANT_TOKEN": own}, ["TENANT_TOKEN"])
+    for redactor in (make_redactor("r", known=knows), make_redactor("s", known=knows)):
+        (record,) = redactor.clean(asked)
+        assert own not in repr(record) + repr(redactor.call(asked.call))
+    names = make_redactor("t", known=Known({}, (), fields=["x-tenant"]))
+    assert own not in repr(names.call(asked.call).head["headers"])
+    assert gate().call(asked.call) == asked.call
+
+
+@pytest.mark.parametrize("part", ["name", "url", "header"])
+def test_a_head_that_differs_anywhere_from_one_that_held_nothing_is_looked_at(part: str) -> None:
+    before = issued(url="https://h.example/v1/remembered", headers=[("accept", "*/*")])
+    secret = SHAPES["anthropic"]
+    assert gate().clean(before) == (before,) and gate().clean(before) == (before,)
+    call = before.call
+    head = {**call.head, "url": f"https://h.example/{secret}"} if part == "url" else dict(call.head)
+    head |= {"headers": [["authorization", f"Bearer {secret}"]]} if part == "header" else {}
+    altered = dataclasses.replace(call, head=head, name=f"POST {secret}" if part == "name" else call.name)
+    assert secret not in repr(gate().clean(dataclasses.replace(before, call=altered)))
+
+
+def test_what_is_cleaned_by_other_rules_is_remembered_apart() -> None:
+    head = {"argv": ["--password", "correcthorse7"]}
+    value = Call(Kind.TOOL, "look", Effect.READ, "value/1", head, b"{}")
+    assert [gate().call(value), gate().call(value)] == [value, value]
+    assert "correcthorse7" not in repr(gate().call(dataclasses.replace(value, kind=Kind.PROCESS)))

@@ -101,6 +101,12 @@ class Known:
                 self._values.setdefault(value.encode("utf-8", "surrogateescape"), stands_for.get(name, name))
                 self._values.setdefault(json.dumps(value)[1:-1].encode(), stands_for.get(name, name))
 
+    @property
+    def told(self) -> bytes:
+        """All that it knows, in one line: two of the same know the same. It holds credentials; empty where nothing is
+        known."""
+        return repr((self._values, self._fields)).encode() if self._values or self._fields else b""
+
     def spans(self, data: bytes) -> list[Span]:
         """Where the values stand, in order, never overlapping. One search of memory for each value."""
         found: list[Span] = []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -30,7 +30,7 @@ from reenact.facts.credentials import (
 from reenact.facts.known import NONE, Known
 from reenact.facts.spans import Span, replaced
 from reenact.facts.spotting import spot
-from reenact.privacy.memory import Spotter
+from reenact.privacy.memory import Spotter, deem_harmless, digest_of, is_harmless
 
 _SCHEME = re.compile(
     rb"(?i)(bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256|signature|splunk|genie-?key)\s+"
@@ -39,9 +39,12 @@ _PAIR = re.compile(rb"([^=;,\s]+)=([^;,\s\"]+)")
 _COOKIE_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "version", "priority"})
 _SHORT = 512
 _REMEMBERED = 1024
+_HEAD = b"head"
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*\Z")
 _ASSIGNED = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)([=:])(.+)", re.DOTALL)
 _PARAMETER = re.compile(rb"([?&;])([\w.\-%\[\]]{1,96})=([^&#\s\"'\\<>]{1,16384})")
+
+_Head = tuple[str, Mapping[str, Json]]
 
 
 class Eraser:
@@ -52,11 +55,12 @@ class Eraser:
         known: Credentials that are known by value.
     """
 
-    __slots__ = ("_headers", "_known", "_secret", "_spotter", "_strings")
+    __slots__ = ("_headers", "_known", "_secret", "_spotter", "_strings", "_told")
 
     def __init__(self, secret: bytes | None, known: Known = NONE) -> None:
         self._secret = secret
         self._known = known
+        self._told = known.told
         self._spotter = Spotter()
         self._strings: dict[str, str] = {}
         self._headers: dict[tuple[str, str, bool], str] = {}
@@ -87,12 +91,36 @@ class Eraser:
         """
         return self._known.joined(data, spot)
 
+    def head(self, kind: str, name: str, head: Mapping[str, Json], clean: Callable[[], _Head]) -> _Head:
+        """The name and the head of a call, as ``clean`` gives them: an agent asks the same places again and again, so
+        that there is nothing in these is found out once.
+
+        Args:
+            kind: By what rules they are cleaned.
+            name: Of the call.
+            head: Of the call.
+            clean: Looks for credentials in them.
+
+        Raises:
+            Exhausted: they were made to be slow.
+        """
+        told = f"{kind} {name!r} {head!r} ".encode("utf-8", "surrogatepass")
+        digest = digest_of(told + self._told, _HEAD)
+        if is_harmless(digest):
+            return name, head
+        cleaned = clean()
+        if cleaned == (name, head):
+            deem_harmless(digest)
+        return cleaned
+
     def text(self, data: bytes, *, fit: bool = False) -> bytes:
         """A text of any sort.
 
         Raises:
             Exhausted: it was made to be slow.
         """
+        if not data:
+            return data
         found = self._known.joined(data, self._spotter.spot)
         if not found:
             return data

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from reenact.abc.sources import ENTROPY
@@ -48,6 +49,7 @@ _LENGTH = 4
 _PIECEWISE = 4 << 20
 _DECODED = 32 << 20
 _GONE = Fidelity.WITHHELD
+_IMMUTABLE = (str, int, float, bool, type(None))
 _UNCLEAN = "could not be cleaned"
 
 
@@ -218,7 +220,8 @@ class CredentialRedactor:
         if not record.source.startswith(_TEXTS):
             return (record,)
         data = texts.cleaned(record.data[_LENGTH:], self._eraser.string)
-        return (replace(record, data=len(data).to_bytes(_LENGTH, "big") + data),)
+        data = len(data).to_bytes(_LENGTH, "big") + data
+        return (record if data == record.data else replace(record, data=data),)
 
     def _print(self, record: Printed) -> tuple[Record, ...]:
         tail = self._printed.get(record.stream)
@@ -244,7 +247,7 @@ class CredentialRedactor:
         return (RunOpened(self._run(record.run)),)
 
     def _closed(self, record: RunClosed) -> tuple[Record, ...]:
-        return (replace(record, run=self._run(record.run), extra=self._eraser.json(dict(record.extra))),)
+        return (RunClosed(self._run(record.run), self._eraser.json(dict(record.extra)) if record.extra else {}),)
 
     def _run(self, run: Run) -> Run:
         """A run; the same object comes twice as it begins, for its row and as a record."""
@@ -271,20 +274,21 @@ class CredentialRedactor:
         Raises:
             Exhausted: One of them was made to be slow.
         """
-        spotless = self._spotless
         out: dict[str, Json] = {}
+        facts, spotless = self._facts, self._spotless
         for name, value in environment.items():
-            if name in spotless and spotless[name] == value:
-                out[name] = value
-                continue
-            known = self._facts.get(name)
+            known = facts.get(name)
             if known is None or known[0] is not value:
-                cleaned = self._eraser.environment({name: value})[name]
-                known = self._facts[name] = (value, cleaned)
-                if cleaned == value and self._remembers:
-                    spotless[name] = deepcopy(value)
+                same = name in spotless and spotless[name] == value
+                known = facts[name] = (value, value if same else self._fact(name, value))
             out[name] = known[1]
         return out
+
+    def _fact(self, name: str, value: Json) -> Json:
+        cleaned = self._eraser.environment({name: value})[name]
+        if cleaned == value and self._remembers:
+            self._spotless[name] = value if isinstance(value, _IMMUTABLE) else deepcopy(value)
+        return cleaned
 
 
 _STEPS: Mapping[type, Callable[[CredentialRedactor, Any], tuple[Record, ...]]] = {
@@ -334,17 +338,28 @@ def _body(eraser: Eraser, body: bytes) -> bytes:
 def _cleaned_call(eraser: Eraser, call: Call) -> Call:
     """A call without credentials, itself where it had none."""
     if call.kind in (Kind.HTTP, Kind.WEBSOCKET) or is_exchange(call.rule):
-        head, body = _cleaned_request(eraser, call)
+        sort = "request"
     else:
-        head = eraser.environment(call.head) if call.kind in (Kind.PROCESS, Kind.ENV) else eraser.json(dict(call.head))
+        sort = "process" if call.kind in (Kind.PROCESS, Kind.ENV) else "value"
+    clean = partial(_cleaned_head, eraser, call, sort)
+    name, head = eraser.head(sort, call.name, call.head, clean)
+    if sort == "request":
+        head, body = _cleaned_content(eraser, call, head)
+    else:
         body = _body(eraser, call.body)
-    name = eraser.string(call.name)
     if body == call.body and name == call.name and head == call.head:
         return call
     return replace(call, head=head, body=body, name=name)
 
 
-def _cleaned_request(eraser: Eraser, call: Call) -> tuple[Mapping[str, Json], bytes]:
+def _cleaned_head(eraser: Eraser, call: Call, sort: str) -> tuple[str, Mapping[str, Json]]:
+    name = eraser.string(call.name)
+    if sort == "request":
+        return name, _cleaned_request(eraser, call)
+    return name, eraser.environment(call.head) if sort == "process" else eraser.json(dict(call.head))
+
+
+def _cleaned_request(eraser: Eraser, call: Call) -> Mapping[str, Json]:
     head = dict(call.head)
     if "url" in head:
         head["url"] = eraser.url(str(head["url"]))
@@ -353,7 +368,14 @@ def _cleaned_request(eraser: Eraser, call: Call) -> tuple[Mapping[str, Json], by
     for name, value in call.head.items():
         if name not in ("url", "headers", "method"):
             head[name] = eraser.json(value, "" if isinstance(value, str) else name)
+    return head
+
+
+def _cleaned_content(eraser: Eraser, call: Call, head: Mapping[str, Json]) -> tuple[Mapping[str, Json], bytes]:
+    """The body of a request, and its head, which says how the body is stored."""
     body = call.body
+    if not body:
+        return head, body
     encoding = header(call.head, "content-encoding")
     undone = undo(encoding, body, _DECODED) if encoding and body else None
     plain = body if undone is None else undone.data
@@ -364,7 +386,8 @@ def _cleaned_request(eraser: Eraser, call: Call) -> tuple[Mapping[str, Json], by
             raise Exhausted
         return head, body
     if undone is not None:  # stored decoded, and its head says so
-        head["headers"] = [pair for pair in head.get("headers") or () if str(pair[0]).lower() != "content-encoding"]
+        left = [pair for pair in head.get("headers") or () if str(pair[0]).lower() != "content-encoding"]
+        head = {**head, "headers": left}
     return head, cleaned
 
 

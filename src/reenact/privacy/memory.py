@@ -9,12 +9,12 @@ from reenact.facts.alike import shared_length
 from reenact.facts.spans import Span
 from reenact.facts.spotting import spot
 
-_SHORT = 512
-"""Texts up to here that hold nothing are remembered by the process, by a digest that nobody else can compute."""
+_SHORT = 4096
+"""Texts up to here that hold nothing are remembered by the process, as the heads of calls are: by a digest that nobody
+else can compute."""
 _HARMLESS: set[bytes] = set()
 _MOST_HARMLESS = 4096
 _KEY = ENTROPY.bytes(16)
-_LEAST = 4096
 _MOST = 2 << 20
 _KEPT = 8
 _HEAD = 256
@@ -43,9 +43,9 @@ class Spotter:
             Exhausted: see there.
         """
         size = len(data)
-        if size <= _SHORT:
+        if size < _SHORT:
             return _short(data)
-        if size < _LEAST or size > _MOST:
+        if size > _MOST:
             return spot(data)
         head = data[:_HEAD]
         known = self._known.pop(head, None)
@@ -62,15 +62,30 @@ class Spotter:
 def _short(data: bytes) -> list[Span]:
     """The spans of a short text. Each run of a process has the same surroundings (variables, packages, commands): that
     there is nothing in one of these is found out once."""
-    digest = blake2b(data, digest_size=16, key=_KEY).digest()
-    if digest in _HARMLESS:
+    digest = digest_of(data)
+    if is_harmless(digest):
         return []
     found = spot(data)
     if not found:
-        if len(_HARMLESS) >= _MOST_HARMLESS:
-            _HARMLESS.clear()
-        _HARMLESS.add(digest)
+        deem_harmless(digest)
     return found
+
+
+def digest_of(data: bytes, sort: bytes = b"") -> bytes:
+    """What is remembered of something that holds nothing; ``sort``: what it is, up to 16 bytes; a text by default."""
+    return blake2b(data, digest_size=16, key=_KEY, person=sort).digest()
+
+
+def is_harmless(digest: bytes) -> bool:
+    """Whether nothing was found in what has this digest."""
+    return digest in _HARMLESS
+
+
+def deem_harmless(digest: bytes) -> None:
+    """Remember that nothing was found in it."""
+    if len(_HARMLESS) >= _MOST_HARMLESS:
+        _HARMLESS.clear()
+    _HARMLESS.add(digest)
 
 
 def _continued(data: bytes, before: bytes, spans: list[Span]) -> list[Span]:
