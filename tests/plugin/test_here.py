@@ -103,3 +103,24 @@ def test_what_a_golden_has_left_is_let_go_of_after_its_test(desk: Desk) -> None:
     ended = desk.pytest("-s", "-q")
     assert ended.counts == {"passed": 4}, ended.out
     assert "held: 0 0" in ended.out
+
+
+def test_the_goldens_opened_last_are_kept_and_of_large_ones_the_last(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = (desk.folder / "tests/goldens/refund-loop.reenact").read_bytes()
+    paths = [desk.folder / f"tests/goldens/n{number}.reenact" for number in range(9)]
+    for path in paths:
+        path.write_bytes(whole)
+    opens = Opener()
+    first, *others = [opens(path) for path in paths[:8]]
+    assert opens(paths[0]) is first and [opens(path) for path in paths[1:8]] == others
+    opens(paths[0])
+    opens(paths[8])
+    assert opens(paths[0]) is first, "it was asked for last"
+    assert opens(paths[1]) is not others[0], "there is room for eight"
+    monkeypatch.setattr("reenact.testing.goldens.trial._SMALL", len(whole) - 1)
+    large = opens(paths[2])
+    assert opens(paths[2]) is large
+    opens(paths[3])
+    assert opens(paths[2]) is not large
