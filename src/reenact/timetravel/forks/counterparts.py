@@ -12,7 +12,7 @@ from reenact.facts.values import decode, encode
 from reenact.replaying.tape import Tape
 from reenact.timetravel.forks.ladder import Found
 
-_NAMING = ("of", "over")
+_NAMING = frozenset({"of", "over"})
 """Fields of a call's head that hold the number of an event."""
 
 
@@ -40,6 +40,8 @@ class Counterparts:
     def as_then(self, call: Call) -> Call:
         """A call with the numbers that the parent's had. What it names without a counterpart gets a number that no
         event has: nothing recorded was about that."""
+        if _NAMING.isdisjoint(call.head):
+            return call
         named = {name: call.head[name] for name in _NAMING if isinstance(call.head.get(name), int)}
         then = {name: number if number < 0 else self._then.get(number, -2 - number) for name, number in named.items()}
         return call if then == named else replace(call, head={**call.head, **then})

@@ -101,7 +101,7 @@ class ForkGate(TimedGate):
         if tag.lane and tag.lane != OWN:
             self._lane_seen(tag.lane)
         self._fresh.append(Delivery(number, self._named(tag), self._now_us, proven))
-        self._cpu_before_us = self._cpu_us()
+        self._knows_its_work()
         return number
 
     def _named(self, tag: Tag) -> Tag:

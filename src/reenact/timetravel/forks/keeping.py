@@ -12,6 +12,7 @@ from reenact.facts.call import Call, Json
 from reenact.facts.connections import DIFFERS, is_incoming
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules
+from reenact.facts.making import maker
 from reenact.facts.record import Record
 from reenact.facts.run import Run, Totals
 from reenact.facts.stopped import FIELD as STOPPED
@@ -29,6 +30,8 @@ from reenact.timetravel.forks.course import Answer, Course
 from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.ledger import Doubt, Ledger
 from reenact.timetravel.forks.plan import Plan
+
+_answer = maker(Answer)
 
 
 class KeepingSession(ReplaySession):
@@ -76,7 +79,7 @@ class KeepingSession(ReplaySession):
 
     def say(self, event: int, call: Call, how: str, why: str) -> None:
         """Keep for the report how a call was answered."""
-        self.course.answers.append(Answer(event, call.name, how, why))
+        self.course.answers.append(_answer(event, call.name, how, why))
 
     # --- what calls use ----------------------------------------------------------------------------------------
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.making import changer
 from reenact.facts.run import Run
 from reenact.replaying.verdict import from_divergence
 from reenact.timetravel.forks.course import Course
@@ -73,6 +74,9 @@ class ForkReport:
         return cls(**values)
 
 
+_with = changer(ForkReport)
+
+
 def first_line(parent: str, plan: Plan) -> str:
     """Mode, what is frozen, what may go live: said before the agent's code starts."""
     if plan.resume:
@@ -132,7 +136,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         doubted=asdict(session.doubt) if session.doubt is not None else None,
         exit_code=code,
     )
-    return replace(report, last_line=last_line(report))
+    return _with(report, last_line=last_line(report))
 
 
 def _unasked(plan: Plan, course: Course) -> Iterator[str]:

@@ -82,7 +82,7 @@ class ForkSession(KeepingSession):
         self.gate.open_ended = self._adds_on
         self.gate.reached_end = self._cut
         self.gate.by_time = not plan.resume and (bool(plan.changes) or plan.live != "none")
-        self.gate.differs = bool(replace(plan, state={}).changes)
+        self.gate.differs = len(plan.changes) > len(plan.state)
         self._called_off = CalledOff(self)
         self.gate.revive = self._called_off.revive
         self.gate.give_up = self._called_off.stop
@@ -396,7 +396,7 @@ class ForkSession(KeepingSession):
             return self._own_code(lane, call, event, event if not self.gate.cut else None)
         number = self._number(event)
         self.gate.numbers[event.number] = number
-        self.gate.comes_to(event.issued_us, self.ambience.unread_ns(lane.path))
+        self._comes_to(lane, event)
         if event.outcome is not None:
             came_us = event.first_us or event.ended_us or event.issued_us
             self.gate.answers_later(event.number, event.issued_us, came_us)
@@ -415,12 +415,17 @@ class ForkSession(KeepingSession):
         number = self._number(place)
         if place is not None:
             self._stands_at[number] = place.number
-            self.gate.comes_to(place.issued_us, self.ambience.unread_ns(lane.path))
+            self._comes_to(lane, place)
         for inside in (self._performing, self._retried):
             if lane.parent in inside:
                 inside.add(number)
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number, compared)
+
+    def _comes_to(self, lane: Lane, place: Event) -> None:
+        """A lane makes a call that it made in the parent."""
+        if self.gate.by_time:
+            self.gate.comes_to(place.issued_us, self.ambience.unread_ns(lane.path))
 
     def _changed(self, call: Call) -> Value | None:
         """What the change itself answers a call with."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
+from reenact.facts.making import maker
 from reenact.facts.order import Tag, event_tag
 from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
 from reenact.recording.calls import LiveCall
@@ -22,6 +23,8 @@ from reenact.timetravel.forks.handing import Handing
 
 if TYPE_CHECKING:
     from reenact.timetravel.forks.session import ForkSession
+
+_settled, _head, _segment, _ended = maker(CallSettled), maker(HeadArrived), maker(SegmentArrived), maker(StreamEnded)
 
 
 class TapedServing(Serving):
@@ -118,12 +121,12 @@ class TapedCall(FrozenCall):
         recorded, now_us = self.recorded, self._moment(then_us)
         known = (recorded.fidelity, recorded.fidelity_note)
         if isinstance(gives, (Value, Failure)):
-            return CallSettled(self.event, now_us, gives, number, *known)
+            return _settled(self.event, now_us, gives, number, *known)
         if isinstance(gives, Stream):
-            return HeadArrived(self.event, now_us, gives.head, number, *known)
+            return _head(self.event, now_us, gives.head, number, *known)
         if isinstance(gives, End):
-            return StreamEnded(self.event, now_us, gives, number)
-        return SegmentArrived(self.event, now_us, gives, number, *known)
+            return _ended(self.event, now_us, gives, number)
+        return _segment(self.event, now_us, gives, number, *known)
 
     def _moment(self, then_us: int) -> int:
         """When something is handed over, as the fork keeps it: before the cut, when it was in the parent."""

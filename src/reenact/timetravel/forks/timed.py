@@ -215,8 +215,14 @@ class TimedGate(ReplayGate):
         return SLOWER * self._busy_us()
 
     def _busy_us(self) -> int:
-        """How long it has worked, today, since that was known."""
-        return self._cpu_us() - self._cpu_before_us
+        """How long it has worked, today, since that was known; nothing where no timer comes by time: to ask the system
+        at each delivery is what a recorded answer costs besides."""
+        return self._cpu_us() - self._cpu_before_us if self.by_time else 0
+
+    def _knows_its_work(self) -> None:
+        """How long the code has worked until now is known."""
+        if self.by_time:
+            self._cpu_before_us = self._cpu_us()
 
     def comes_to(self, issued_us: int, unread_ns: int | None) -> None:
         """The code makes a call that it made at ``issued_us`` of the parent.
@@ -236,7 +242,7 @@ class TimedGate(ReplayGate):
     def _works_until(self, then_ns: int) -> None:
         """The code is where it was at a moment of the parent: so long it has worked."""
         if self._elapsing.comes_to(then_ns, self._next.at_us if self._next is not None else None):
-            self._cpu_before_us = self._cpu_us()
+            self._knows_its_work()
 
     def reads_clock(self, clock: tuple[str, str], then_ns: int, step_ns: int) -> int | None:
         """A clock that only measures is read.
@@ -269,11 +275,13 @@ class TimedGate(ReplayGate):
                 shown_ns = elapsing.goes_on(clock, max(step_ns, self._busy_us() * 1000), now_us)
             else:
                 shown_ns = elapsing.reads(clock, then_ns, now_us)
-            self._cpu_before_us = self._cpu_us()
+            self._knows_its_work()
             return shown_ns
 
     def answers_later(self, event: int, issued_us: int, came_us: int) -> None:
         """A call is made whose answer is recorded: ``event`` of the parent, from when to when."""
+        if not self.by_time:
+            return
         with self.lock:
             self._timing.asks(event, self._known_us(), issued_us, came_us, self._unknown_us())
 
