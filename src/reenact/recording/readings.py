@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import collections
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.dialects import read, recognise
@@ -72,35 +73,45 @@ class Readings:
 
     def saw(self, record: Record) -> None:
         """Look at one record, in the writer's thread. About 0.2 µs for what is no model call."""
-        if isinstance(record, SegmentArrived):
-            exchange = self._open.get(record.event)
-            if exchange is not None:
-                exchange.size += len(record.data)
-                if exchange.size > LARGEST:
-                    del self._open[record.event]
-                else:
-                    exchange.parts.append(record.data)
-        elif isinstance(record, CallIssued):
-            if record.call.kind is Kind.HTTP and record.call.head.get("method") == "POST":
-                self._open[record.event] = _Exchange(record.call, self._paths.get(record.lane, ""))
-        elif isinstance(record, HeadArrived):
-            exchange = self._open.get(record.event)
-            if exchange is not None:
-                exchange.head = record.head
-        elif isinstance(record, StreamEnded | CallSettled):
-            exchange = self._open.pop(record.event, None)
-            if exchange is not None and exchange.head is not None:
-                self._done.append((record.event, exchange))
-        elif isinstance(record, LaneOpened):
-            self._paths[record.number] = record.path
-        elif isinstance(record, RunOpened | RunClosed) and record.run.relation == "child":
+        see = _SEEN_BY.get(type(record))
+        if see is not None:
+            see(self, record)
+
+    def _segment(self, record: SegmentArrived) -> None:
+        exchange = self._open.get(record.event)
+        if exchange is not None:
+            exchange.size += len(record.data)
+            if exchange.size > LARGEST:
+                del self._open[record.event]
+            else:
+                exchange.parts.append(record.data)
+
+    def _issued(self, record: CallIssued) -> None:
+        if record.call.kind is Kind.HTTP and record.call.head.get("method") == "POST":
+            self._open[record.event] = _Exchange(record.call, self._paths.get(record.lane, ""))
+
+    def _head(self, record: HeadArrived) -> None:
+        exchange = self._open.get(record.event)
+        if exchange is not None:
+            exchange.head = record.head
+
+    def _answered(self, record: StreamEnded | CallSettled) -> None:
+        exchange = self._open.pop(record.event, None)
+        if exchange is not None and exchange.head is not None:
+            self._done.append((record.event, exchange))
+
+    def _lane(self, record: LaneOpened) -> None:
+        self._paths[record.number] = record.path
+
+    def _run(self, record: RunOpened | RunClosed) -> None:
+        if record.run.relation == "child":
             self._done.append(record)
 
     def sums(self) -> Sums:
         """What has been added up so far; calls whose answers are not read yet are counted, without their tokens."""
         with self._reading:
-            unread = [each[1].call for each in self._done if isinstance(each, tuple)]
-            return replace(self._sums, models=self._sums.models + sum(map(_recognised, unread)))
+            unread = sum(_recognised(each[1].call) for each in self._done if isinstance(each, tuple))
+            return replace(self._sums, models=self._sums.models + unread) if unread else self._sums
 
     def work(self) -> list[Record]:
         """Read one exchange; empty when there is nothing to read. Whoever comes meanwhile waits for it."""
@@ -136,6 +147,19 @@ class Readings:
         models = run.totals.models + sums.models
         totals = replace(run.totals, models=models, tokens_in=sums.tokens_in, tokens_out=sums.tokens_out)
         return RunClosed(replace(run, totals=totals))
+
+
+_SEEN_BY: Final[Mapping[type, Callable[[Readings, Any], None]]] = {
+    SegmentArrived: Readings._segment,
+    CallIssued: Readings._issued,
+    HeadArrived: Readings._head,
+    StreamEnded: Readings._answered,
+    CallSettled: Readings._answered,
+    LaneOpened: Readings._lane,
+    RunOpened: Readings._run,
+    RunClosed: Readings._run,
+}
+"""What looks at each sort of record; in any other one there is nothing to see."""
 
 
 def _recognised(call: Call) -> bool:

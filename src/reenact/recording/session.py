@@ -12,7 +12,6 @@ import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -136,7 +135,7 @@ class RecordingSession:
         self._events = itertools.count()
         self._tally = Tally()
         self._bytes = 0
-        self._reads: dict[int, Reads] = {}
+        self._reads: dict[Reads, None] = {}
         self._faults: list[str] = []
         self.observed: dict[int, int | None] = {}
         """Calls whose body always runs, in a replay too, and the call around each."""
@@ -230,7 +229,7 @@ class RecordingSession:
                 reads.items.clear()
                 return fresh
             reads.listed = True
-            self._reads[id(reads)] = reads
+            self._reads[reads] = None
         return fresh
 
     def virtual(self, source: str, fresh: Any) -> Any:
@@ -330,9 +329,9 @@ class RecordingSession:
         fresh = self.gate.take_fresh()
         if fresh:
             records.append(Delivered(fresh))
-        for reads in list(self._reads.values()):
+        for reads in list(self._reads):
             # In this order: what the agent appends meanwhile is either packed here, or listed anew by its own thread.
-            self._reads.pop(id(reads), None)
+            self._reads.pop(reads, None)
             reads.listed = False
             records.extend(_packed(reads))
         return records
@@ -369,10 +368,16 @@ class RecordingSession:
             return _summed(self._tally.end(lane))
 
     def _totals(self) -> Totals:
-        counted, sums = _summed(self._tally.calls), self.readings.sums()
-        counted = replace(counted, deliveries=self.gate.count, unproven=self.gate.unproven)
-        models = counted.models + sums.models
-        return replace(counted, models=models, tokens_in=sums.tokens_in, tokens_out=sums.tokens_out)
+        counted, sums, gate = _summed(self._tally.calls), self.readings.sums(), self.gate
+        return Totals(
+            events=counted.events,
+            models=counted.models + sums.models,
+            tools=counted.tools,
+            tokens_in=sums.tokens_in,
+            tokens_out=sums.tokens_out,
+            deliveries=gate.count,
+            unproven=gate.unproven,
+        )
 
     def end(self) -> None:
         """The entry has returned: what a strand that outlives it still asks, is answered or says is after the end.

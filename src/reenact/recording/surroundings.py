@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from reenact.facts.call import Json
@@ -91,7 +91,7 @@ def same_surroundings(policy: Policy) -> Surroundings:
         named, known, same, spotless = _last_told[1]
         _last = (place, Surroundings(_facts(variables, named), known, same, spotless))
     found = _last[1]
-    return replace(found, facts={**found.facts, **machine_facts()})
+    return Surroundings({**found.facts, **machine_facts()}, found.known, found.same, found.spotless)
 
 
 @lru_cache(maxsize=4096)

@@ -330,8 +330,8 @@ class Writer:
                 if item.durable:
                     break
                 continue
-            if isinstance(item, SegmentArrived | Printed):
-                self._taken += len(item.data)
+            if type(item) in _LARGE:
+                self._taken += len(item.data)  # type: ignore[union-attr]
             batch.append(item)
             queue.popleft()
 

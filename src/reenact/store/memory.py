@@ -30,6 +30,7 @@ from reenact.store.runrows import amended_run
 from reenact.store.views import Views, check_filters
 from reenact.store.words import occurs, words_of
 
+_OF_RUNS = (RunOpened, RunClosed)
 _FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
 
 
@@ -98,6 +99,8 @@ class MemoryStore(Views):
 
     def run(self, ref: str) -> Run:
         """See ``abc.store.Store``."""
+        if ref in self._runs:
+            return self._now(self._runs[ref])
         wanted = parse_run(ref)
         if isinstance(wanted, Latest):
             alone = [run for run in self._newest() if not run.lane and run.relation not in INNER]
@@ -250,7 +253,7 @@ class MemoryLog:
             raise StoreError("the log is closed", cause="records came after the end of their recording")
         for record in records:
             self._log.take(record)
-            if isinstance(record, RunOpened | RunClosed):
+            if isinstance(record, _OF_RUNS):
                 self._set_run(record.run, record.extra if isinstance(record, RunClosed) else {})
 
     def close(self) -> None:
