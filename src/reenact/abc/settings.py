@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 
 from reenact.errors import UsageError
@@ -37,8 +38,8 @@ def load_settings(
 
 def project_directory(start: Path) -> Path | None:
     """The nearest directory upwards that holds a settings file or a ``pyproject.toml``."""
-    for each in (start, *start.parents):
-        if (each / OWN_FILE).is_file() or (each / PROJECT_FILE).is_file():
+    for each in chain((start,), start.parents):
+        if any(os.path.isfile(os.path.join(each, name)) for name in (OWN_FILE, PROJECT_FILE)):
             return each
     return None
 

@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FunctionType
+from typing import Any, Final
 
 from reenact.errors import ForkError, Halt, UnreplayableRun
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
@@ -22,6 +23,8 @@ from reenact.replaying.raised import agents_line
 from reenact.replaying.session import ReplaySession
 from reenact.seams import lanes
 from reenact.seams.places import installed
+
+_TAKES_ANY: Final = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
@@ -115,12 +118,12 @@ def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple
         UnreplayableRun: An argument could not be stored.
         Halt: It does not take those that are given; the session has been told.
     """
-    signature = inspect.signature(function)
-    if session.arguments is None and not signature.parameters:
+    if session.arguments is None and _takes_nothing(function):
         skip_arguments(session)
         return [], {}
     args, named = arguments_of(session)
     if session.arguments is not None:
+        signature = inspect.signature(function)
         try:
             signature.bind(*args, **named)
         except TypeError as error:
@@ -132,6 +135,14 @@ def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple
             session.fault(wrong)
             raise Halt(wrong.message) from None
     return args, named
+
+
+def _takes_nothing(function: Callable[..., Any]) -> bool:
+    """Whether a function has no parameters: of a plain one its code says so, in a hundredth of the time."""
+    if type(function) is FunctionType and not vars(function):
+        code = function.__code__
+        return not (code.co_argcount or code.co_kwonlyargcount or code.co_flags & _TAKES_ANY)
+    return not inspect.signature(function).parameters
 
 
 def _recorded_arguments(session: ReplaySession) -> Event | None:

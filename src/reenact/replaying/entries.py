@@ -171,9 +171,9 @@ def _interpreter(recorded: str) -> str:
 def _defined(run: Run, project: str) -> None:
     """Refuse a function whose module is not the file that is named with it, inside this project. The process that calls
     it looks once more, at what it has imported."""
-    _inside(run, run.entry.file, project)
+    real = _inside(run, run.entry.file, project)
     name = run.entry.target.partition(":")[0]
-    path = os.path.realpath(run.entry.file).removesuffix(".py").removesuffix(os.sep + "__init__")
+    path = real.removesuffix(".py").removesuffix(os.sep + "__init__")
     parts = name.split(".")
     if name != "__main__" and path.split(os.sep)[-len(parts) :] != parts:
         raise _shown(run, (run.entry.target,), f"{run.entry.target} is not what {run.entry.file} defines")
@@ -185,7 +185,12 @@ def _module_inside(module: str, cwd: str, project: str) -> bool:
     return any(os.path.exists(each) and _within(each, project) for each in files)
 
 
-def _inside(run: Run, path: str, project: str) -> None:
+def _inside(run: Run, path: str, project: str) -> str:
+    """Where a path of this project really leads.
+
+    Raises:
+        UnreplayableRun: It is not there, or lies outside.
+    """
     if not os.path.exists(path):
         raise UnreplayableRun(
             f"{path} is not there any more",
@@ -193,15 +198,22 @@ def _inside(run: Run, path: str, project: str) -> None:
             next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
             missing=("entry",),
         )
-    if not _within(path, project):
+    real = os.path.realpath(path)
+    if not _lies_within(real, project):
         raise _shown(run, run.entry.argv, f"{path} lies outside this project ({project})")
+    return real
 
 
 def _within(path: str, project: str) -> bool:
-    """Whether a path lies inside the project, and in no virtual environment there: pip is no code of the project."""
-    real, root = os.path.realpath(path), os.path.realpath(project)
-    same_drive = os.path.splitdrive(real)[0] == os.path.splitdrive(root)[0]
-    if not same_drive or os.path.commonpath([real, root]) != root or places.installed(real):
+    return _lies_within(os.path.realpath(path), project)
+
+
+def _lies_within(real: str, project: str) -> bool:
+    """Whether a real path lies inside the project, and in no virtual environment there: pip is no code of the
+    project."""
+    root = os.path.realpath(project)
+    below = os.path.join(os.path.normcase(root), "")
+    if not os.path.join(os.path.normcase(real), "").startswith(below) or places.installed(real):
         return False
     folder = os.path.dirname(real)
     while len(folder) > len(root):

@@ -12,6 +12,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 _STDLIB_FOLLOWS = frozenset({"timeit", "secrets", "threading", "queue"})
@@ -38,7 +39,7 @@ class Rebinding:
 
     def __init__(self, exempt: Callable[[str], bool]) -> None:
         self._exempt = exempt
-        self._owned: list[tuple[Any, str, Any, Any]] = []
+        self._owned: list[tuple[Any, Callable[[str], Any], str, Any, Any]] = []
         self._by_identity: dict[int, tuple[Any, Any]] = {}
         self._seen: dict[str, Callable[[], object]] = {}
         self._unfinished: list[str] = []
@@ -64,7 +65,7 @@ class Rebinding:
 
     def add(self, owner: Any, name: str, original: Any, replacement: Any, *, early: bool = True) -> None:
         """Replace ``owner.name``; with ``early``, also each module-level name bound to ``original`` anywhere."""
-        self._owned.append((owner, name, original, replacement))
+        self._owned.append((owner, _held_by(owner), name, original, replacement))
         if early:
             self._by_identity[id(original)] = (original, replacement)
 
@@ -74,8 +75,8 @@ class Rebinding:
             self._search()
             return
         self.applied = True
-        for owner, name, original, replacement in self._owned:
-            if _held(owner, name) is original:
+        for owner, held, name, original, replacement in self._owned:
+            if held(name) is original:
                 setattr(owner, name, replacement)
         for namespace, name, original, replacement in self._early:
             if namespace.get(name) is original:
@@ -92,8 +93,8 @@ class Rebinding:
         if not self.applied:
             return
         self.applied = False
-        for owner, name, original, replacement in self._owned:
-            if _held(owner, name) is replacement:
+        for owner, held, name, original, replacement in self._owned:
+            if held(name) is replacement:
                 setattr(owner, name, original)
         for namespace, name, original, replacement in self._early:
             if namespace.get(name) is replacement:
@@ -165,7 +166,8 @@ def _referring(module: object) -> Callable[[], object]:
         return lambda: module
 
 
-def _held(owner: Any, name: str) -> Any:
-    if isinstance(owner, type):
-        return owner.__dict__.get(name)
-    return getattr(owner, name, None)
+def _held_by(owner: Any) -> Callable[[str], Any]:
+    """Gives what an owner has under a name, None where that is nothing; of a class what it has itself."""
+    if isinstance(owner, (type, ModuleType)):
+        return vars(owner).get
+    return lambda name: getattr(owner, name, None)

@@ -15,9 +15,13 @@ def variables_now() -> Mapping[str, str]:
     """All variables as they are, as a copy that cannot be changed; the same one while they are the same: 2 µs, where a
     walk through ``os.environ`` takes a microsecond for each."""
     global _seen
-    held: Any = getattr(os.environ, "_data", None)  # what it keeps them in: comparing these asks it for none
-    if held is None or held != _seen[0]:
-        _seen = (None if held is None else dict(held), MappingProxyType(dict(os.environ)))
+    of: Any = os.environ
+    held = getattr(of, "_data", None)  # what it keeps them in: comparing these asks it for none
+    if held is None:
+        return MappingProxyType(dict(of))
+    if held != _seen[0]:
+        texts = {of.decodekey(name): of.decodevalue(value) for name, value in held.items()}
+        _seen = (dict(held), MappingProxyType(texts))
     return _seen[1]
 
 

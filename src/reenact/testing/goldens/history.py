@@ -18,6 +18,7 @@ from reenact.errors import StoreError
 
 DIGITS: Final = 32
 _FIRST: Final = hashlib.sha256(b"reenact golden.json history").hexdigest()[:DIGITS]
+_write = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 _ALWAYS: Final = ("at", "what", "event", "category", "reason")
 
 
@@ -113,5 +114,4 @@ def unchained(entries: Sequence[Any], *, required: bool) -> tuple[Change, ...]:
 
 
 def _next(link: str, data: Mapping[str, Any]) -> str:
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(f"{link}{text}".encode()).hexdigest()[:DIGITS]
+    return hashlib.sha256(f"{link}{_write(data)}".encode()).hexdigest()[:DIGITS]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from base64 import b64encode
 from collections import Counter
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from reenact.abc.redaction import Redactor
@@ -35,11 +36,11 @@ class Named(NamedTuple):
 
     Attributes:
         name: Its name.
-        again: The command that adds it anew.
+        again: The command that adds it anew, or what gives that where somebody wants to know.
     """
 
     name: str
-    again: str
+    again: str | Callable[[], str]
 
 
 class GoldenSession(ForkSession):
@@ -137,9 +138,13 @@ class GoldenSession(ForkSession):
             cause="the agent asks something else than when it was recorded" + ("" if asks else f", and {kept}"),
             next_command=f"reenact golden run {self._named.name} --mode missing"
             if asks
-            else f"{self._named.again} --answer {shlex.quote(call.name)}=@answer.json",
+            else f"{self._again()} --answer {shlex.quote(call.name)}=@answer.json",
             missing=(call.name,),
         )
+
+    def _again(self) -> str:
+        again = self._named.again
+        return again if isinstance(again, str) else again()
 
 
 def boundaries(session: GoldenSession) -> int:

@@ -6,7 +6,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -30,15 +30,16 @@ class Shelf:
     Attributes:
         root: Root of the project.
         folder: Where they lie.
+        project: The folder whose modules define graders: that of the settings that hold here, else the root. It is
+            looked for once.
     """
 
     root: Path
     folder: Path
+    project: Path = field(init=False, compare=False)
 
-    @property
-    def project(self) -> Path:
-        """The folder whose modules define graders: that of the settings that hold here, else the root."""
-        return project_directory(self.root) or self.root
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "project", project_directory(self.root) or self.root)
 
     def path(self, name: str) -> Path:
         """The file of a golden, whether it is there or not.
@@ -83,7 +84,8 @@ class Shelf:
 
     def shown(self, path: Path) -> str:
         """A path as it is shown: relative to the root, where it lies below."""
-        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+        text, root = str(path), os.path.join(self.root, "")
+        return text.removeprefix(root) if text != root else text
 
 
 def select(pattern: str, names: Iterable[str]) -> list[str]:
