@@ -53,6 +53,15 @@ def unchained(name: str, data: bytes) -> Iterator[tuple[int, Any]]:
         ValueError: A line is not as it was written. It says which.
         RecursionError: It is nested too deeply.
     """
+    return ((number, value_of(number, text)) for number, text in texts(name, data))
+
+
+def texts(name: str, data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines of a member without their chain, which has been checked, with the number of each, from 1.
+
+    Raises:
+        ValueError: A line is not chained to those before it, or too long. It says which.
+    """
     link = _first(name)
     start = number = 0
     while start < len(data):
@@ -66,20 +75,26 @@ def unchained(name: str, data: bytes) -> Iterator[tuple[int, Any]]:
         link = _next(link, text)
         if line[-_SUFFIX:] != _BETWEEN + link + b'"}':
             raise ValueError(f"line {number} is not chained to the lines before it")
-        if len(text) > _LONG and sum(map(text.count, (b",", b"[", b"{"))) > limits.PARTS:
-            raise ValueError(f"line {number} has more than {limits.PARTS} values")
-        try:
-            yield number, _value(text + b"}")
-        except ValueError as error:
-            raise ValueError(f"line {number} is no JSON: {error}") from None
+        yield number, text + b"}"
 
 
-def _value(line: bytes) -> Any:
-    """What ``json.loads`` gives, of a line in UTF-8 with nothing before and behind it: as the writer leaves them."""
-    text = line.decode("utf-8", "surrogatepass")
-    value, end = _read(text)
+def value_of(number: int, line: bytes) -> Any:
+    """What stands in a line of ``texts``: what ``json.loads`` gives of one in UTF-8 with nothing before and behind it,
+    as the writer leaves them.
+
+    Raises:
+        ValueError: It is no JSON, or would be too large in memory. It says which line it is, by its ``number``.
+        RecursionError: It is nested too deeply.
+    """
+    if len(line) > _LONG and sum(map(line.count, (b",", b"[", b"{"))) > limits.PARTS:
+        raise ValueError(f"line {number} has more than {limits.PARTS} values")
+    try:
+        text = line.decode("utf-8", "surrogatepass")
+        value, end = _read(text)
+    except ValueError as error:
+        raise ValueError(f"line {number} is no JSON: {error}") from None
     if end != len(text):
-        raise ValueError("something stands behind it")
+        raise ValueError(f"line {number} is no JSON: something stands behind it")
     return value
 
 

@@ -14,7 +14,7 @@ from reenact.facts.record import CallIssued, LaneOpened, Record, RunClosed, RunO
 from reenact.facts.run import Run
 from reenact.store.bundles import limits
 from reenact.store.bundles.archive import OLDEST_READER, WRITTEN, Archive, open_archive, refused
-from reenact.store.bundles.chain import last_link, unchained
+from reenact.store.bundles.chain import last_link, texts, unchained, value_of
 from reenact.store.bundles.lines import record_of
 from reenact.store.bundles.model import MAIN, ROLES, Bundle, PackedRun
 
@@ -23,6 +23,12 @@ GOLDEN: Final = "golden.json"
 _BLOB: Final = re.compile(r"blobs/([0-9a-f]{64})")
 _STRUCTURE: Final = frozenset({RunOpened, RunClosed, CallIssued, LaneOpened})
 """The records that a log is one by."""
+_EVIDENCE: Final = b'{"is":"note","event":null,"key":"kit.'
+_MOST_SHARED: Final = 16
+_LONGEST_SHARED: Final = 32 << 10
+_shared: Final[dict[bytes, Record]] = {}
+"""What runs say of the surroundings they were recorded in, by the very line: those of one project say the same, and it
+is the longest line of a small one."""
 _FAULTS: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError)
 
 
@@ -60,8 +66,8 @@ class _Reading:
         self._sums: dict[str, tuple[str, int]] = {}
         self._blobs: dict[str, bytes] = {}
         self._parts = 0
-        texts = (each.size for name, each in archive.members.items() if not name.startswith("blobs/"))
-        self._light = sum(texts) <= limits.PARTS
+        sizes = (each.size for name, each in archive.members.items() if not name.startswith("blobs/"))
+        self._light = sum(sizes) <= limits.PARTS
         self._ids: set[str] = set()
         self._began: Any = None
 
@@ -131,9 +137,8 @@ class _Reading:
         data = self._checked(name, self._archive.read(name))
         records: list[Record] = []
         try:
-            for _, line in unchained(name, data):
-                self._weigh(line)
-                records.append(self._record(line, records))
+            for at, text in texts(name, data):
+                records.append(self._record(at, text, records))
         except RecursionError:
             raise self._refused(f"line {len(records) + 1} of {name} is nested too deeply") from None
         except _FAULTS as error:
@@ -147,17 +152,30 @@ class _Reading:
         except _FAULTS as error:
             raise self._refused(f"{name} is no log of a run ({_words(error)})") from None
 
-    def _record(self, line: Any, before: list[Record]) -> Record:
-        """The record of a line. A run that has ended is packed with the same words where it began: what they say was
-        looked at then."""
-        record = None
-        if before and type(line) is dict and line.get("is") == "run-end" and "notes" not in line:
+    def _record(self, number: int, text: bytes, before: list[Record]) -> Record:
+        """The record of a line; what another run has said of the same surroundings is not read again."""
+        if not (self._light and text.startswith(_EVIDENCE)):
+            return self._looked_at(value_of(number, text), before)
+        record = _shared.get(text)
+        if record is None:
+            record = self._looked_at(value_of(number, text), before)
+            if len(text) <= _LONGEST_SHARED:
+                if len(_shared) >= _MOST_SHARED:
+                    _shared.clear()
+                _shared[text] = record
+        return record
+
+    def _looked_at(self, line: Any, before: list[Record]) -> Record:
+        """The record of a line's data. A run that has ended is packed with the same words where it began: what they say
+        was looked at then."""
+        self._weigh(line)
+        if not before and type(line) is dict:
+            self._began = line.get("run")
+        elif before and type(line) is dict and line.get("is") == "run-end" and "notes" not in line:
             began = before[0]
             if isinstance(began, RunOpened) and line.get("run") == self._began:
-                record = RunClosed(began.run)
-        elif not before and type(line) is dict:
-            self._began = line.get("run")
-        return record or record_of(line, self._fetch)
+                return RunClosed(began.run)
+        return record_of(line, self._fetch)
 
     def _whole(self, records: list[Record], run_id: Any) -> Run:
         """The run of a log that can be one: opened first, every event and lane once, none inside a later one."""
