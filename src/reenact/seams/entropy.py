@@ -167,6 +167,7 @@ def _forget_timestamps() -> None:
 
 _lock = threading.Lock()
 _listeners = 0
+_hooked = False
 _rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
 
 
@@ -188,15 +189,17 @@ _prepare()
 
 def install() -> None:
     """One more session listens: from the first on, draws come here."""
-    global _listeners
+    global _listeners, _hooked
     with _lock:
         _listeners += 1
         if _listeners == 1:
             _forget_timestamps()
         _rebinding.apply()
-        when_imported("uuid", _hook_uuid)
-        when_imported("uuid_utils", _hook_uuid_utils)
-        when_imported("uuid_utils.compat", _hook_uuid_utils)
+        if not _hooked:  # for the life of the process
+            _hooked = True
+            when_imported("uuid", _hook_uuid)
+            when_imported("uuid_utils", _hook_uuid_utils)
+            when_imported("uuid_utils.compat", _hook_uuid_utils)
 
 
 def remove() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
 from reenact.facts.call import Json
-from reenact.facts.changed import changed_entry
+from reenact.facts.changed import changed, changed_entry
 from reenact.facts.effects import root_of
 from reenact.facts.ids import make_run_id
 from reenact.facts.keys import Rules
@@ -22,6 +22,7 @@ from reenact.seams import machine, trust
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.session import ForkSession
 
+_NO_RUN = Run("")
 _CARRIED = ("streams", "time_zone", "hash_seed_set")
 """What the agent's code may ask of its surroundings: the parent's, so that the prefix is the same in the fork."""
 _SERVED = ("preamble", "served", "stopped_by")
@@ -80,7 +81,8 @@ def child_of(parent: Run, plan: Plan, run_id: str, moves: Sequence[tuple[int, in
     environment = {name: parent.environment[name] for name in _CARRIED if name in parent.environment}
     environment |= {name: parent.environment[name] for name in machine.facts() if name in parent.environment}
     environment |= {"restated": _restated(parent, plan), MOVES: [list(move) for move in moves]}
-    return Run(
+    return changed(
+        _NO_RUN,
         id=run_id or make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8)),
         agent=parent.agent,
         version=parent.version,
