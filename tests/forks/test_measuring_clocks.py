@@ -135,6 +135,12 @@ def test_a_loop_until_a_deadline(forks: Forks) -> None:
     prints(forks, "2 False 0.8 0.8 A 0.9", "patience=0.6", again=True)
 
 
+def test_a_loop_behind_work(forks: Forks) -> None:
+    worked = "hashlib.pbkdf2_hmac('sha256', b'', b'', 500_000)"  # a fifth of a second, at least
+    forks.record(POLLED.replace("import asyncio,", "import asyncio, hashlib,").replace("pass\n", f"{worked}\n", 1))
+    prints(forks, "5 True 1.0 1.0 A 1.0", "pause=0.2")
+
+
 RETRIED = """
     import time
     import reenact

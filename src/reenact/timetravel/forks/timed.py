@@ -379,7 +379,8 @@ class TimedGate(ReplayGate):
         """Whether a timer waits less than the one that fired at ``at_us`` of the parent. That one may have been late:
         the code was at work when it was due, as it has been just now, or the machine was."""
         certainly_us, likely_us = timer.shorter(at_us)
-        worked_us = self._elapsing.lead_us + self._busy_us()
+        since_us = self._elapsing.known_us - timer.set_us  # what came before it was set has not made it late
+        worked_us = max(0, min(self._elapsing.lead_us, since_us)) + self._busy_us()
         late_us = max(LATE_US, (at_us - timer.then_us) // _LATE_PART if timer.then_us is not None else 0)
         certain = certainly_us - _AT_WORK * worked_us > late_us
         if not certain and likely_us > ALIKE_US:
