@@ -135,3 +135,31 @@ def test_a_write_that_failed_is_in_doubt() -> None:
         agent()
     with reenact.open_store("memory:doubted") as store, pytest.raises(EffectInDoubt):
         reenact.resume("@", entry=agent, store=store)
+
+
+CLOCKED = """
+import hashlib, os, signal, time
+import reenact
+
+@reenact.tool(effect="read")
+def look(query):
+    return query
+
+look("a")
+began, today = time.monotonic(), time.time()
+time.sleep(0.4)
+if os.path.exists("fall"):
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 500_000)  # while it works, what has come is kept
+    os.kill(os.getpid(), signal.SIGKILL)
+print(time.monotonic() - began > 0.35, time.time() - today > 0.35)
+print(look("b"))
+"""
+
+
+def test_a_clock_that_was_read_no_more_is_not_behind_what_had_come(scene: Scene) -> None:
+    (scene.folder / "agent.py").write_text(CLOCKED)
+    scene.mark("fall")
+    scene.record()
+    scene.mark("fall", False)
+    assert scene.reenact("resume").out == b"True True\nb\n"
+    scene.replays_exactly("@")

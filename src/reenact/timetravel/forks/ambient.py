@@ -109,15 +109,17 @@ class ForkAmbient(Ambient):
         step_ns = extrapolate(source, 0, surplus) - extrapolate(source, 0, surplus - 1) if surplus else 0
         began_ns = self._mono_us * 1000
         shown_ns = self._gate.reads_clock((lane.path, source), value - began_ns, step_ns)
-        return value if shown_ns is None else shown_ns + began_ns
+        if shown_ns is None:  # what was read no more, for the run was killed, is not before what has come since
+            return max(value, began_ns + self._now_us() * 1000) if surplus else value
+        return shown_ns + began_ns
 
     def _of_the_wall(self, value: int, window: Window) -> int:
         """The wall clock as it was; where it was not read so often, it goes on with the fork's time."""
-        if not self._gate.departed:
-            return value
         now_ns: int = self._as_recorded("wall", None)
         if window.surplus("wall"):
             return max(value, now_ns)
+        if not self._gate.departed:
+            return value
         if abs(value - now_ns) > LATE_US * 1000:
             self._gate.remark(WALL)
         return value
