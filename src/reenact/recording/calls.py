@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value, is_transport
+from reenact.facts.interruptions import INTERRUPTED, signal_behind
 from reenact.facts.making import maker
 from reenact.facts.order import event_tag
-from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrived, StreamEnded
+from reenact.facts.record import CallSettled, HeadArrived, Noted, Record, SegmentArrived, StreamEnded
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, GateTurn
@@ -79,11 +80,13 @@ class Entered:
         session: Told of faults.
         lane: The lane inside the call.
         blocked: Whether the gate must be told that the calling thread waits for the world meanwhile.
+        event: The call.
     """
 
-    __slots__ = ("_blocked", "_inside", "_lane", "_session")
+    __slots__ = ("_blocked", "_event", "_inside", "_lane", "_session")
 
-    def __init__(self, session: Taper, lane: Lane, blocked: bool) -> None:
+    def __init__(self, session: Taper, lane: Lane, blocked: bool, event: int) -> None:
+        self._event = event
         self._session = session
         self._lane = lane
         self._blocked = blocked
@@ -115,9 +118,17 @@ class Entered:
             finally:
                 if self._blocked:
                     self._session.gate.unblocked()
+                if error is not None and self._lane.below:
+                    self._interrupted(error)
         except Exception as fault:
             if fault is error or self._session.fault(fault):
                 raise
+
+    def _interrupted(self, error: BaseException) -> None:
+        """Keep which signal has ended a transport, if one did: what its handler raised is its outcome."""
+        number = signal_behind(error)
+        if number is not None:
+            self._session.put(Noted(self._event, INTERRUPTED, number))
 
 
 class Taping(GateTurn):
@@ -186,7 +197,7 @@ class LiveCall:
                 inner = self._scope = self._inner_lane()
             waits = self._below or self._call.kind in _PATIENT
             waits = waits and self.owned and not self._ended and not lanes.is_carried()
-            return Entered(self.session, inner, waits)
+            return Entered(self.session, inner, waits, self.event)
         except Exception as error:
             if self.session.fault(error):
                 raise

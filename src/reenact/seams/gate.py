@@ -128,6 +128,11 @@ def deaf(number: int) -> bool:
     return False
 
 
+def timeless(which: int, seconds: float = 0.0, every: float = 0.0) -> tuple[float, float]:
+    """How such a gate sets the process's timers, and looks at them: not at all."""
+    return 0.0, 0.0
+
+
 class Gate(ABC):
     """Counts runnable strands and releases deliveries at quiescence.
 
@@ -141,6 +146,10 @@ class Gate(ABC):
         pokes: Make loops without a view of their queue look whether it is empty.
         attend: Tells the watch that something waits while others run.
         ring: Sends a signal to the main thread; False where nothing handles it (``seams.strands.signals``).
+        strike: Sends a signal to the process, as the system does when an alarm is due, whatever handles it; gives
+            whether the program does.
+        arm: Sets a timer of the system: which, seconds until it is due, and seconds from then on; 0 is never.
+        armed: What is left of one, and every how many seconds it comes from then on.
         shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
         parting: Connections that are being closed in the world, held by no call: their strands wait for that.
         posted: Callbacks of this run posted to loops that show no view of their queue.
@@ -153,6 +162,8 @@ class Gate(ABC):
     """
 
     virtual = False
+    keeps_alarms = False
+    """Whether it is asked, and not the system, when the program sets a timer that ends in a signal."""
 
     def __init__(self) -> None:
         self.lock = _thread.RLock()
@@ -177,6 +188,9 @@ class Gate(ABC):
         self.pokes: list[Callable[[], None]] = []
         self.attend: Callable[[Gate], None] = unattended
         self.ring: Callable[[int], bool] = deaf
+        self.strike: Callable[[int], bool] = deaf
+        self.arm: Callable[[int, float, float], object] = timeless
+        self.armed: Callable[[int], tuple[float, float]] = timeless
 
     # --- what a subclass decides -------------------------------------------------------------------------------
 
@@ -237,10 +251,44 @@ class Gate(ABC):
             within: The call that is answered as a whole and that it interrupts; None where there is none."""
         with self.lock:
             self.passes += 1
-            tag = signal_tag(path, number, within) if within is not None else Tag("i", path, number, 0)
-            self.grant(tag, self.running - (not uncounted) <= 0)
+            self.grant(self.signal_turn(number, path, 0, within), self.running - (not uncounted) <= 0)
             self.running += runs
         return True
+
+    def postpones(self, number: int) -> bool:
+        """Whether a signal that comes in the middle of our own code is sent again. Called there: asks for no lock."""
+        return not self.virtual
+
+    def hears(self, number: int) -> bool:
+        """Whether a signal that comes now is the world's, and no recorded one in its place."""
+        return not self.virtual
+
+    def handles(self, number: int, *, raised: bool = False) -> None:  # noqa: B027 - only a fork waits for one
+        """The handler of a signal of the world is about to run below a transport, or has raised there."""
+
+    def signal_turn(self, number: int, path: str, n: int, within: int | None) -> Tag:
+        """The turn of a handler that interrupts a wait.
+
+        Args:
+            number, path, within: As for ``signalled``.
+            n: Tells the turns of one signal apart, where it came in no call."""
+        return signal_tag(path, number, within) if within is not None else Tag("i", path, number, n)
+
+    def set_alarm(self, which: int, seconds: float, every: float) -> tuple[float, float]:
+        """The program sets a timer, where ``keeps_alarms``.
+
+        Args:
+            which: ``signal.ITIMER_REAL`` or one of the others.
+            seconds: Until it is due; 0: never.
+            every: Seconds between its signals from then on; 0: it sends one.
+
+        Returns:
+            What was left before, and every how many seconds it came then."""
+        raise NotImplementedError
+
+    def alarm_left(self, which: int) -> tuple[float, float]:
+        """What is left of a timer, and every how many seconds it comes from then on; where ``keeps_alarms``."""
+        raise NotImplementedError
 
     def goes_on(self, *, uncounted: bool) -> None:
         """What interrupted a wait has been raised: the strand runs again. Locked.

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call
+from reenact.facts.interruptions import by_signal_handler
 from reenact.seams import patching
 from reenact.seams.http import exchange, stdlib_by_hand
 from reenact.seams.http.exchange import CANCELLED, CLOSED
@@ -152,9 +153,11 @@ def _pretend(conn: Any, method: str, lane: Lane, crossing: Frozen) -> None:
             failed = exchange.revive(lane, outcome, {"conn": conn})
             if outcome.head.get("phase") == "request":
                 raise failed
-    except BaseException:
+    except BaseException as error:
         crossing.dropped()
-        raise
+        if not by_signal_handler(error):
+            raise
+        failed = error  # it interrupts the wait for the answer, which is not here
     if conn.sock is not None:
         conn.sock.close()
     conn.sock = PlayedSocket(lane, player)

@@ -21,6 +21,9 @@ import _thread
 import asyncio
 import functools
 import itertools
+import math
+import operator
+import os
 import signal
 import sys
 import threading
@@ -29,16 +32,19 @@ from collections.abc import Callable
 from typing import Any
 
 from reenact.errors import Halt
-from reenact.facts.order import Tag, signal_tag
+from reenact.facts.order import Tag
 from reenact.seams import background, lanes
 from reenact.seams.ambient import answer
-from reenact.seams.gate import Gate, outside, rest
+from reenact.seams.gate import Gate, outside, rest, timeless
 from reenact.seams.patching import replace
 from reenact.seams.strands.owning import Owners, interrupted, run_in
 
 _gate: Gate | None = None
 _get_running_loop = asyncio._get_running_loop
 _is_set: Callable[[int], Any] = signal.getsignal
+_kill = os.kill
+_set_timer: Callable[..., Any] = getattr(signal, "setitimer", timeless)
+_timer_left: Callable[..., Any] = getattr(signal, "getitimer", timeless)
 MOMENT_S = 0.0005
 """After how long a signal that came in the middle of our own code is sent again."""
 PATIENCE_NS = 250_000_000
@@ -91,7 +97,7 @@ class Heard:
 def _chosen(heard: Heard, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
     lane = lanes.current()
     below = lane is not None and lane.below
-    if not gate.virtual and _comes_amiss(gate, frame, below) and _postpone(heard.number):
+    if gate.postpones(heard.number) and _comes_amiss(gate, frame, below) and _postpone(heard.number):
         return _nothing
     _postponed.pop(heard.number, None)
     raises = heard.handler is signal.default_int_handler  # that one raises, and no more
@@ -100,7 +106,8 @@ def _chosen(heard: Heard, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
     handler, path, within = heard.handler, _path(), None
     if call is not None:
         handler, path, within = run_in(call.lane, handler), call.lane.path, call.event
-    if below and not gate.virtual:
+    worldly = gate.hears(heard.number)
+    if below and worldly:
         if call is None:
             return _afterwards(heard, gate)
         gate.signalled(heard.number, path, True, within=within)
@@ -109,15 +116,14 @@ def _chosen(heard: Heard, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
     idle = loop is not None and bool(gate.loops.get(loop))
     parked = frame.f_code is rest.__code__
     runs = parked and not below and not raises
-    if parked and not gate.virtual:
+    if parked and worldly:
         with gate.lock:
             parked = not frame.f_locals["out"].counted()
             runs = runs and parked
             if runs:
                 gate.running += 1
         if runs:
-            turn = Tag("i", path, heard.number, next(_turns))
-            turn = turn if within is None else signal_tag(path, heard.number, within)
+            turn = gate.signal_turn(heard.number, path, next(_turns), within)
             return _counted(handler, gate, turn, frame.f_locals["out"].tags)
     if not gate.signalled(heard.number, path, below or parked or idle, runs, within):
         return _nothing
@@ -265,7 +271,12 @@ def _afterwards(heard: Heard, gate: Gate) -> Callable[[int, Any], Any]:
     """Below a transport: a handler that returns is noted then, and one that raises is the outcome of the call."""
 
     def handle(number: int, frame: Any) -> None:
-        heard.handler(number, frame)
+        gate.handles(number)
+        try:
+            heard.handler(number, frame)
+        except BaseException:
+            gate.handles(number, raised=True)
+            raise
         gate.signalled(number, _path(), True)
 
     return handle
@@ -284,9 +295,9 @@ def install() -> None:
     replace(signal, "getsignal", _getting)
     if hasattr(signal, "siginterrupt"):
         replace(signal, "siginterrupt", _resuming)
-    for name, width in (("alarm", 1), ("setitimer", 2), ("getitimer", 2)):
+    for name in ("alarm", "setitimer", "getitimer"):
         if hasattr(signal, name):
-            replace(signal, name, functools.partial(_alarm, width))
+            replace(signal, name, functools.partial(_alarm, name))
 
 
 def hear(gate: Gate) -> None:
@@ -296,6 +307,9 @@ def hear(gate: Gate) -> None:
         return
     _gate = gate
     gate.ring = _ring
+    gate.strike = _strike
+    gate.arm = _set_timer
+    gate.armed = _timer_left
     if gate.awaits_signal():
         gate.attend(gate)
     for number in _signal.valid_signals():  # as plain numbers: making a member of an enumeration of each takes 1 ms
@@ -353,17 +367,51 @@ def _resuming(original: Callable[..., Any]) -> Callable[..., Any]:
     return siginterrupt
 
 
-def _alarm(width: int, original: Callable[..., Any]) -> Callable[..., Any]:
-    """``alarm`` and the interval timers: in a replay nothing is set, because the recorded signals are sent.
+def _strike(number: int) -> bool:
+    """Send a signal to the process, as the system does: what ends it, or is blocked and waited for, does so here."""
+    _kill(os.getpid(), number)
+    return isinstance(_is_set(number), Heard)
+
+
+def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """``alarm`` and the interval timers: in a replay nothing is set, because the recorded signals are sent, and a fork
+    knows by its own time when one is due.
 
     What they answer (how much was left of the alarm before) is one number of seconds, or a pair."""
+    width = 1 if name == "alarm" else 2
 
     def set_alarm(*args: Any) -> Any:
         lane, gate = lanes.listening(), _gate
-        if lane is None or gate is None:
+        if gate is None or not lanes.anybody() or gate.closed:
             return original(*args)
-        left = (0.0,) * width if gate.virtual else original(*args)
-        seen = answer(lane, f"times/{width}", left if isinstance(left, tuple) else (float(left),))
-        return int(seen[0]) if width == 1 else seen
+        if gate.keeps_alarms:
+            left: Any = _kept(gate, name, original, args)
+        elif lane is None:
+            return original(*args)
+        else:
+            left = (0.0,) * width if gate.virtual else original(*args)
+        if lane is not None:
+            left = answer(lane, f"times/{width}", left if isinstance(left, tuple) else (float(left),))
+        return int(left[0]) if width == 1 else left
 
     return set_alarm
+
+
+def _kept(gate: Gate, name: str, original: Callable[..., Any], args: tuple[Any, ...]) -> tuple[float, ...]:
+    """The same, of a gate that keeps the timers. What the system refuses, it refuses here."""
+    if name == "getitimer":
+        original(*args)
+        return gate.alarm_left(args[0])
+    if name == "alarm":
+        (whole,) = (operator.index(each) for each in args)
+        left, _ = gate.set_alarm(signal.ITIMER_REAL, float(whole), 0.0)
+        return (float(max(1, math.floor(left + 0.5)) if left else 0),)
+    try:
+        which, seconds, every = args[0], *(float(each) for each in (*args[1:], 0.0)[:2])
+        sound = len(args) in (2, 3) and min(seconds, every) >= 0
+    except (TypeError, ValueError, LookupError):
+        sound = False
+    if not sound:
+        original(*args)
+    _timer_left(which)
+    return gate.set_alarm(which, seconds, every)

@@ -26,6 +26,10 @@ _MEASURING: Final = frozenset({"mono", "perf"})
 """Clocks that only measure. Those of the processor are not the gate's: nothing that is waited for is in them."""
 
 
+_LEFT: Final = frozenset({"times/1", "times/2"})
+"""What is left of an alarm."""
+
+
 class ForkAmbient(Ambient):
     """Answers a read by what its lane has done last: a call that stands for a recorded one is followed by its reads.
 
@@ -93,15 +97,23 @@ class ForkAmbient(Ambient):
         unread = [each for each in map(window.unread, _MEASURING) if each is not None] if window is not None else []
         return min(unread) - self._mono_us * 1000 if unread else None
 
-    def read(self, lane: Lane, source: str) -> Any:
-        """One read."""
+    def read(self, lane: Lane, source: str, fresh: Any = None) -> Any:
+        """One read. ``fresh``: what is left of an alarm in the fork, where that is asked."""
         window = self._windows.get(lane.path)
         if window is None or window.position != lane.position:
             window = self._windows[lane.path] = self._opened(lane.path, lane.position, lane.position)
         value = self.taken(window, lane, source)
+        if source in _LEFT and self._gate.cut:
+            return self._of_an_alarm(source, value, fresh, window)
         if source in _MEASURING:
             return self._measured(source, value, lane, window)
         return self._moved(source, self._of_the_wall(value, window) if source == "wall" else value)
+
+    def _of_an_alarm(self, source: str, then: Any, fresh: Any, window: Window) -> Any:
+        """What was left of an alarm is as it was, where it is the same one."""
+        if window.surplus(source) or not self._gate.is_the_same(then, fresh):
+            return fresh
+        return then
 
     def _measured(self, source: str, value: int, lane: Lane, window: Window) -> int:
         """What a clock shows that only measures."""

@@ -14,15 +14,14 @@ from typing import Any
 
 from reenact.facts.order import Delivery, Tag, call_around, event_tag, signal_tag
 from reenact.seams.gate import Gate, Waiter
-from reenact.timetravel.forks.timed import OWN, UNSURE, TimedGate
+from reenact.timetravel.forks.alarms import ALARM, AlarmGate, is_own_signal
+from reenact.timetravel.forks.timed import OWN, UNSURE
 from reenact.timetravel.forks.timing import LATE_US, first, is_near
 
 PATIENCE_US = 60_000_000
 """How long the order waits for live calls that may yet lead to what comes next in it."""
 
-LEFT_OUT = (
-    "a signal that came while a call was at work is left out: the call is made anew, and no alarm of a fork is set"
-)
+LEFT_OUT = "a signal that came while a call was at work is left out: the call is made anew"
 """What is remarked of a signal that has lost its call."""
 
 
@@ -31,12 +30,12 @@ def own_tag(event: int, part: int) -> Tag:
     return Tag("e", OWN, event, part)
 
 
-class ForkGate(TimedGate):
+class ForkGate(AlarmGate):
     """Hands deliveries out in the parent's order as far as it reaches.
 
     Args:
         lane_seen: Told the path of each lane that a tag names.
-        parts: What a ``TimedGate`` takes.
+        parts: What an ``AlarmGate`` takes.
     """
 
     def __init__(self, lane_seen: Callable[[str], object], *parts: Any) -> None:
@@ -80,6 +79,10 @@ class ForkGate(TimedGate):
         head = self._next
         if self._real_since_us is not None:
             self._now_us = self._real_now_us()
+        if tag.lane == ALARM:  # it sends a signal, and that has a number
+            self._elapsing.delivered(self._passes(tag, None, None), self._now_us)
+            self._cpu_before_us = self._cpu_us()
+            return -1
         flight = self.flights.get(tag.number) if tag.lane == OWN else None
         if flight is not None:
             self._now_us = self._real_now_us()
@@ -98,14 +101,21 @@ class ForkGate(TimedGate):
         self._number_next = number + 1
         self.count += 1
         self.unproven += not proven
-        if tag.lane and tag.lane != OWN:
-            self._lane_seen(tag.lane)
-        self._fresh.append(Delivery(number, self._named(tag), self._now_us, proven))
+        named = self._named(tag)
+        if named.lane:
+            self._lane_seen(named.lane)
+        self._fresh.append(Delivery(number, named, self._now_us, proven))
+        if tag.kind == "i":
+            self._has_come(tag)
+        else:
+            self._in_vain = 0
         self._knows_its_work()
         return number
 
     def _named(self, tag: Tag) -> Tag:
         """The tag as the fork's own recording has it."""
+        if is_own_signal(tag):
+            return tag._replace(lane=tag.lane.removeprefix(OWN))
         around = call_around(tag)
         if around is not None:
             return signal_tag(tag.lane, tag.number, self.numbers.get(around, around))
@@ -115,6 +125,8 @@ class ForkGate(TimedGate):
 
     def _place(self, tag: Tag) -> Tag | None:
         """Where in the parent's order it stands; None where it has no place there."""
+        if tag.lane == ALARM or is_own_signal(tag):
+            return None
         if tag.lane != OWN:
             return tag
         stands_for = self.places.get(tag.number)
@@ -122,11 +134,6 @@ class ForkGate(TimedGate):
 
     def _is_of(self, tag: Tag, event: int) -> bool:
         return tag.lane != OWN and super()._is_of(tag, event)
-
-    def _is_asked_anew(self, event: int | None) -> bool:
-        """Whether a call of the parent has been made in the world instead: what came in the middle of it did not come
-        in the middle of that."""
-        return event is not None and event in self.places.values()
 
     # --- choosing ----------------------------------------------------------------------------------------------
 
@@ -136,6 +143,8 @@ class ForkGate(TimedGate):
         if place is not None and self._next is not None and self._next.tag != place:
             self._pass_over()
         head = self._next
+        if self._is_struck():
+            return False
         if place is None or head is None or head.tag != place:
             return False
         if self.waiting:
@@ -173,7 +182,21 @@ class ForkGate(TimedGate):
             if not self.open_ended or self._next is not None:
                 return super().choose(settled)
             self.reached_end()
-        return self._behind_the_cut(settled)
+        own = next((waiter for tag, waiter in self.waiting.items() if is_own_signal(tag)), None)
+        if own is not None or self._is_struck():
+            return own
+        return self._beside_a_handler(settled) if self.held else self._behind_the_cut(settled)
+
+    def _beside_a_handler(self, settled: bool) -> Waiter | None:
+        """A handler runs in a wait, which does not end until that has returned: whoever else may go."""
+        held = {tag: self.waiting.pop(tag) for tag in self.held if tag in self.waiting}
+        try:
+            if self._next is None or all(self._place(tag) != self._next.tag for tag in held):
+                return self._behind_the_cut(settled)
+            others = (each for each in self.waiting.values() if each.deadline_us is None and each.tag.lane != "~never")
+            return self._without_place() or next(others, None)
+        finally:
+            self.waiting.update(held)
 
     def _behind_the_cut(self, settled: bool) -> Waiter | None:
         while True:
@@ -182,12 +205,10 @@ class ForkGate(TimedGate):
             if head is None:
                 return self._after_order()
             if head.tag.kind == "i":
-                if self._is_asked_anew(call_around(head.tag)):
-                    self.remark(LEFT_OUT)
-                    self._advance()
-                    continue
-                self.attend(self)  # the watch sends the signal
-                return None
+                if not self._is_left_out(head, settled):
+                    return self._signal_is_next(head)
+                self._leaves(head)
+                continue
             waiter = self._at(head.tag)
             if waiter is None:
                 found, skip = self._beside(head.tag, settled)
@@ -209,9 +230,41 @@ class ForkGate(TimedGate):
                 if self._asks_what_was_cut_short():
                     return None
 
+    def _is_left_out(self, head: Delivery, settled: bool = True) -> bool:
+        """Whether a signal that the parent's order has next does not come there: it came in a call that is made anew,
+        or of an alarm that is not pending here, or comes by another time."""
+        if head.tag.number in self._set and self._real_since_us is not None:
+            return True
+        anew = self._is_asked_anew(call_around(head.tag))
+        if self._is_an_alarms(head.tag.number):
+            return anew or (settled if self._waits is None else self._is_put_off(self._waits, head))
+        if anew:
+            self.remark(LEFT_OUT)
+        return anew
+
+    def _signal_is_next(self, head: Delivery) -> Waiter | None:
+        """The watch sends the signal that the parent's order has next, unless somebody goes before its alarm."""
+        alarm = self._waits if self._is_the_alarms(head) else None
+        if alarm is not None:
+            comes = self._timing.timer(alarm.tag)
+            before = self._sooner(alarm.tag, comes)
+            if before is not None:
+                return self._in_time(before, placed=False)
+            self._keeps_order(alarm.tag, comes)
+        self.attend(self)
+        return None
+
+    def signal_due(self, waited_us: int) -> bool:
+        """As in a replay; behind the cut only what comes in its place."""
+        head = self._next
+        ours = self.cut and head is not None and head.tag.kind == "i"
+        if head is not None and ours and (self._is_struck() or self._is_left_out(head)):
+            return False
+        return super().signal_due(waited_us)
+
     def _leaves(self, head: Delivery) -> None:
         """Go on without what is next; where that is a timer, the code waits otherwise than it did."""
-        if head.tag.kind == "t" and self._goes_by_time:
+        if (head.tag.kind == "t" or self._is_an_alarms(head.tag.number, head.tag.kind)) and self._goes_by_time:
             self._departs()
         self._advance()
 
@@ -295,7 +348,7 @@ class ForkGate(TimedGate):
     def _after_order(self) -> Waiter | None:
         timers = []
         for waiter in self.waiting.values():
-            if waiter.tag.lane == "~never":
+            if waiter.tag.lane == "~never" or (waiter is self._waits and self._rings_in_vain()):
                 continue
             if waiter.deadline_us is None:
                 return self._yields(waiter)
@@ -322,11 +375,15 @@ class ForkGate(TimedGate):
     def _may_yet_come(self, waited_us: int) -> bool:
         """Whether the world has yet to bring something."""
         real = self.cut and self._real_since_us is not None and not self._hopes_for_nothing()
-        return bool(self._away() or self.parting or real or self._sleeps_in_the_world()) or self._hears(waited_us)
+        rings = self._is_struck() or not self._rings_in_vain()
+        return bool(self._away() or self.parting or real or rings or self._sleeps_in_the_world()) or self._hears(
+            waited_us
+        )
 
     def _hopes_for_nothing(self) -> bool:
         """Whether everybody waits for what was never handed over: time that passes brings none of it."""
-        return bool(self.waiting) and all(tag.lane == "~never" for tag in self.waiting)
+        hopeless = ("~never", ALARM) if self._rings_in_vain() else ("~never",)
+        return bool(self.waiting) and all(tag.lane in hopeless for tag in self.waiting)
 
     def _hears(self, waited_us: int) -> bool:
         """Whether a live server may yet say what everybody waits for, or a timer comes first."""

@@ -112,7 +112,7 @@ class KeepingSession(ReplaySession):
         """The recorded read of this place, or one that goes on from it."""
         if self.gate.halted is not None:
             raise self.gate.halted
-        return self.child.ambient(lane, source, self.ambience.read(lane, source))
+        return self.child.ambient(lane, source, self.ambience.read(lane, source, fresh))
 
     def effect(self, lane: Lane) -> bytes:
         """The identity of the write under way."""

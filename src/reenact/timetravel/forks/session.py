@@ -17,6 +17,7 @@ from reenact.facts.effects import acts
 from reenact.facts.event import Event
 from reenact.facts.handles import handle_of, only_looks, waits_for_message
 from reenact.facts.ids import tail
+from reenact.facts.interruptions import INTERRUPTED
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.facts.record import Noted
@@ -31,6 +32,7 @@ from reenact.replaying.options import Options
 from reenact.seams.clock import REAL
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
+from reenact.timetravel.forks.alarms import ended_by_alarm, ended_by_signal
 from reenact.timetravel.forks.called_off import CalledOff
 from reenact.timetravel.forks.changes import Changed, changed_outcome
 from reenact.timetravel.forks.counterparts import Counterparts, session_found
@@ -151,6 +153,7 @@ class ForkSession(KeepingSession):
         self.gate.cut = self.course.reached = True
         if self.plan.resume:
             self.gate.goes_real()
+        self.gate.arms()
         moment = moment_us(self.plan.at_time) if self.plan.at_time else CLOCK.wall_us() if self.plan.resume else None
         goes_on = self.plan.resume and self.plan.at_time and MOVES in self.recording.notes(None)  # moved before already
         if moment is not None and not goes_on:
@@ -209,11 +212,17 @@ class ForkSession(KeepingSession):
         model = is_model(call)
         anew = opens(self.plan, call, model=model) or is_rewritten(self.plan, call)
         anew = anew or self._is_beneath(lane, call) or self._is_stale(call, model=model)
-        anew = anew or (event is not None and event.number in self.plan.anew)
+        anew = anew or (event is not None and (event.number in self.plan.anew or self._is_cut_short_otherwise(event)))
         if event is not None and not anew and not self._breaks_off(event):
             self.say(event.number, call, "frozen", found.why)
             return self._answered(lane, call, event)
         return self._asked(lane, call, found, model)
+
+    def _is_cut_short_otherwise(self, event: Event) -> bool:
+        """Whether an alarm of the agent's rang in a recorded call that does not ring there now: what came of that call
+        is no answer to this one."""
+        rang_us = event.ended_us if ended_by_alarm(event) else self.gate.rang_in(event.number)
+        return rang_us is not None and not self.gate.rings_after(rang_us - event.issued_us)
 
     def _breaks_off(self, event: Event) -> bool:
         """Whether what was recorded ends before the answer does: it is asked for again, where that may be. A fork
@@ -408,6 +417,9 @@ class ForkSession(KeepingSession):
             self._frozen_scopes.add(scope)
         crossing = TapedCall(self, lane, event, call, number, scope)
         self.things.answered(crossing)
+        ended_by = ended_by_signal(event)
+        if ended_by is not None:
+            self.child.put(Noted(number, INTERRUPTED, ended_by))
         return crossing
 
     def _own_code(self, lane: Lane, call: Call, place: Event | None, compared: Event | None) -> OwnCall:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from reenact.errors import Halt
 from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.making import maker
@@ -18,6 +19,7 @@ from reenact.seams.carriers import cancelled
 from reenact.seams.gate import RECALLED, never_tag
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, rejoin_cancelled
+from reenact.timetravel.forks.alarms import ended_by_alarm
 from reenact.timetravel.forks.gate import ForkGate, own_tag
 from reenact.timetravel.forks.handing import Handing
 
@@ -52,8 +54,11 @@ class TapedServing(Serving):
         fork = self.call.taped
         fork.holds(self.call)
         if self.part == 0:
+            self.call.headed = True
             fork.answered(self.recorded.number, self.call.event)
         fork.put(self.note(number))
+        if isinstance(self.gives, (Failure, End)) and ended_by_alarm(self.recorded):
+            fork.gate.has_rung()
         return super().then(number)
 
 
@@ -69,7 +74,7 @@ class TapedCall(FrozenCall):
         scope: Path of its inside; empty for a transport.
     """
 
-    __slots__ = ("_tag", "asked", "scope", "taped", "thawed")
+    __slots__ = ("_tag", "asked", "headed", "scope", "taped", "thawed")
 
     def __init__(
         self, session: ForkSession, lane: Lane, recorded: Event, asked: Call, event: int, scope: str = ""
@@ -80,6 +85,7 @@ class TapedCall(FrozenCall):
         self.asked = asked
         self.scope = scope
         self.thawed = False
+        self.headed = False
         self._tag: Tag | None = None
 
     def answer(self) -> Thawing:
@@ -140,8 +146,9 @@ class TapedCall(FrozenCall):
         super().dropped()
         outcome = self.recorded.outcome
         end = outcome.end if isinstance(outcome, Stream) else None
-        if end is None or end.kind not in (EndKind.CLOSED, EndKind.CANCELLED):
-            end = End(EndKind.CLOSED if self.form == "stream" else EndKind.CANCELLED)
+        before_its_head = self.form == "stream" and not self.headed
+        if end is None or before_its_head or end.kind not in (EndKind.CLOSED, EndKind.CANCELLED):
+            end = End(EndKind.CLOSED if self.headed else EndKind.CANCELLED)
         self.taped.put(StreamEnded(self.event, self._moment(self.recorded.ended_us or self._came[1]), end))
 
 
@@ -173,6 +180,12 @@ class Thawing:
         gate.await_answer(self.tag, self.call)
         try:
             number = gate.take(self.tag)
+        except Halt:
+            raise
+        except BaseException:  # an alarm that rings earlier than it did, or where none rang
+            if gate.cut:
+                self.call.dropped()
+            raise
         finally:
             gate.unanswered.pop(self.tag, None)
             if not self.owned:

@@ -278,6 +278,14 @@ class TimedGate(ReplayGate):
             self._knows_its_work()
             return shown_ns
 
+    def is_the_same(self, then: tuple[float, ...], now: tuple[float, ...]) -> bool:
+        """Whether what was left of an alarm is left of it now, in seconds, as far as it is known how far the code has
+        come."""
+        with self.lock:
+            known_s = (LATE_US + self._unknown_us()) / 1e6 + (len(then) == 1)  # whole seconds are rounded
+        (left_then, *every_then), (left_now, *every_now) = then, now
+        return bool(left_then) == bool(left_now) and every_then == every_now and abs(left_then - left_now) < known_s
+
     def answers_later(self, event: int, issued_us: int, came_us: int) -> None:
         """A call is made whose answer is recorded: ``event`` of the parent, from when to when."""
         if not self.by_time:

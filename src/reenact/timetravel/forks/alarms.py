@@ -1,0 +1,367 @@
+"""Alarms of a fork: what the agent has set with ``alarm`` and ``setitimer``, and when a signal comes of it.
+
+A timer of the world's time is due in the fork's time, as any other timer is, and the signal is sent then: really, for
+the agent's handler to interrupt what it interrupts. Timers of the processor's time are the system's own behind the cut.
+Before the cut the recorded signals are sent in their places, and it is only known what is pending.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from reenact.facts.call import EndKind, Failure, Stream
+from reenact.facts.event import Event
+from reenact.facts.interruptions import INTERRUPTED
+from reenact.facts.order import Delivery, Tag, call_around
+from reenact.replaying.order import ENDLESS, STUCK_US, UNPROVEN_US
+from reenact.seams.gate import Waiter
+from reenact.timetravel.forks.timed import OWN, TimedGate
+from reenact.timetravel.forks.timing import LATE_US
+
+ALARM: Final = "~alarm"
+"""The lane in the tag of an alarm that is due at some time."""
+_LATE_PART: Final = 8
+"""A recorded signal was the alarm's if it came earlier than its deadline by no more than this part of the wait: how
+long the code had worked when it set it is known roughly."""
+_IN_VAIN: Final = 100
+"""So many signals in a row of a timer that nothing else comes of are no hope for who waits for nothing."""
+_REAL: Final = getattr(signal, "ITIMER_REAL", 0)
+_SIGNAL: Final = getattr(signal, "SIGALRM", 14)
+_OF_WORK: Final = {
+    getattr(signal, "ITIMER_VIRTUAL", 1): getattr(signal, "SIGVTALRM", 26),
+    getattr(signal, "ITIMER_PROF", 2): getattr(signal, "SIGPROF", 27),
+}
+"""The signals of timers that count the processor's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """A timer that ends in a signal.
+
+    Attributes:
+        due_us: When, in the fork's time; of one that counts work, how much this process has worked then.
+        every_us: How long until the next from then on; 0: there is none.
+        waits_us: For how long it was set.
+    """
+
+    due_us: int
+    every_us: int
+    waits_us: int
+
+    def left(self, now_us: int) -> tuple[float, float]:
+        """What is left of it, and its interval, in seconds: never nothing, for it is pending."""
+        return max(1, self.due_us - now_us) / 1e6, self.every_us / 1e6
+
+    def is_over(self, now_us: int) -> bool:
+        """Whether it was due so long ago that its signal has come to somebody else, or to nobody."""
+        return now_us - self.due_us > self._tolerance_us
+
+    def is_near(self, now_us: int) -> bool:
+        """Whether a signal that came at some time may be its own."""
+        return self.due_us - now_us <= self._tolerance_us
+
+    def next(self, now_us: int) -> Alarm | None:
+        """What is pending once its signal has come; None: nothing."""
+        if not self.every_us:
+            return None
+        missed = max(0, now_us - self.due_us) // self.every_us
+        return replace(self, due_us=self.due_us + (missed + 1) * self.every_us, waits_us=self.every_us)
+
+    @property
+    def tolerance(self) -> range:
+        """How far it may be off, and still be the same, in microseconds."""
+        return range(-self._tolerance_us, self._tolerance_us + 1)
+
+    @property
+    def _tolerance_us(self) -> int:
+        return max(LATE_US, self.waits_us // _LATE_PART)
+
+
+def own_signal(number: int, path: str, n: int) -> Tag:
+    """The turn of a signal that the parent does not have."""
+    return Tag("i", OWN + path, number, n)
+
+
+def is_own_signal(tag: Tag) -> bool:
+    """Whether a turn is that of a signal which the parent does not have."""
+    return tag.kind == "i" and tag.lane.startswith(OWN)
+
+
+def ended_by_signal(event: Event) -> int | None:
+    """The signal whose handler has ended a transport, by what it raised there; None: none has."""
+    outcome = event.outcome
+    end = outcome.end if isinstance(outcome, Stream) else None
+    if not isinstance(outcome, Failure) and (end is None or end.kind is not EndKind.ERROR):
+        return None  # without a look at what is noted of it
+    number = event.attributes.get(INTERRUPTED)
+    return number if isinstance(number, int) else None
+
+
+def ended_by_alarm(event: Event) -> bool:
+    """Whether that was an alarm's."""
+    return ended_by_signal(event) == _SIGNAL
+
+
+class AlarmGate(TimedGate):
+    """Knows which alarms are pending in a fork, and has their signals sent when they are due.
+
+    Args: those of a ``TimedGate``.
+    """
+
+    keeps_alarms = True
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._alarm: Alarm | None = None
+        self._waits: Waiter | None = None
+        self._of_work: dict[int, Alarm] = {}
+        self._set: set[int] = set()
+        """Signals for which the agent has set a timer: those of the parent were timers' too."""
+        self._struck_us: int | None = None
+        """When a signal was sent whose handler has not been noted yet."""
+        self._arrived = False
+        """Whether that runs already, below a transport."""
+        self._rang: dict[int, int] | None = None
+        self._rings = 0
+        self._in_vain = 0
+
+    # --- what the agent sets -----------------------------------------------------------------------------------
+
+    def set_alarm(self, which: int, seconds: float, every: float) -> tuple[float, float]:
+        """It is due by the fork's time, or by the system's, where it counts the processor's."""
+        with self.lock:
+            left = self.alarm_left(which)
+            wait_us, every_us = math.ceil(seconds * 1e6), math.ceil(every * 1e6)
+            if wait_us:
+                self._set.add(_OF_WORK.get(which, _SIGNAL))
+            if which == _REAL:
+                self._alarm = Alarm(self._moment_us() + wait_us, every_us, wait_us) if wait_us else None
+                self._waits_for_it()
+            elif self.cut:
+                self.arm(which, seconds, every)
+            elif wait_us:
+                self._of_work[which] = Alarm(self._cpu_us() + wait_us, every_us, wait_us)
+            else:
+                self._of_work.pop(which, None)
+            return left
+
+    def alarm_left(self, which: int) -> tuple[float, float]:
+        """By the same time."""
+        with self.lock:
+            if which == _REAL:
+                return self._alarm.left(self._moment_us()) if self._alarm is not None else (0.0, 0.0)
+            if self.cut:
+                return self.armed(which)
+            pending = self._of_work.get(which)
+            return pending.left(self._cpu_us()) if pending is not None else (0.0, 0.0)
+
+    def arms(self) -> None:
+        """The cut has come: what is pending goes on by itself."""
+        with self.lock:
+            for which, pending in self._of_work.items():
+                self.arm(which, *pending.left(self._cpu_us()))
+            if self._alarm is not None and self._alarm.is_over(self._moment_us()):
+                self._alarm = self._alarm.next(self._moment_us())
+            self._waits_for_it()
+
+    def _moment_us(self) -> int:
+        """What time it is for code that sets an alarm."""
+        return self._real_now_us() if self.ticking else self._known_us() + self._busy_us()
+
+    def _waits_for_it(self) -> None:
+        """Have the alarm that is pending among what the gate waits for, behind the cut. Locked."""
+        if self._waits is not None:
+            self.waiting.pop(self._waits.tag, None)
+            self._timing.over(self._waits.tag)
+            self._waits = None
+        alarm = self._alarm
+        if alarm is None or not self.cut or self.closed or self.halted is not None:
+            return
+        self._rings += 1
+        tag = Tag("t", ALARM, _SIGNAL, self._rings)
+        self._waits = waiter = Waiter(tag, lambda: self._goes_off(waiter), None, alarm.due_us)
+        known_us = self._known_us()
+        due_us = alarm.due_us if self.ticking else alarm.due_us - self._busy_us()
+        self._timing.sets(tag, known_us, due_us, self._unknown_us(), self._elapsing.reached_us)
+        self.waiting[tag] = waiter
+        self.attend(self)
+
+    # --- what comes of it --------------------------------------------------------------------------------------
+
+    def _goes_off(self, waiter: Waiter) -> None:
+        """It is due: send its signal. (Nobody is woken by that: who runs the handler counts itself.)"""
+        self.running -= 1
+        if waiter.halt is not None or self.halted is not None or self.closed or waiter is not self._waits:
+            return
+        if self._alarm is not None:
+            self._alarm = self._alarm.next(max(self._now_us, self._alarm.due_us))
+        self._waits_for_it()
+        self._in_vain += 1
+        self._arrived = False
+        self._struck_us = self._clock.mono_us() if self.strike(_SIGNAL) else None
+
+    def _has_come(self, tag: Tag) -> None:
+        """A signal has been handed out: what is pending from now on. Locked."""
+        number = tag.number
+        if is_own_signal(tag):
+            self._struck_us = None if number == _SIGNAL else self._struck_us
+            return
+        if number == _SIGNAL:
+            self._alarm_has_come()
+            return
+        for which, its in _OF_WORK.items():
+            if its == number and which in self._of_work and not self.cut:
+                pending = self._of_work.pop(which).next(self._cpu_us())
+                if pending is not None:
+                    self._of_work[which] = pending
+
+    def _alarm_has_come(self) -> None:
+        if self._alarm is not None and self._alarm.is_near(self._now_us):
+            self._alarm = self._alarm.next(self._now_us)
+            self._waits_for_it()
+
+    def look(self, now_us: int, *, still: bool = False, worked_us: int = 0, spared_us: int = 0) -> bool:
+        """As any gate does it; an alarm that is due while others run does not wait for them."""
+        with self.lock:
+            waiter = self._waits
+            if waiter is not None and self.waiting.get(waiter.tag) is waiter and self._is_due(waiter):
+                del self.waiting[waiter.tag]
+                self._now_us = max(self._now_us, waiter.deadline_us or 0)
+                waiter.number = self.grant(waiter.tag, False)
+                self.passes += 1
+                self.running += 1
+                waiter.wake()
+        return super().look(now_us, still=still, worked_us=worked_us, spared_us=spared_us)
+
+    def _is_due(self, waiter: Waiter) -> bool:
+        """Whether its moment has come by a time that passes: the world's, or that of code at work beyond all that is
+        recorded."""
+        if self.running <= 0 or self._is_struck() or not (self.ticking or self._next is None):
+            return False
+        return self._moment_us() >= (waiter.deadline_us or 0)
+
+    def _is_struck(self) -> bool:
+        """Whether a signal has been sent whose handler has yet to run; whoever blocks it is not waited for."""
+        if self._struck_us is None or self._arrived:
+            return False
+        if self._clock.mono_us() - self._struck_us > STUCK_US:
+            self._struck_us = None
+        return self._struck_us is not None
+
+    def handles(self, number: int, *, raised: bool = False) -> None:
+        """Nobody waits any longer for it to come; what it raised is the outcome of a call, and is noted as that."""
+        with self.lock:
+            if self._struck(number):
+                self._arrived = True
+                self._struck_us = None if raised else self._struck_us
+
+    def _jump(self, timers: list[Waiter]) -> Waiter | None:
+        """As any gate does it; a strand that blocks where no hook sees it has the world's time pass for an alarm."""
+        if self.unseen_us >= 0:
+            timers = [each for each in timers if each is not self._waits or not self._is_ahead(each)]
+        return super()._jump(timers)
+
+    def _is_ahead(self, waiter: Waiter) -> bool:
+        return not self.ticking and (waiter.deadline_us or 0) - self._now_us > self.unseen_us
+
+    def _rings_in_vain(self) -> bool:
+        """Whether no alarm is pending that anything may come of."""
+        most = _IN_VAIN if self._real_since_us is not None else ENDLESS
+        return self._waits is None or (self._in_vain > most and self._alarm is not None and self._alarm.every_us > 0)
+
+    # --- calls that an alarm cut short -------------------------------------------------------------------------
+
+    def rang_in(self, event: int) -> int | None:
+        """When an alarm rang first in a call of the parent which is answered as a whole, in microseconds; None: none
+        did, or the agent has set none here."""
+        if _SIGNAL not in self._set:
+            return None
+        if self._rang is None:
+            rang: dict[int, int] = {}
+            for delivery in self._again():
+                around = call_around(delivery.tag)
+                if around is not None and delivery.tag.number == _SIGNAL:
+                    rang.setdefault(around, delivery.at_us)
+            self._rang = rang
+        return self._rang.get(event)
+
+    def rings_after(self, wait_us: int) -> bool:
+        """Whether the pending alarm is due so long after now, as far as that is known."""
+        with self.lock:
+            alarm, moment_us = self._alarm, self._moment_us()
+            if _SIGNAL not in self._set:
+                return True
+            return alarm is not None and (alarm.due_us - wait_us - moment_us) in alarm.tolerance
+
+    def has_rung(self) -> None:
+        """An alarm's handler has ended a call by what it raised: it has come."""
+        with self.lock:
+            self._alarm_has_come()
+
+    # --- signals that the parent does not have -----------------------------------------------------------------
+
+    def postpones(self, number: int) -> bool:
+        """Behind the cut, except for one of the parent's order, which is sent again until its place is behind."""
+        head = self._next
+        return self.cut and (self._struck_us is not None or head is None or head.tag[::2] != ("i", number))
+
+    def hears(self, number: int) -> bool:
+        """Whether a signal that comes now has no place in the parent's order."""
+        with self.lock:
+            if not self.cut or self.closed:
+                return False
+            return self._struck(number) or not self.signals_later(number)
+
+    def _struck(self, number: int) -> bool:
+        return number == _SIGNAL and self._struck_us is not None
+
+    def signals_later(self, number: int) -> bool:
+        """Whether a signal of that number is yet to come in the parent's order."""
+        with self.lock:
+            if not self.cut:
+                return super().signals_later(number)
+            first = self._next
+            if first is None or (number in self._set and (number == _SIGNAL or self._real_since_us is not None)):
+                return first is not None and first.tag[::2] == ("i", number) and self._is_the_alarms(first)
+            later = (each.tag for each in self._again() if each.number >= first.number)
+            return any(tag[::2] == ("i", number) and not self._is_asked_anew(call_around(tag)) for tag in later)
+
+    def _is_an_alarms(self, number: int, kind: str = "i") -> bool:
+        """Whether the agent's alarms send this signal."""
+        return kind == "i" and number == _SIGNAL and number in self._set
+
+    def _is_the_alarms(self, head: Delivery) -> bool:
+        """Whether the signal in the parent's order is the one that the pending alarm sends."""
+        return head.tag.number == _SIGNAL and self._waits is not None and self._real_since_us is None
+
+    def _is_asked_anew(self, event: int | None) -> bool:
+        """Whether a call of the parent has been made in the world instead: what came in the middle of it did not come
+        in the middle of that."""
+        return event is not None and event in self.places.values()
+
+    def signal_turn(self, number: int, path: str, n: int, within: int | None) -> Tag:
+        """Behind the cut it is the fork's own: the call that it interrupts has the fork's number."""
+        if not self.cut:
+            return super().signal_turn(number, path, n, within)
+        return own_signal(number, path, n if within is None else -1 - within)
+
+    def signalled(self, number: int, path: str, uncounted: bool, runs: bool = False, within: int | None = None) -> bool:
+        """One of the parent's order in its place; another gets a place of the fork's own."""
+        if not self.hears(number):
+            return super().signalled(number, path, uncounted, runs, within)
+        with self.lock:
+            self.passes += 1
+            self._signalled = not runs
+            self.contained = None
+            self.grant(self.signal_turn(number, path, 0, within), self.running - (not uncounted) <= 0)
+            self.running += runs
+        return True
+
+    def overdue(self, waited_us: int, worked_us: int) -> bool:
+        """As any gate does it; a handler does not wait long for others that run."""
+        if any(map(is_own_signal, self.waiting)) and waited_us > UNPROVEN_US:
+            return True
+        return super().overdue(waited_us, worked_us)
