@@ -243,6 +243,11 @@ class AlarmGate(TimedGate):
             return False
         return self._moment_us() >= (waiter.deadline_us or 0)
 
+    def _is_yet_to_come(self) -> bool:
+        """Whether the pending alarm is not due by the world's time, while that passes."""
+        due_us = self._waits.deadline_us if self._waits is not None else None
+        return self.ticking and due_us is not None and due_us > self._real_now_us()
+
     def _is_struck(self) -> bool:
         """Whether a signal has been sent whose handler has yet to run; whoever blocks it is not waited for."""
         if self._struck_us is None or self._arrived:

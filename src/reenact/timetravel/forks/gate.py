@@ -251,6 +251,8 @@ class ForkGate(AlarmGate):
             if before is not None:
                 return self._in_time(before, placed=False)
             self._keeps_order(alarm.tag, comes)
+            if self._is_yet_to_come():  # what the world has answered meanwhile does not wait for it
+                return next((waiter for tag, waiter in self.waiting.items() if tag.lane == OWN), None) or self._due()
         self.attend(self)
         return None
 
@@ -259,6 +261,8 @@ class ForkGate(AlarmGate):
         head = self._next
         ours = self.cut and head is not None and head.tag.kind == "i"
         if head is not None and ours and (self._is_struck() or self._is_left_out(head)):
+            return False
+        if head is not None and ours and self._is_the_alarms(head) and self._is_yet_to_come():
             return False
         return super().signal_due(waited_us)
 
