@@ -1,0 +1,212 @@
+"""Proves that an alarm rings in a fork when it is due there, wherever the agent is, and that the fork replays so."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from tests.forks.conftest import Forks
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms to speak of")
+
+HEAD = """
+    import asyncio, os, signal, threading, time, urllib.request
+    import reenact
+
+    def ring(number, frame):
+        raise TimeoutError(signal.Signals(number).name)
+
+    @reenact.tool(effect="read")
+    def work(seconds):
+        time.sleep(seconds)
+        return f"worked {seconds}"
+
+    @reenact.tool(effect="read")
+    def patient(seconds):
+        try:
+            return work(seconds)
+        except TimeoutError:
+            return "gave up"
+
+    def ask(seconds):
+        with urllib.request.urlopen(f"{os.environ['WORLD']}/{seconds}") as answer:
+            return answer.read().decode()
+
+    signal.signal(signal.SIGALRM, ring)
+    with reenact.step("plan", {"seconds": SECONDS, "limit": LIMIT}) as state:
+        seconds, limit = state["seconds"], state["limit"]
+"""
+LIMITED = """
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    try:
+        print(CALL(seconds))
+    except TimeoutError as error:
+        print("late", error)
+    print("pending", signal.setitimer(signal.ITIMER_REAL, 0)[0] > 0)
+    time.sleep(1)
+    print("end", work(0.01))
+"""
+LATE, DONE = "late SIGALRM\npending False\nend worked 0.01\n", "pending True\nend worked 0.01\n"
+
+
+class Slow(BaseHTTPRequestHandler):
+    """Answers after as many seconds as it is asked for, unless the world ends before."""
+
+    ends = Event()
+
+    def do_GET(self) -> None:
+        """The one question."""
+        self.ends.wait(float(self.path.strip("/")))
+        try:
+            self.send_response(200)
+            self.send_header("Content-Length", "8")
+            self.end_headers()
+            self.wfile.write(b"answered")
+        except OSError:  # nobody waits for it any more
+            pass
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def world(forks: Forks) -> Iterator[Forks]:
+    """A desk beside a server that takes its time."""
+    Slow.ends.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        server.daemon_threads = True
+        Thread(target=server.serve_forever, daemon=True).start()
+        forks.desk.environ["WORLD"] = f"http://127.0.0.1:{server.server_port}"
+        yield forks
+        Slow.ends.set()
+        server.shutdown()
+
+
+def _program(body: str, seconds: float, limit: float) -> str:
+    return (HEAD + body).replace("SECONDS", str(seconds)).replace("LIMIT", str(limit))
+
+
+CASES = {
+    "it rings in a tool that takes longer": ("work", (0.05, 2.0), ("seconds=9.0", "limit=0.5"), "all", LATE),
+    "it rings before a recorded answer": ("work", (1.5, 9.0), ("limit=0.2",), "none", LATE),
+    "it does not ring in what ends before": ("work", (9.0, 0.5), ("seconds=0.05",), "all", "worked 0.05\n" + DONE),
+    "it rings later, and what it cut short is made again": ("work", (1.0, 0.3), ("limit=9.0",), "all",
+                                                            "worked 1.0\n" + DONE),
+    "what a tool made of it is no answer either": ("patient", (1.0, 0.3), ("limit=9.0",), "all", "worked 1.0\n" + DONE),
+    "it rings in an exchange that takes longer": ("ask", (0.05, 2.0), ("seconds=9.0", "limit=0.5"), "all", LATE),
+    "it rings before a recorded exchange is answered": ("ask", (1.5, 9.0), ("limit=0.2",), "none", LATE),
+    "an exchange that it cut short is made again": ("ask", (1.0, 0.3), ("limit=9.0",), "all", "answered\n" + DONE),
+    "it rings in a sleep": ("time.sleep", (1.0, 9.0), ("limit=0.2",), "none", LATE),
+    "it does not ring in a shorter sleep": ("time.sleep", (2.0, 0.5), ("seconds=0.1",), "none", "None\n" + DONE),
+    "it rings as late as it is set": ("time.sleep", (0.3, 2.0), ("seconds=70.0", "limit=60.0"), "none", LATE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_rings_when_it_is_due(world: Forks, name: str) -> None:
+    call, (seconds, limit), changes, live, expected = CASES[name]
+    recorded = world.record(_program(LIMITED.replace("CALL", call), seconds, limit))
+    assert recorded != expected
+    same = world.fork("plan#1", "--live", "none")
+    assert same["printed"] == recorded
+    world.replays_exactly(same["run"])
+    sets = [word for change in changes for word in ("--set", change)]
+    fork = world.fork("plan#1", *sets, "--live", live)
+    assert fork["printed"] == expected, fork["said"]
+    world.replays_exactly(fork["run"])
+    world.parent = fork["run"]
+    again = world.fork("plan#1", "--live", "none")
+    assert again["printed"] == expected, again["said"]
+
+
+@pytest.mark.parametrize("call", ["work", "ask"])
+def test_what_it_cut_short_is_no_answer_where_nobody_may_be_asked(world: Forks, call: str) -> None:
+    world.record(_program(LIMITED.replace("CALL", call), 1.0, 0.3))
+    fork = world.fork("plan#1", "--set", "limit=9.0", "--live", "none", status=5)
+    assert fork["printed"] == "" and fork["refused"], fork["said"]
+    world.replays_exactly(fork["run"])
+
+
+TICKS = """
+    seen = []
+    signal.signal(signal.SIGALRM, lambda number, frame: (seen.append(number), print("tick", len(seen))))
+    signal.setitimer(signal.ITIMER_REAL, limit, limit)
+    while len(seen) < seconds:
+        time.sleep(0.11)
+    print(signal.setitimer(signal.ITIMER_REAL, 0)[1] == limit, signal.getitimer(signal.ITIMER_REAL))
+    time.sleep(1)
+"""
+
+
+@pytest.mark.parametrize("change", ["seconds=5", "seconds=2", "limit=20.0"])
+def test_one_that_repeats_goes_on_until_it_is_taken_back(forks: Forks, change: str) -> None:
+    forks.record(_program(TICKS, 3, 0.3))
+    fork = forks.fork("plan#1", "--set", change, "--live", "none")
+    ticks = range(1, 1 + (int(change[-1]) if change.startswith("seconds") else 3))
+    assert fork["printed"] == "".join(f"tick {n}\n" for n in ticks) + "True (0.0, 0.0)\n", fork["said"]
+    forks.replays_exactly(fork["run"])
+
+
+LOOP = """
+    async def main():
+        stop = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGALRM, stop.set)
+        signal.setitimer(signal.ITIMER_REAL, limit)
+        try:
+            await asyncio.wait_for(stop.wait(), seconds)
+            print("asked to stop")
+        except asyncio.TimeoutError:
+            print("nobody asked")
+        print("pending", signal.setitimer(signal.ITIMER_REAL, 0)[0] > 0)
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(("change", "expected"), [
+    ("limit=9.0", "nobody asked\npending True\n"),
+    ("seconds=40.0", "asked to stop\npending False\n"),
+])  # fmt: skip
+def test_a_loop_is_told_by_its_own_handler(forks: Forks, change: str, expected: str) -> None:
+    assert forks.record(_program(LOOP, 2.0, 0.4)) == "asked to stop\npending False\n"
+    fork = forks.fork("plan#1", "--set", change, "--live", "none")
+    assert fork["printed"] == expected, fork["said"]
+    forks.replays_exactly(fork["run"])
+
+
+BESIDE = """
+    done = threading.Event()
+
+    def beside():
+        print(work(seconds))
+        done.set()
+
+    threading.Thread(target=beside).start()
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    try:
+        done.wait()
+        print("done")
+    except TimeoutError as error:
+        print("late", error)
+    done.wait()
+    print(signal.alarm(0))
+"""
+
+
+@pytest.mark.parametrize(("changes", "expected"), [
+    (("limit=40",), "worked 1.5\ndone\n39\n"),
+    (("seconds=2.5", "limit=1.0"), "late SIGALRM\nworked 2.5\n0\n"),
+])  # fmt: skip
+def test_a_wait_for_a_thread_that_works_in_the_world_is_given_up(
+    forks: Forks, changes: tuple[str, ...], expected: str
+) -> None:
+    assert forks.record(_program(BESIDE, 1.5, 0.4)) == "late SIGALRM\nworked 1.5\n0\n"
+    sets = [word for change in changes for word in ("--set", change)]
+    fork = forks.fork("plan#1", *sets, "--live", "all")
+    assert fork["printed"].splitlines()[:-1] == expected.splitlines()[:-1], fork["said"]
+    assert abs(int(fork["printed"].split()[-1]) - int(expected.split()[-1])) <= 1
+    forks.replays_exactly(fork["run"])
