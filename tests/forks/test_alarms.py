@@ -210,3 +210,40 @@ def test_a_wait_for_a_thread_that_works_in_the_world_is_given_up(
     assert fork["printed"].splitlines()[:-1] == expected.splitlines()[:-1], fork["said"]
     assert abs(int(fork["printed"].split()[-1]) - int(expected.split()[-1])) <= 1
     forks.replays_exactly(fork["run"])
+
+
+ASKING = """
+    def handle(number, frame):
+        print("handler", work(0.3))
+
+    signal.signal(signal.SIGALRM, handle)
+    done = threading.Event()
+    threading.Timer(seconds, done.set).start()
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    done.wait()
+    print("done", work(0.01))
+"""
+
+
+def test_a_handler_that_asks_ends_before_the_wait_that_it_interrupts(forks: Forks) -> None:
+    forks.record(_program(ASKING, 0.2, 5.0))
+    fork = forks.fork("plan#1", "--set", "seconds=0.6", "--set", "limit=0.4", "--live", "all")
+    assert fork["printed"] == "handler worked 0.3\ndone worked 0.01\n", fork["said"]
+    assert "verdict: same" in forks.desk.run("replay", fork["run"]).stderr  # a thread may have run when it came
+
+
+VAIN = """
+    signal.signal(signal.SIGALRM, lambda number, frame: None)
+    signal.setitimer(signal.ITIMER_REAL, limit, limit)
+    done = threading.Event()
+    if seconds == 1:
+        done.set()
+    done.wait()
+    print("done")
+"""
+
+
+def test_one_that_rings_for_ever_and_moves_nothing_is_no_hope(forks: Forks) -> None:
+    assert forks.record(_program(VAIN, 1, 0.5)) == "done\n"
+    fork = forks.fork("plan#1", "--set", "seconds=2", "--live", "all", status=1)
+    assert "waits for what nothing will bring" in fork["message"]

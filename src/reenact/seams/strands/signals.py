@@ -368,9 +368,12 @@ def _resuming(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _strike(number: int) -> bool:
-    """Send a signal to the process, as the system does: what ends it, or is blocked and waited for, does so here."""
+    """Send a signal to the process: to the thread that runs the handler where there is one, for the system may choose
+    another that does nothing; else what ends the process, or is blocked and waited for, does so as ever."""
+    if _ring(number):
+        return True
     _kill(os.getpid(), number)
-    return isinstance(_is_set(number), Heard)
+    return False
 
 
 def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:

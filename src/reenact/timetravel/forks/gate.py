@@ -379,7 +379,7 @@ class ForkGate(AlarmGate):
     def _may_yet_come(self, waited_us: int) -> bool:
         """Whether the world has yet to bring something."""
         real = self.cut and self._real_since_us is not None and not self._hopes_for_nothing()
-        rings = self._is_struck() or not self._rings_in_vain()
+        rings = self._struck_us is not None or not self._rings_in_vain()
         return bool(self._away() or self.parting or real or rings or self._sleeps_in_the_world()) or self._hears(
             waited_us
         )
