@@ -198,13 +198,14 @@ BESIDE = """
 
 
 @pytest.mark.parametrize(("changes", "expected"), [
-    (("limit=40",), "worked 1.5\ndone\n39\n"),
-    (("seconds=2.5", "limit=1.0"), "late SIGALRM\nworked 2.5\n0\n"),
+    (("limit=40",), "worked 2.5\ndone\n38\n"),
+    (("seconds=3.5", "limit=1.5"), "late SIGALRM\nworked 3.5\n0\n"),
+    (("seconds=0.2",), "worked 0.2\ndone\n1\n"),
 ])  # fmt: skip
 def test_a_wait_for_a_thread_that_works_in_the_world_is_given_up(
     forks: Forks, changes: tuple[str, ...], expected: str
 ) -> None:
-    assert forks.record(_program(BESIDE, 1.5, 0.4)) == "late SIGALRM\nworked 1.5\n0\n"
+    assert forks.record(_program(BESIDE, 2.5, 1.0)) == "late SIGALRM\nworked 2.5\n0\n"
     sets = [word for change in changes for word in ("--set", change)]
     fork = forks.fork("plan#1", *sets, "--live", "all")
     assert fork["printed"].splitlines()[:-1] == expected.splitlines()[:-1], fork["said"]
