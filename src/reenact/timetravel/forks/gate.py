@@ -81,7 +81,7 @@ class ForkGate(AlarmGate):
             self._now_us = self._real_now_us()
         if tag.lane == ALARM:  # it sends a signal, and that has a number
             self._elapsing.delivered(self._passes(tag, None, None), self._now_us)
-            self._cpu_before_us = self._cpu_us()
+            self._knows_its_work()
             return -1
         flight = self.flights.get(tag.number) if tag.lane == OWN else None
         if flight is not None:

@@ -95,6 +95,8 @@ class TimedGate(ReplayGate):
         self.cut = False
         self.by_time = False
         """Whether a timer that has another deadline than it had comes by time; else all keep the parent's order."""
+        self.weighs_work = False
+        """Whether it matters how long the code works: timers come by time, or alarms will ring in real time."""
         self.differs = False
         """Whether anything is different yet: the change has been made, or a call has gone live. What comes late in a
         fork that is its parent over again was late there too."""
@@ -215,13 +217,13 @@ class TimedGate(ReplayGate):
         return SLOWER * self._busy_us()
 
     def _busy_us(self) -> int:
-        """How long it has worked, today, since that was known; nothing where no timer comes by time: to ask the system
-        at each delivery is what a recorded answer costs besides."""
-        return self._cpu_us() - self._cpu_before_us if self.by_time else 0
+        """How long it has worked, today, since that was known; nothing where nobody needs it: to ask the system at each
+        delivery is what a recorded answer costs besides."""
+        return self._cpu_us() - self._cpu_before_us if self.weighs_work else 0
 
     def _knows_its_work(self) -> None:
         """How long the code has worked until now is known."""
-        if self.by_time:
+        if self.weighs_work:
             self._cpu_before_us = self._cpu_us()
 
     def comes_to(self, issued_us: int, unread_ns: int | None) -> None:
