@@ -87,7 +87,7 @@ class ShortStreams:
         return self._hasher.of(b"".join([data for _, _, data in found])), found
 
 
-class AmbientRows:
+class AmbientAhead:
     """The ambient reads of each lane, many positions at a time.
 
     Args:

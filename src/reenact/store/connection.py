@@ -21,6 +21,12 @@ from reenact.errors import StoreBusy, StoreError
 BUSY_MS = 10_000
 """How long to wait for another process that writes."""
 
+PAGE = 128
+"""Most rows fetched at a time; the first page of a walk is smaller, for those who want one row."""
+
+FEW = 8
+"""The same for rows that are large."""
+
 _CACHE = "PRAGMA cache_size = -4096"
 """What a connection may keep of the file in memory, in KiB."""
 _STATEMENTS = 256

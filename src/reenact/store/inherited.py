@@ -14,10 +14,10 @@ from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.order import Delivery
 from reenact.facts.record import AmbientRead
 from reenact.facts.run import Run, Status, Totals
-from reenact.store.connection import Reading
+from reenact.store.connection import PAGE, Reading
 from reenact.store.pieces import QUERY, Part, Piece, pieces_of, place_of
 from reenact.store.ranges import Ranges
-from reenact.store.reading import PAGE, SqliteRecording
+from reenact.store.reading import SqliteRecording
 from reenact.store.references import no_event
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.snapshots import distinct

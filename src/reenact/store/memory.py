@@ -23,8 +23,7 @@ from reenact.facts.record import (
 from reenact.facts.run import INNER, Run, Status
 from reenact.store.kept import Kept
 from reenact.store.memory_reading import MemoryRecording
-from reenact.store.payloads import KeyedHash
-from reenact.store.reading import missing
+from reenact.store.payloads import KeyedHash, missing
 from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import amended_run
 from reenact.store.views import Views, check_filters

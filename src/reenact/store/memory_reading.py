@@ -21,8 +21,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Run, Totals
 from reenact.store.codec import joined, weaker
 from reenact.store.kept import Answered, Kept, number_of
-from reenact.store.payloads import KeyedHash
-from reenact.store.reading import missing
+from reenact.store.payloads import KeyedHash, missing
 from reenact.store.references import no_event
 from reenact.store.unfinished import totalled
 

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from reenact.errors import BlobCorrupt
+from reenact.errors import BlobCorrupt, BlobMissing
 from reenact.facts.ids import tail
 
 DIGEST_SIZE = 16
@@ -134,6 +134,18 @@ def corrupt(digest: str, found: str, *, run: str = "", event: int | None = None)
         next_command=f"reenact show {tail(run)}" if run else "reenact ls",
         digest=digest,
         found=found,
+        run=run,
+        event=event,
+    )
+
+
+def missing(digest: str, run: str = "", event: int | None = None) -> BlobMissing:
+    """The error for bytes that the log names and the store does not hold."""
+    return BlobMissing(
+        f"payload {digest[:12]}{place(run, event)} is missing",
+        cause="a row of the store's file was removed",
+        next_command=f"reenact show {tail(run)}" if run else "reenact ls",
+        digest=digest,
         run=run,
         event=event,
     )

@@ -26,11 +26,12 @@ from reenact.store.forgetting import forget
 from reenact.store.inherited import SharingRecording
 from reenact.store.liveness import LiveLock, is_live
 from reenact.store.making import make_file
-from reenact.store.payloads import KeyedHash, checked
-from reenact.store.reading import Owner, SqliteRecording, missing
+from reenact.store.payloads import KeyedHash, checked, missing
+from reenact.store.reading import SqliteRecording
 from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of, update_run
 from reenact.store.schema import LOW
+from reenact.store.span import Owner
 from reenact.store.versions import Format, check_readable, check_writable
 from reenact.store.views import Views, check_filters
 from reenact.store.words import conditions, words_of

@@ -1,0 +1,57 @@
+"""The ambient reads of one run in a SQLite store: those of one place, and all of them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from zlib import crc32
+
+from reenact.facts.record import AmbientRead
+from reenact.store.ahead import AmbientAhead
+from reenact.store.connection import PAGE, Reading
+from reenact.store.lane_rows import LaneRows
+from reenact.store.rows import damaged
+from reenact.store.schema import LOW
+from reenact.store.span import Span
+
+
+class AmbientRows:
+    """The ambient reads of one run.
+
+    Args:
+        reading: The store's reading connection.
+        span: Which rows are the run's.
+        lanes: Its lanes.
+    """
+
+    def __init__(self, reading: Reading, span: Span, lanes: LaneRows) -> None:
+        self._reading = reading
+        self._span = span
+        self._lanes = lanes
+        self._ahead = AmbientAhead(reading)
+
+    def at(self, lane: str, position: int) -> Mapping[str, bytes]:
+        """See ``abc.store.Recording.ambient``."""
+        strand = self._lanes.strand(lane)
+        if strand is None:
+            return {}
+        return self._ahead.packs(strand, position)
+
+    def reads(self, lane: int, position: int) -> Iterator[AmbientRead]:
+        """See ``abc.store.Recording``; from one position of a lane on."""
+        span = self._span
+        at = (span.first | lane, position, -1)
+        sql = (
+            "SELECT a.strand, a.position, a.n, a.source, a.data, a.crc "
+            "FROM ambient a LEFT JOIN lane l ON l.id = a.strand "
+            f"WHERE (a.strand, a.position, a.n) > (?, ?, ?) AND a.strand <= ?{span.sql} "
+            "ORDER BY a.strand, a.position, a.n LIMIT ?"
+        )
+        while True:
+            rows = self._reading.rows(sql, (*at, span.end, *span.values, PAGE))
+            for strand, since, _, source, data, crc in rows:
+                if crc32(data, strand & LOW) != crc:
+                    raise damaged(f"a read of {source} of run {span.run}")
+                yield AmbientRead(strand & LOW, since, source, data)
+            if len(rows) < PAGE:
+                return
+            at = rows[-1][:3]

@@ -1,0 +1,80 @@
+"""The exact bytes that the events of one run name, checked: small ones came with their events and cost no query."""
+
+from __future__ import annotations
+
+from reenact.errors import StoreError
+from reenact.facts.event import Payload
+from reenact.store.connection import Reading
+from reenact.store.payloads import RAW, KeyedHash, checked, corrupt, missing
+from reenact.store.schema import LOW
+from reenact.store.span import Span
+from reenact.store.stream_rows import StreamRows
+
+_CACHED = 1024
+
+Known = dict[str, tuple[int, bytes]]
+"""Rows of payloads that came with events (how they are kept, and what is), by digest."""
+
+
+class Bodies:
+    """The payloads of one run.
+
+    Args:
+        reading: The store's reading connection.
+        hasher: The store's hash.
+        span: Which rows are the run's.
+        streams: Its streams, each of which is a payload too.
+        known: What came with events.
+    """
+
+    def __init__(self, reading: Reading, hasher: KeyedHash, span: Span, streams: StreamRows, known: Known) -> None:
+        self._reading = reading
+        self._hasher = hasher
+        self._span = span
+        self._streams = streams
+        self.known = known
+
+    def make_room(self, coming: int) -> None:
+        """So many are about to be told in ``known``."""
+        if len(self.known) + coming > _CACHED:
+            self.known.clear()
+
+    def body(self, payload: Payload | None) -> bytes:
+        """See ``abc.store.Recording``."""
+        if payload is None:
+            return b""
+        text = payload.digest
+        found = self.known.get(text)
+        if found is not None and found[0] == RAW and self._hasher.named(found[1], text):
+            return found[1]
+        digest = bytes.fromhex(text)
+        if found is None:
+            found = self._reading.row("SELECT codec, data FROM payload WHERE digest = ?", (digest,))
+        if found is not None:
+            try:
+                return checked(self._hasher, digest, *found)
+            except StoreError:
+                raise corrupt(text, "", run=self._span.run, event=self._event_with(text)) from None
+        row = self._reading.row(
+            "SELECT id FROM stream WHERE digest = ? AND id BETWEEN ? AND ?", (digest, self._span.first, self._span.end)
+        )
+        if row is not None:
+            return b"".join(data for _, _, data in self._streams.parts(row[0] & LOW))
+        raise missing(text, self._span.run, self._event_with(text))
+
+    def holds(self, payload: Payload | None, data: bytes) -> bool:
+        """See ``abc.store.Recording``."""
+        if payload is None:
+            return not data
+        return payload.size == len(data) and self._hasher.named(data, payload.digest)
+
+    def _event_with(self, digest: str) -> int | None:
+        """The first event that names a payload; a search, for errors only."""
+        try:
+            row = self._reading.row(
+                "SELECT min(id) FROM event WHERE id BETWEEN ? AND ? AND (instr(asked, ?) OR instr(came, ?))",
+                (self._span.first, self._span.end, digest, digest),
+            )
+        except StoreError:
+            return None
+        return None if row[0] is None else row[0] & LOW

@@ -1,0 +1,65 @@
+"""Which rows of a store are one run's: their addresses, and the lanes that they are on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reenact.facts.run import Run
+from reenact.store.schema import LOW, SHIFT
+
+
+class Owner(NamedTuple):
+    """Where a run's rows are: its own number, and that of its log."""
+
+    number: int
+    log: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The rows of one run.
+
+    Attributes:
+        run: Id of the run, for errors.
+        owner: Where its rows are.
+        lane: Path of the lane in which it lies with all that is below it; empty for a run with a log of its own.
+        first, end: Lowest and highest address of its log.
+        sql, values: A condition on the lane ``l`` of a row that holds for the run's own; empty where it has its own
+            log.
+    """
+
+    run: str
+    owner: Owner
+    lane: str
+    first: int
+    end: int
+    sql: str
+    values: tuple[str, ...]
+
+    def between(self, after: int, before: int | None) -> tuple[int, int]:
+        """Addresses around the events between two numbers, both outside."""
+        return self.first + max(after, -1), self.end + 1 if before is None else self.first + min(before, LOW)
+
+    def holds(self, path: str) -> bool:
+        """Whether a lane belongs to this run; a child run owns its lane and what is below it."""
+        own = self.lane
+        return not own or path == own or path.startswith((f"{own}/", f"{own}>"))
+
+
+def span_of(run: Run, owner: Owner) -> Span:
+    """The rows of a run that are where ``owner`` says."""
+    first = owner.log << SHIFT
+    sql, values = _below(run.lane)
+    return Span(run.id, owner, run.lane, first, first | LOW, sql, values)
+
+
+def _below(lane: str) -> tuple[str, tuple[str, ...]]:
+    """A condition on the path of a lane: this one or below it. Empty for a run with a log of its own."""
+    if not lane:
+        return "", ()
+    length = len(lane) + 1
+    return (
+        f" AND (l.path = ? OR substr(l.path, 1, {length}) IN (?, ?))",
+        (lane, f"{lane}/", f"{lane}>"),
+    )

@@ -1,0 +1,90 @@
+"""The state that the steps of one run kept, from a SQLite store: at one event, at each, and through time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from reenact.facts.checkpoint import Snapshot, Version
+from reenact.facts.event import Payload
+from reenact.store.bodies import Bodies
+from reenact.store.connection import Reading
+from reenact.store.payloads import KeyedHash, checked, missing
+from reenact.store.schema import LOW
+from reenact.store.snapshots import places, snapshots
+from reenact.store.span import Span
+
+
+class States:
+    """The kept state of one run.
+
+    Args:
+        reading: The store's reading connection.
+        hasher: The store's hash.
+        span: Which rows are the run's.
+        bodies: Its payloads.
+    """
+
+    def __init__(self, reading: Reading, hasher: KeyedHash, span: Span, bodies: Bodies) -> None:
+        self._reading = reading
+        self._hasher = hasher
+        self._span = span
+        self._bodies = bodies
+
+    def slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
+        """See ``abc.store.Recording.checkpoint_slots``."""
+        rows = self._reading.rows(
+            "SELECT s.n, s.name, s.digest, p.codec, p.data FROM slot s LEFT JOIN payload p ON p.digest = s.digest "
+            "WHERE s.event = ? AND s.phase = ? ORDER BY s.n",
+            (self._span.first | event, phase),
+        )
+        if not rows:
+            return None
+        found: dict[str, bytes] = {}
+        for n, name, digest, codec, data in rows:
+            if n < 0:
+                continue
+            if not digest:
+                found[name] = b""
+            elif data is None:
+                raise missing(digest.hex(), self._span.run, event)
+            else:
+                found[name] = checked(self._hasher, digest, codec, data, run=self._span.run, event=event)
+        return found
+
+    def snapshots(
+        self,
+        lanes: Collection[str],
+        after: int,
+        before: int | None,
+        unlike: tuple[str, str | None] | None,
+        *,
+        backwards: bool,
+    ) -> Iterator[Snapshot]:
+        """See ``abc.store.Recording``. Rows of the slots alone are read, and the lane of each step."""
+        span = self._span
+        around = span.between(after, before)
+        yield from snapshots(self._reading, around, (span.sql, *span.values), lanes, unlike, backwards=backwards)
+
+    def places(
+        self, slot: str, lanes: Collection[str], before: int | None, unended: Collection[int]
+    ) -> Iterator[tuple[Any, ...]]:
+        """What one slot was at each place, newest first, changed or not, for ``version``; arguments as for
+        ``versions`` of ``abc.store.Recording``."""
+        span = self._span
+        ends = tuple(span.first | number for number in unended)
+        return places(self._reading, slot, span.between(-1, before), (span.sql, *span.values), lanes, ends)
+
+    def version(self, place: tuple[Any, ...]) -> Version:
+        """One of the places, with its bytes."""
+        address, phase, lane, digest, codec, data = place
+        event = address & LOW
+        if not digest:
+            body = b""
+        elif codec is None:
+            raise missing(digest.hex(), self._span.run, event)
+        elif data is None:  # too large to be fetched with many others
+            body = self._bodies.body(Payload(digest.hex(), 0))
+        else:
+            body = checked(self._hasher, digest, codec, data, run=self._span.run, event=event)
+        return Version(event, phase, lane, None if digest is None else digest.hex(), body)
