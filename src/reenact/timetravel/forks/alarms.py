@@ -183,9 +183,7 @@ class AlarmGate(TimedGate):
         self._rings += 1
         tag = Tag("t", ALARM, _SIGNAL, self._rings)
         self._waits = waiter = Waiter(tag, lambda: self._goes_off(waiter), None, alarm.due_us)
-        known_us = self._known_us()
-        due_us = alarm.due_us if self.ticking else alarm.due_us - self._busy_us()
-        self._timing.sets(tag, known_us, due_us, self._unknown_us(), self._elapsing.reached_us)
+        self._sets(tag, alarm.due_us if self.ticking else alarm.due_us - self._busy_us())
         self.waiting[tag] = waiter
         self.attend(self)
 

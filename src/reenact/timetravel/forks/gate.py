@@ -16,7 +16,7 @@ from reenact.facts.order import Delivery, Tag, call_around, event_tag, signal_ta
 from reenact.seams.gate import Gate, Waiter
 from reenact.timetravel.forks.alarms import ALARM, AlarmGate, is_own_signal
 from reenact.timetravel.forks.timed import OWN, UNSURE
-from reenact.timetravel.forks.timing import LATE_US, first, is_near
+from reenact.timetravel.forks.timing import LATE_US
 
 PATIENCE_US = 60_000_000
 """How long the order waits for live calls that may yet lead to what comes next in it."""
@@ -276,7 +276,7 @@ class ForkGate(AlarmGate):
         """Somebody goes who has no place in the order any more, or who goes before."""
         if self.departed:
             comes = self._comes(waiter, waiter.tag, self._then_us(waiter.tag))
-            before = first(self._others(waiter.tag), comes) if comes is not None else None
+            before = self._in_lines().first(waiter.tag, comes, self._known_us()) if comes is not None else None
             if before is not None:
                 return self._in_time(before, placed=False)
         return waiter
@@ -287,11 +287,12 @@ class ForkGate(AlarmGate):
             return self._jump(timers)
         timer = min(timers, key=lambda each: each.deadline_us or 0)
         comes = self._timing.timer(timer.tag)
-        others = self._others(timer.tag) if comes is not None else []
-        if comes is not None and is_near([each for each in others if each[1].tag.kind == "e"], comes):
+        if comes is None:
+            return self._jump([timer])
+        lines, known_us = self._in_lines(), self._known_us()
+        if UNSURE not in self._remarked and lines.is_near(timer.tag, comes, known_us):
             self.remark(UNSURE)
-        before = first(others, comes) if comes is not None else None
-        return self._jump([before or timer])
+        return self._jump([lines.first(timer.tag, comes, known_us) or timer])
 
     def _in_time(self, waiter: Waiter, *, placed: bool) -> Waiter | None:
         """Whoever is to go goes; a timer not before its moment by the world's time, where the agent's own code sleeps

@@ -23,9 +23,8 @@ from reenact.timetravel.forks.timing import (
     Coming,
     Timer,
     Timing,
-    is_unsure,
-    sooner,
 )
+from reenact.timetravel.forks.waiting import Lines, Waiting
 
 OWN = "~own"
 """The lane in the tags of the fork's own events: their numbers are not the parent's."""
@@ -86,6 +85,8 @@ class TimedGate(ReplayGate):
 
     def __init__(self, clock: Clock, worked_us: Callable[[], int], *parts: Any) -> None:
         super().__init__(*parts)
+        self.waiting: dict[Tag, Waiter] = Waiting(self._joins)
+        self._lines: Lines | None = None
         self._clock = clock
         self._cpu_us = worked_us
         self.flights: dict[int, Flight] = {}
@@ -201,6 +202,7 @@ class TimedGate(ReplayGate):
 
     def _departs(self) -> None:
         self._elapsing.departed = True
+        self._lines = None  # from now on it matters when the parts of answers came, and what is there already
 
     def remark(self, remark: str) -> None:
         """Have something be known of the fork, once."""
@@ -293,7 +295,11 @@ class TimedGate(ReplayGate):
         if not self.by_time:
             return
         with self.lock:
-            self._timing.asks(event, self._known_us(), issued_us, came_us, self._unknown_us())
+            forgotten = self._timing.asks(event, self._known_us(), issued_us, came_us, self._unknown_us())
+            if self._lines is not None:
+                self._lines.learn(event)
+                if forgotten is not None:
+                    self._lines.learn(forgotten)
 
     def offer(
         self,
@@ -307,10 +313,16 @@ class TimedGate(ReplayGate):
         """As any gate does it; when a timer was set is remembered."""
         if deadline_us is not None:
             with self.lock:
-                known_us = self._known_us()
-                deadline_us += known_us - self._now_us
-                self._timing.sets(tag, known_us, deadline_us, self._unknown_us(), self._elapsing.reached_us)
+                deadline_us += self._known_us() - self._now_us
+                self._sets(tag, deadline_us)
         return super().offer(tag, wake, alive=alive, deadline_us=deadline_us, sleeper=sleeper)
+
+    def _sets(self, tag: Tag, deadline_us: int) -> None:
+        """A timer is set, by what is known of the time."""
+        reached_us = self._elapsing.reached_us
+        forgotten = self._timing.sets(tag, self._known_us(), deadline_us, self._unknown_us(), reached_us)
+        if forgotten is not None and self._lines is not None:
+            self._lines.forget(forgotten)
 
     def _comes(self, waiter: Waiter | None, tag: Tag, at_us: int | None) -> Coming | None:
         """When it comes to whoever waits, or is about to wait, for what was handed out at ``at_us`` of the parent; None
@@ -319,18 +331,28 @@ class TimedGate(ReplayGate):
             return self._timing.timer(tag)
         return self._timing.answer(tag.number, at_us) if tag.kind == "e" and tag.lane != OWN else None
 
-    def _others(self, tag: Tag) -> list[tuple[Coming, Waiter]]:
-        """Who waits beside ``tag``, and when it comes. What is there already comes now, in a time of the fork's own:
-        what it waited for in the parent's order may be far away."""
-        others = []
-        for each in self.waiting.values():
-            if each.tag != tag and each.tag.lane != "~never" and (each.alive is None or each.alive()):
-                coming = self._comes(each, each.tag, self._then_us(each.tag))
-                if coming is None and self.departed and (each.tag.kind != "e" or each.tag.lane == OWN):
-                    coming = Coming(self._known_us(), self._known_us())
-                if coming is not None:
-                    others.append((coming, each))
-        return others
+    # --- who waits ---------------------------------------------------------------------------------------------
+
+    def _joins(self, waiter: Waiter, replaces: bool) -> None:
+        """Somebody begins to wait."""
+        if self._lines is not None and not replaces:
+            self._lines.join(waiter)
+        elif replaces:
+            self._lines = None
+
+    def _in_lines(self) -> Lines:
+        """Who waits, by when it comes. What is there already comes now, in a time of the fork's own: what it waited for
+        in the parent's order may be far away."""
+        if self._lines is None:
+            self._lines = Lines(self.waiting, self._coming_of, self._is_there)
+        return self._lines
+
+    def _coming_of(self, waiter: Waiter) -> Coming | None:
+        return self._comes(waiter, waiter.tag, self._then_us(waiter.tag) if waiter.tag.kind == "e" else None)
+
+    def _is_there(self, waiter: Waiter) -> bool:
+        tag = waiter.tag
+        return self.departed and tag.lane != "~never" and (tag.kind != "e" or tag.lane == OWN)
 
     def _then_us(self, place: Tag | None) -> int | None:
         """When something was handed out in the parent; None: it was not, or nobody has had to know."""
@@ -341,13 +363,14 @@ class TimedGate(ReplayGate):
         """Who goes before what is next, where time says so."""
         if comes is None or not self._goes_by_time:
             return None
-        return sooner(self._others(tag), comes, answers=self.departed)
+        return self._in_lines().sooner(tag, comes, self._known_us(), answers=self.departed)
 
     def _keeps_order(self, tag: Tag, comes: Coming | None) -> None:
         """What is next in the order goes: where that is not certain, somebody should know."""
         if comes is None or not self._goes_by_time or UNSURE in self._remarked:
             return
-        if is_unsure(self._others(tag), comes, timer=self._timing.timer(tag) is not None):
+        timer = self._timing.timer(tag) is not None
+        if self._in_lines().is_unsure(tag, comes, self._known_us(), timer=timer):
             self.remark(UNSURE)
 
     def _passes(self, tag: Tag, place: Tag | None, flight: Flight | None) -> int | None:

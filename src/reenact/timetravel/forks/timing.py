@@ -8,11 +8,9 @@ each moment has bounds, and what they leave open is as the order has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reenact.facts.order import Tag
-from reenact.seams.gate import Waiter
 
 LATE_US = 50_000
 """A timer that fires so much later than it did is another one, with another deadline."""
@@ -70,8 +68,8 @@ class Timing:
         self._timers: dict[Tag, Timer] = {}
         self._answers: dict[int, tuple[Coming, int]] = {}
 
-    def sets(self, tag: Tag, now_us: int, deadline_us: int, unknown_us: int, then_us: int | None) -> None:
-        """A timer is set.
+    def sets(self, tag: Tag, now_us: int, deadline_us: int, unknown_us: int, then_us: int | None) -> Tag | None:
+        """A timer is set; gives one that is forgotten for it.
 
         Args:
             tag: Its identity.
@@ -81,11 +79,14 @@ class Timing:
             then_us: When the code came to that in the parent, where it is known.
         """
         self._timers[tag] = Timer(deadline_us, deadline_us + unknown_us, now_us, then_us)
-        if len(self._timers) > _KEPT:
-            del self._timers[next(iter(self._timers))]
+        if len(self._timers) <= _KEPT:
+            return None
+        oldest = next(iter(self._timers))
+        del self._timers[oldest]
+        return oldest
 
-    def asks(self, event: int, now_us: int, issued_us: int, came_us: int, unknown_us: int) -> None:
-        """A call is made whose answer is recorded.
+    def asks(self, event: int, now_us: int, issued_us: int, came_us: int, unknown_us: int) -> int | None:
+        """A call is made whose answer is recorded; gives one that is forgotten for it.
 
         Args:
             event: Its number in the parent.
@@ -94,8 +95,11 @@ class Timing:
         """
         comes_us = now_us + max(0, came_us - issued_us)
         self._answers[event] = (Coming(comes_us, comes_us + unknown_us), came_us)
-        if len(self._answers) > _KEPT:
-            del self._answers[next(iter(self._answers))]
+        if len(self._answers) <= _KEPT:
+            return None
+        oldest = next(iter(self._answers))
+        del self._answers[oldest]
+        return oldest
 
     def timer(self, tag: Tag) -> Timer | None:
         """When a timer fires."""
@@ -113,45 +117,3 @@ class Timing:
         coming, came_us = known
         later_us = max(0, at_us - came_us) if at_us is not None else 0
         return Coming(coming.from_us + later_us, coming.until_us + later_us)
-
-
-def sooner(others: Iterable[tuple[Coming, Waiter]], comes: Coming, *, answers: bool) -> Waiter | None:
-    """A timer that fires clearly before what is next in the order, and before every recorded answer that somebody
-    awaits, although its own place is later or nowhere; or the answer that comes before such a timer.
-
-    Args:
-        others: Who waits for a timer or a recorded answer beside what is next, and when it comes.
-        comes: When what is next comes.
-        answers: Whether an answer may go before that even where no timer does.
-    """
-    known = list(others)
-    early = [each for each in known if each[0].is_before(comes) and (answers or each[1].deadline_us is not None)]
-    if not early:
-        return None
-    fires, first = min(early, key=lambda each: each[0].from_us)
-    calls = [each for each in known if each[1].deadline_us is None and not fires.is_before(each[0])]
-    return min(calls, key=lambda each: each[0].from_us, default=(fires, first))[1]
-
-
-def is_unsure(others: Iterable[tuple[Coming, Waiter]], comes: Coming, *, timer: bool) -> bool:
-    """Whether something would be before what is next in the order, if moments were certain, and one of them is a timer.
-
-    Args:
-        others, comes: As for ``sooner``.
-        timer: Whether what is next is one.
-    """
-    return any(
-        coming.from_us + UNSURE_US < comes.from_us and (timer or waiter.deadline_us is not None)
-        for coming, waiter in others
-    )
-
-
-def first(others: Iterable[tuple[Coming, Waiter]], comes: Coming) -> Waiter | None:
-    """Who is most likely before somebody who has no place in the order; None: nobody. Arguments as for ``sooner``."""
-    before = [each for each in others if each[0].from_us < comes.from_us]
-    return min(before, key=lambda each: each[0].from_us, default=(comes, None))[1]
-
-
-def is_near(others: Iterable[tuple[Coming, Waiter]], comes: Coming) -> bool:
-    """Whether anything comes so near to a timer that it is not certain which of them is first."""
-    return any(not (other.is_before(comes) or comes.is_before(other)) for other, _ in others)
