@@ -84,6 +84,7 @@ class ForkSession(KeepingSession):
         self.gate.open_ended = self._adds_on
         self.gate.reached_end = self._cut
         self.gate.by_time = not plan.resume and (bool(plan.changes) or plan.live != "none")
+        self.gate.weighs_work = plan.resume or self.gate.by_time
         self.gate.differs = len(plan.changes) > len(plan.state)
         self._called_off = CalledOff(self)
         self.gate.revive = self._called_off.revive
