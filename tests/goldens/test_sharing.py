@@ -23,7 +23,8 @@ from .yard import Yard
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a process is shared where it has scratch of its own")
 
 AGENT = """
-import atexit, builtins, gc, locale, os, random, signal, sys, threading, time, uuid
+import asyncio, atexit, builtins, gc, locale, multiprocessing.util, os, random, signal, sys, threading, time, uuid
+import weakref
 
 import reenact
 import installed_caching
@@ -91,6 +92,17 @@ def leave(what: str) -> None:
         atexit.register(look, "at the end")
     elif what == "library's exit":
         installed_caching.at_exit(look, "at the end")
+    elif what == "finalizer":
+        weakref.finalize(own.count, look, "at the end")
+    elif what == "process finalizer":
+        multiprocessing.util.Finalize(None, look, ("at the end",), exitpriority=1)
+    elif what == "threads' end":
+        threading._register_atexit(look, "at the end")
+    elif what == "compiled":
+        os.makedirs("__pycache__", exist_ok=True)
+        open("__pycache__/left", "w").close()
+    elif what == "loop":
+        asyncio.run(asyncio.sleep(0))
     elif what == "raise":
         raise TimeoutError("too late")
     elif what == "status":
@@ -145,12 +157,12 @@ def ask() -> str:
 installed_caching.once("it", search)
 ask()
 """
-PUT_BACK = ("nothing", "folder", "path", "argument", "variable", "hook", "status")
+PUT_BACK = ("nothing", "folder", "path", "argument", "variable", "hook", "loop", "status")
 ENDS = (
     *("thread", "umask", "signal", "recursion", "file", "descriptor", "builtin", "collector", "locale", "leave"),
-    *("exit", "library's exit", "raise"),
+    *("compiled", "exit", "library's exit", "finalizer", "threads' end", "raise"),
 )
-TELLING = ("status", "exit", "library's exit", "raise")
+TELLING = ("status", "exit", "library's exit", "finalizer", "process finalizer", "threads' end", "raise")
 """What shows in the run itself, which has to be recorded so."""
 
 
@@ -280,6 +292,16 @@ def test_what_cannot_be_put_back_ends_the_process(shared: Stage, what: str, judg
         assert [each.status for each in shared("plain")] == ["passed"]
 
 
+@pytest.mark.parametrize("judged", ["", "judged/"], ids=["same", "judged"])
+def test_what_an_installed_module_calls_at_the_end_is_not_believed_there(shared: Stage, judged: str) -> None:
+    name = judged + name_of("process finalizer")
+    alone = shared.alone(name)
+    assert alone.status == "passed", alone.message
+    with shared.taking(processes=2, apart=1):  # it is called when the session of this program is over
+        assert shared(name) == [alone]
+        assert [each.status for each in shared("plain")] == ["passed"]
+
+
 def test_a_golden_sees_the_process_as_its_own_whatever_ran_there(shared: Stage) -> None:
     with shared.taking(processes=0):
         for what in PUT_BACK * 2:
@@ -337,7 +359,7 @@ def test_nothing_of_ours_piles_up_either(shared: Stage) -> None:
 
 def test_goldens_are_run_apart_where_that_is_wanted(yard: Yard) -> None:
     for apart in (False, True):
-        found = run_goldens(yard.shelf, ["plain", "judged/plain"], How(workers=1, apart=apart))
+        found = run_goldens(yard.shelf, ["plain", "judged/plain"], How(workers=1, share=not apart))
         assert [each.status for each in found] == ["passed"] * 2
         assert any("other programs" in " ".join(each.enforcement) for each in found) is not apart
 

@@ -41,8 +41,9 @@ class Scratch:
             if path == os.curdir:  # beside them there are ways to what they cover, which is the world
                 folders[:] = [each for each in folders if each.startswith(UPPER)]
                 continue
+            if os.path.basename(path) == _COMPILED:
+                written += sum(".pyc" not in each for each in files)
+                continue
             laid = path.count(os.sep) == 1
             written += len(files) + (not laid and not folders and not files)
-            if _COMPILED in folders:
-                folders.remove(_COMPILED)
         return written

@@ -2,9 +2,9 @@
 
 What can be put back is put back (the search path, the folder, the modules of the program's own project, which the next
 one imports anew); what cannot be undone ends the process as the program would have ended it: a thread, a handler, an
-open file. Modules that were installed stay imported, which is what it is for: to import an SDK takes longer than all
-that a program does with it. What such a module keeps for itself cannot be seen. So what comes of a program that runs
-where another one has run is one opinion: whoever asks for it decides what to believe of it.
+open file, what is to be called at the end. Modules that were installed stay imported, which is what it is for: to
+import an SDK takes longer than all that a program does with it. What such a module keeps for itself cannot be seen. So
+whoever has a program run where another one has decides what to believe of it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import gc
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from types import FrameType, ModuleType
 from typing import Any, Final
@@ -40,13 +41,24 @@ class Leaving:
 
     def __init__(self) -> None:
         self.left = 0
-        self._register = atexit.register
-        atexit.register = self._noted  # it takes and gives the same
+        for module, name in ((atexit, "register"), (threading, "_register_atexit")):
+            setattr(module, name, self._noting(getattr(module, name)))
 
-    def _noted(self, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        if not imports_installed(sys._getframe(1)):
-            self.left += 1
-        return self._register(func, *args, **kwargs)
+    def _noting(self, register: Callable[..., Any]) -> Callable[..., Any]:
+        """The same, and it is noted."""
+
+        def noted(func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+            if not imports_installed(sys._getframe(1)):
+                self.left += 1
+            return register(func, *args, **kwargs)
+
+        return noted
+
+    def all(self) -> tuple[int, int, int]:
+        """How much is left, as ``left``, in ``weakref`` and in ``multiprocessing``, whoever has left it there."""
+        registered: Any = getattr(weakref.finalize, "_registry", ())
+        processes: Any = getattr(sys.modules.get("multiprocessing.util"), "_finalizer_registry", ())
+        return self.left, len(registered), len(processes)
 
 
 def imports_installed(frame: FrameType | None) -> bool:
@@ -84,10 +96,10 @@ class Ground:
     def _seen(self) -> list[object]:
         """Everything that must be as it was."""
         return [
-            self._leaving.left,
+            self._leaving.all(),
             self._written(),
             [each for each in threading.enumerate() if each is not threading.main_thread()],
-            [_signal.getsignal(number) for number in _signal.valid_signals()],
+            [_handler(number) for number in _signal.valid_signals()],
             os.listdir(_DESCRIPTORS),
             dict(vars(builtins)),
             _mask(),
@@ -139,6 +151,12 @@ def _paths(module: Any) -> list[str]:
 def _is_compiled(module: ModuleType) -> bool:
     """Whether it is machine code, which is not loaded twice."""
     return not str(getattr(module, "__file__", None) or ".py").endswith((".py", ".pyc"))
+
+
+def _handler(number: int) -> object:
+    """A program's own handler of a signal, behind the one of ours that calls it: that is made anew at each setting."""
+    handler = _signal.getsignal(number)
+    return getattr(handler, "handler", handler)
 
 
 def _mask() -> int:

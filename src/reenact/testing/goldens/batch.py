@@ -32,7 +32,7 @@ class How:
         at_least: How many of these must pass.
         rev: Revision whose code runs; empty takes the files as they are.
         workers: How many are run at a time; 0 for one on each processor.
-        apart: Whether each has a process of its own, also where one could run after another.
+        share: Whether one may run where another has: faster, and what that left may hide what this one lacks.
     """
 
     misses: Misses | None = None
@@ -41,14 +41,14 @@ class How:
     at_least: int = 1
     rev: str = ""
     workers: int = 0
-    apart: bool = False
+    share: bool = False
 
 
 def run_goldens(
     shelf: Shelf, names: Sequence[str], how: How, *, done: Callable[[Outcome], object] = lambda outcome: None
 ) -> list[Outcome]:
-    """Run goldens in processes of their own; those that do not depend on the hash seed from warm interpreters, and in
-    processes that they share.
+    """Run goldens in processes of their own; those that do not depend on the hash seed from warm interpreters, and
+    in processes that they share if that is wanted.
 
     Args:
         shelf: Where they lie.
@@ -62,7 +62,7 @@ def run_goldens(
     doubted: set[Hashable] = set()
 
     def run(name: str, warmth: Warmth) -> Outcome:
-        sharing = None if how.apart else Sharing(warmth.sharing, doubted)
+        sharing = Sharing(warmth.sharing, doubted) if how.share else None
         each = partial(run_golden, shelf, name, misses=how.misses, live=how.live, rev=how.rev)
         each = partial(each, start_it=warmth, sharing=sharing)
         every = [each() for _ in range(how.repeat)]

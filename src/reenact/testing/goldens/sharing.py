@@ -1,9 +1,10 @@
 """Sharing: which goldens are run in a process that others have run in, and what of it is believed.
 
-What an installed module has kept of one golden the next one may find. It can do two things there: answer in place of
-the world, and then a recorded call is not made; or lead the code elsewhere, and then it does not pass, or passes by
-other calls than those of its recording. So a golden is believed that passes and has made each of them. Any other is run
-again by itself, and then the next one of its program is not tried here: they mostly fail together, and a try costs.
+What an installed module has kept of one golden the next one may find. Where it answers in place of the world, a
+recorded call is not made; so a golden is believed only if it passes and has made each of them. Any other is run again
+by itself, and then the next one of its program is not tried here: they mostly fail together, and a try costs. But what
+is left may also be what the code lacks (a key that only the first one sets), and then it passes here and fails by
+itself. Nothing tells that, so whoever runs goldens says whether they may share.
 """
 
 from __future__ import annotations

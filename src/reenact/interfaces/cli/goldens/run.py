@@ -56,7 +56,7 @@ from reenact.timetravel.preview import safe
     "--at-least", type=click.IntRange(1, 10_000), metavar="M", help="So many of them must pass. Default: all."
 )
 @click.option("-j", "--workers", type=click.IntRange(1, 256), metavar="N", help="So many at a time.")
-@click.option("--apart", is_flag=True, help="Give each a process of its own; by default goldens may share one.")
+@click.option("--share", is_flag=True, help="Let goldens share processes: faster, and one may hide what another lacks.")
 @click.option("--report", metavar="DIR", help="Write a Markdown summary, JUnit XML, and a page for each failure.")
 @click.pass_context
 def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: str | None, **how: Any) -> None:
@@ -67,9 +67,10 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     judges it), 4 one cannot be read, 5 one touched the world; the highest counts. --mode missing records what is
     missing, each once: tools stay frozen. --live model asks about each sample whoever judges it.
 
-    Goldens of one program that do not depend on the hash seed run one after another in a process that they share. What
-    one of them has left there is put back, or ends the process; and only a golden that passes, and makes every call of
-    its recording, is believed there. Any other runs again in a process of its own.
+    Each runs in a process of its own. With --share, goldens of one program that do not depend on the hash seed run one
+    after another in a process: an SDK is imported once for all of them. What one leaves in an installed module (a key,
+    a log level, a patch) the next one finds, and may pass for that alone: run without it before you trust a change.
+    One that does not pass there, or leaves a recorded call out, runs again by itself.
 
     --mode review shows what today's code does otherwise, old and new side by side: create (a call that the golden has
     not), trim (one that is no longer made), update (one that asks something else), fix (one that had gone wrong). At a
@@ -141,7 +142,7 @@ def _reasons(mode: str, accept: tuple[str, ...], everything: str | None, names: 
     return reasons
 
 
-def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers: int | None, apart: bool) -> How:
+def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers: int | None, share: bool) -> How:
     if at_least is not None and at_least > repeat:
         raise UsageError(
             f"--at-least {at_least} of --repeat {repeat} cannot be",
@@ -154,7 +155,7 @@ def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers:
         at_least=repeat if at_least is None else at_least,
         rev=rev,
         workers=workers or 0,
-        apart=apart,
+        share=share,
     )
 
 
