@@ -62,7 +62,7 @@ class GoldenProcess(ForkingProcess):
         )
         rules = Rules(self.recording.run.capture.get("ignore") or {})
         cleaned = redactor_of(self.recording.run, self._tree)
-        named = Named(told["name"], told["again"])
+        named = Named(told["name"], lambda: str(told["again"]))
         session = self.makes(self.recording, cleaned, rules, self.options, answers, told["misses"], self.plan, named)
         self._placed_by_tree(session)
         return session

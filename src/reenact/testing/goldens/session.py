@@ -36,11 +36,11 @@ class Named(NamedTuple):
 
     Attributes:
         name: Its name.
-        again: The command that adds it anew, or what gives that where somebody wants to know.
+        again: Gives the command that adds it anew, which few want to know.
     """
 
     name: str
-    again: str | Callable[[], str]
+    again: Callable[[], str]
 
 
 class GoldenSession(ForkSession):
@@ -138,13 +138,9 @@ class GoldenSession(ForkSession):
             cause="the agent asks something else than when it was recorded" + ("" if asks else f", and {kept}"),
             next_command=f"reenact golden run {self._named.name} --mode missing"
             if asks
-            else f"{self._again()} --answer {shlex.quote(call.name)}=@answer.json",
+            else f"{self._named.again()} --answer {shlex.quote(call.name)}=@answer.json",
             missing=(call.name,),
         )
-
-    def _again(self) -> str:
-        again = self._named.again
-        return again if isinstance(again, str) else again()
 
 
 def boundaries(session: GoldenSession) -> int:
