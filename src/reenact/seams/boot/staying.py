@@ -9,7 +9,7 @@ whoever has a program run where another one has decides what to believe of it.
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # numbers, where ``signal`` makes a member of an enumeration of each
+import _signal  # type: ignore[import-not-found]  # typeshed knows only what wraps it
 import atexit
 import builtins
 import gc
