@@ -96,7 +96,31 @@ PROGRAMS = {
     "unflushable": "import os, sys\nprint('lost')\nos.close(1)",
     "forks": "import os, sys\nif os.fork() == 0:\n    sys.exit(3)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))",
     "printed low": "import ctypes, sys\nsys.stdout.flush()\nctypes.CDLL(None).printf(b'from C\\n')",
+    "printed low at the end": (
+        "import atexit, ctypes\natexit.register(ctypes.CDLL(None).printf, b'from C\\n')\nprint('one')"
+    ),
+    "written below": "import io, sys\nsys.__stdout__.write('under')\nsys.stdout = io.StringIO()",
+    "flush raises": (
+        "import sys\nclass Odd:\n    closed = False\n    def write(self, text): pass\n"
+        "    def flush(self): raise ValueError('no')\nsys.stdout = Odd()"
+    ),
 }
+
+
+LEAVES = {
+    "text": "left = open('left', 'w')\nleft.write('some')",
+    "bytes": "left = open('left', 'wb')\nleft.write(b'some')",
+    "read and written": "left = open('left', 'wb+')\nleft.write(b'some')",
+    "of a class of its own": (
+        "import io\nclass Own(io.TextIOWrapper): pass\nleft = Own(open('left', 'wb'))\nleft.write('some')"
+    ),
+    "of C": (
+        "import ctypes\nlibrary = ctypes.CDLL(None)\nlibrary.fopen.restype = ctypes.c_void_p\n"
+        "library.fputs(b'some', ctypes.c_void_p(library.fopen(b'left', b'w')))"
+    ),
+    "a log": "import logging\nlogging.basicConfig(filename='left')\nlogging.warning('some')",
+}
+"""Programs that end with a file open that they have written to."""
 
 
 UNREADABLE = {"cannot be read", "bad string", "null", "wrong bytes", "wrong cookie"}
@@ -127,6 +151,7 @@ def started(folder: Path, words: list[str], boot: str) -> subprocess.Popen[bytes
     place.mkdir()
     (place / "sitecustomize.py").write_text(boot)
     environment = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop("PYTHONUNBUFFERED", None)  # with it C code holds nothing back either
     return subprocess.Popen(
         [sys.executable, *words], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -155,3 +180,39 @@ def test_it_ends_as_it_does_by_itself(tmp_path: Path, name: str, form: str) -> N
     assert told[2] == expected[2] or (name in GARBLED and told[2] in expected[2])
     taken_over = not (tmp_path / "by itself").exists()
     assert taken_over == (form == "module" or name not in UNREADABLE)
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_what_it_has_written_is_in_its_file(tmp_path: Path, name: str) -> None:
+    left = []
+    for boot in (BOOT, ""):
+        folder = tmp_path / f"with{len(boot)}"
+        folder.mkdir()
+        (folder / "prog.py").write_text(LEAVES[name])
+        assert ended(started(folder, ["prog.py"], boot))[0] == 0
+        left.append((folder / "left").read_bytes())
+    assert left[0] == left[1] != b""
+
+
+READS = """
+import ctypes, os, threading
+library = ctypes.CDLL(None)
+library.fdopen.restype = ctypes.c_void_p
+reader, _ = os.pipe()
+stream = ctypes.c_void_p(library.fdopen(reader, b"r"))
+threading.Thread(target=library.getc, args=(stream,), daemon=True).start()
+while library.ftrylockfile(stream) == 0:
+    library.funlockfile(stream)
+print("it reads")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere an exit takes locks too")
+def test_c_code_that_waits_for_input_does_not_keep_it(tmp_path: Path) -> None:
+    (tmp_path / "prog.py").write_text(READS)
+    process = started(tmp_path, ["prog.py"], BOOT)
+    try:
+        assert ended(process) == (0, "it reads\n", "")
+    finally:
+        process.kill()
+        process.wait()

@@ -3,8 +3,10 @@
 An interpreter that ends takes every object apart, and in a forked process each page that it touches is copied first:
 that costs more than the fork. To leave by ``os._exit`` when all handlers have run saves it, but of a program that has
 raised ``SystemExit`` the interpreter alone knows the status. So where it announces that it begins the program (an audit
-event) we run that in its place, and end as it would: threads are waited for, handlers run, streams are flushed. What
-it would do beyond is not done: to take apart what the program has left, and to call the C library's own handlers.
+event) we run that in its place, and end as it would: threads are waited for, handlers run, and what was written is
+written out, by C code too. What it would do beyond is not done: to take apart what the program has left, with the
+finalisers that this would run (``__del__``, ``finally`` in a generator, warnings of what was never awaited or closed),
+and to call the C library's own handlers. All of it comes after the end of the recording and of the replay.
 
 The program stands on one frame of ours, which is in this file: what was seen of it names ``FRAME``. Any other form of
 program than a script and a module (text on the command line, a folder, compiled code), and a script that cannot be
@@ -30,6 +32,7 @@ from types import ModuleType
 from typing import Any, Final, NoReturn, Protocol
 
 from reenact.seams import lanes
+from reenact.seams.boot import unwritten
 
 __all__ = ["FRAME", "Stay", "take_over"]
 
@@ -78,6 +81,8 @@ def take_over(otherwise: Callable[[], object], stay: Stay | None = None) -> None
     if not _KNOWN or sys.flags.inspect or sys.flags.interactive or _OTHERWISE & set(_options()):
         return
 
+    last_words, words = unwritten.c_library()
+
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if event == _FILE:
             made = partial(_script, args[0])
@@ -100,7 +105,8 @@ def take_over(otherwise: Callable[[], object], stay: Stay | None = None) -> None
             except BaseException as raised:
                 error = _without_our_frame(raised)
             if stay is None or not (error is None or isinstance(error, SystemExit)) or not stay.may():
-                _end(error, script=event == _FILE)
+                _end(error, last_words, script=event == _FILE)
+            words()
             start = _following(error, stay, made, bare)
 
     vars(hook)["__cantrace__"] = True  # else nothing that runs below it could be traced, by a debugger for one
@@ -167,8 +173,14 @@ def _module(name: str) -> Callable[[], object] | None:
 # --- the end ---------------------------------------------------------------------------------------------------------
 
 
-def _end(error: BaseException | None, *, script: bool) -> NoReturn:
-    """End this process as the interpreter would after the program has ended with ``error``."""
+def _end(error: BaseException | None, last_words: Callable[[], object], *, script: bool) -> NoReturn:
+    """End this process as the interpreter would after the program has ended with ``error``.
+
+    Args:
+        error: None, or how the program ended.
+        last_words: Writes out what C code holds.
+        script: Whether the program is a script.
+    """
     status = _ended(error, script=script)
     interrupted = type(error) is KeyboardInterrupt
     del error
@@ -177,6 +189,8 @@ def _end(error: BaseException | None, *, script: bool) -> NoReturn:
     atexit._run_exitfuncs()
     if not _flushed_both():
         status = _UNFLUSHED
+    unwritten.files()
+    last_words()
     if interrupted:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
@@ -253,6 +267,6 @@ def _flushed(stream: Any, *, tell: bool = False) -> bool:
     except Exception as fault:
         if tell and sys.stderr is not None:
             sys.stderr.write(f"Exception ignored in: {stream!r}\n")
-            traceback.print_exception(fault.with_traceback(None))
+            traceback.print_exception(_without_our_frame(fault))
         return False
     return True

@@ -1,0 +1,96 @@
+"""Unwritten: what a program has written and no descriptor has got yet is written out, as at an interpreter's end.
+
+There an interpreter closes the files that a program has left open, and the C library writes out what C code has
+printed. Neither happens where a process leaves by ``os._exit``. Files are flushed here, not closed, and no finaliser of
+the program's own runs.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+__all__ = ["c_library", "files"]
+
+_DESCRIPTORS: Final = "/dev/fd"
+_KINDS: Final[tuple[tuple[type, ...], ...]] = ((io.TextIOWrapper,), (io.BufferedWriter, io.BufferedRandom))
+"""What holds data back; text goes through the bytes below it."""
+
+
+def files() -> None:
+    """Write out the standard streams that the interpreter has begun with, and every file that was left open.
+
+    A pipe or a socket is left out: a thread of the program may wait in it for ever.
+
+    Cost: a look at each descriptor; where a file is open for writing, at each object that the collector knows.
+    """
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with suppress(Exception):  # the interpreter has nowhere to say it either
+            if stream is not None:
+                stream.flush()
+    if not _left_open():
+        return
+    kinds = [frozenset(_with_subclasses(each)) for each in _KINDS]
+    either = kinds[0] | kinds[1]
+    left: list[Any] = [
+        each for each in gc.get_objects() if type(each) in either
+    ]  # ``isinstance`` may wake a lazy proxy
+    for kind in kinds:
+        for stream in left:
+            with suppress(Exception):
+                if type(stream) in kind and not stream.closed and _is_written(stream.fileno()):
+                    stream.flush()
+
+
+def _left_open() -> bool:
+    """Whether a file is open for writing."""
+    try:
+        return any(_is_written(int(each)) for each in os.listdir(_DESCRIPTORS))
+    except OSError:
+        return True  # no telling
+
+
+def _is_written(descriptor: int) -> bool:
+    """Whether a descriptor is one of a file that is open for writing."""
+    import fcntl
+
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return False
+        return fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    except OSError:  # it was that of the listing
+        return False
+
+
+def _with_subclasses(kinds: Iterable[Any]) -> Iterator[type]:
+    for kind in kinds:
+        yield kind
+        yield from _with_subclasses(kind.__subclasses__())
+
+
+def c_library() -> tuple[Callable[[], object], Callable[[], object]]:
+    """What writes out all that C code holds: at the end of the process, and in a process that goes on.
+
+    The first one waits for no lock, as ``exit`` does: a thread may be reading standard input and hold that. Where it is
+    missing, and it is no part of POSIX, the second one stands in. To look them up is an audit event, so it is done
+    before there is a program that could hear it.
+    """
+    try:
+        import ctypes
+
+        library = ctypes.PyDLL(None)  # no thread runs on in between
+        flush = library.fflush
+    except (ImportError, OSError, AttributeError, TypeError):  # an interpreter without it, or a system
+        return (lambda: None), (lambda: None)
+    flush.argtypes = (ctypes.c_void_p,)
+
+    def go_on() -> object:
+        return flush(None)
+
+    return getattr(library, "fcloseall", go_on), go_on
