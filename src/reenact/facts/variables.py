@@ -15,7 +15,7 @@ _KEPT = re.compile(
 )
 _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|COOKIE|SESSION_ID|AUTH)", re.IGNORECASE)
 _ADDRESS = re.compile(r"(URL|URI|BASE|ENDPOINT|HOST|PORT|PROXY|proxy)$")
-_LOADING = frozenset({"BASH_ENV"})
+_LOADING = re.compile(r"BASH_ENV$|LD_|DYLD_")
 _PLAIN = frozenset({"PYTHONUTF8", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONDONTWRITEBYTECODE", "PYTHONOPTIMIZE"})
 _OURS = re.compile(r"REENACT_|PYTHONHASHSEED$|PYTHONPATH$")
 
@@ -59,7 +59,7 @@ def may_travel(name: str, *, live: bool = False) -> bool:
         name: Its name.
         live: Whether calls may leave this machine.
     """
-    if _KEPT.fullmatch(name) is None or _SECRET.search(name) or _OURS.match(name) or name in _LOADING:
+    if _KEPT.fullmatch(name) is None or _SECRET.search(name) or _OURS.match(name) or _LOADING.match(name):
         return False
     if name.startswith("PYTHON"):
         return name in _PLAIN

@@ -39,9 +39,12 @@ def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
         UnreplayableRun: It is not there, or is defined elsewhere.
     """
     name, _, qualname = entry.partition(":")
-    if file:
-        sys.path.insert(0, os.path.dirname(file))
-    sys.path.insert(0, os.getcwd())
+    if within:  # where the module lies, and nothing else that a recording names
+        sys.path.insert(0, _root_of(name, file))
+    else:
+        if file:
+            sys.path.insert(0, os.path.dirname(file))
+        sys.path.insert(0, os.getcwd())
     try:
         module = _script(file) if name == "__main__" else importlib.import_module(name)
         found: Any = module
@@ -61,6 +64,15 @@ def find(entry: str, file: str = "", within: str = "") -> Callable[..., Any]:
     if within and not _defined_in(function, within):
         raise _elsewhere(entry, within)
     return function  # type: ignore[no-any-return]
+
+
+def _root_of(module: str, file: str) -> str:
+    """The folder that a module is imported from: above its outermost package."""
+    folder = os.path.dirname(os.path.realpath(file))
+    depth = 0 if module == "__main__" else module.count(".") + (os.path.basename(file) == "__init__.py")
+    for _ in range(depth):
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def _defined_in(function: Any, root: str) -> bool:

@@ -18,6 +18,7 @@ from reenact.facts.imported import is_imported
 from reenact.facts.run import Run
 from reenact.facts.serving import REQUEST
 from reenact.replaying.installed import server_of_project
+from reenact.replaying.interpreter import SAFE_PATH, interpreter_options
 from reenact.replaying.options import Options
 from reenact.replaying.scripts import own_script
 from reenact.seams import places, trust
@@ -25,8 +26,6 @@ from reenact.seams.boot.parent import is_python
 
 CALLER = "reenact.replaying.caller"
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*w?")
-_OPTION = re.compile(r"-([bBdiOPqRsuvx]+|[WX].*)", re.DOTALL)
-"""Options of the interpreter that a recorded command may have: none that names a module or a text to run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,9 @@ def start_of(run: Run, options: Options, project: str, instead: str = "") -> Sta
         UnreplayableRun: Nothing was captured that can be started, or it lies outside this project.
     """
     entry = run.entry
-    cwd = entry.cwd if os.path.isdir(entry.cwd) else instead or os.getcwd()
+    ours = trust.is_ours(run)
+    there = os.path.isdir(entry.cwd) and (ours or _is_below(entry.cwd, project))
+    cwd = entry.cwd if there else instead or os.getcwd()
     if options.command:
         inner = bool(entry.own) and is_python(options.command)
         return Start(options.command, os.getcwd(), inner=inner)
@@ -75,14 +76,14 @@ def start_of(run: Run, options: Options, project: str, instead: str = "") -> Sta
                 cause="it is written MODULE:FUNCTION",
                 next_command=f"reenact replay {tail(run.id)} --entry agent:main",
             )
-        return Start(_calling(options.entry), os.getcwd(), options.entry)
+        return Start(_calling(), os.getcwd(), options.entry)
     if entry.kind == "callable":
-        if trust.is_ours(run):
-            return Start(_calling(entry.target), cwd, entry.target, entry.file)
+        if ours:
+            return Start(_calling(), cwd, entry.target, entry.file)
         _defined(run, project)
-        return Start(_calling(entry.target), cwd, entry.target, entry.file, project)
+        return Start(_calling(SAFE_PATH), cwd, entry.target, entry.file, project)
     if entry.kind in ("command", REQUEST) and entry.argv:
-        argv = interpreted(run) if trust.is_ours(run) else _command(run, entry.own or entry.argv, cwd, project)
+        argv = interpreted(run) if ours else _command(run, entry.own or entry.argv, cwd, project)
         return Start(argv, cwd, inner=bool(entry.own))
     if is_imported(run):
         raise UnreplayableRun(
@@ -122,8 +123,8 @@ def interpreted(run: Run) -> tuple[str, ...]:
     )
 
 
-def _calling(target: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", CALLER)
+def _calling(*options: str) -> tuple[str, ...]:
+    return (sys.executable, *options, "-m", CALLER)
 
 
 def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[str, ...]:
@@ -142,15 +143,16 @@ def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[s
         if server is not None:
             return server
         raise _shown(run, argv, f"{argv[0]} lies outside this project")
-    at = 1
-    while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-c", "-m", "-"):
-        if not _OPTION.fullmatch(argv[at]):
-            raise _shown(run, argv, f"{argv[at]} is no option of Python that may come from a recording")
-        at += 2 if argv[at] in ("-W", "-X") else 1
+    options, refused = interpreter_options(argv[1:])
+    if refused:
+        raise _shown(run, argv, f"{refused} is no option of Python that may come from a recording")
+    at = 1 + len(options)
     if at >= len(argv):
         raise _shown(run, argv, "it runs an interactive interpreter")
     what = argv[at]
     if what == "-m":
+        if SAFE_PATH in options:  # the module would be looked for among the installed ones alone
+            raise _shown(run, argv, f"with {SAFE_PATH} a module of this project is not found")
         if len(argv) > at + 1 and _module_inside(argv[at + 1], cwd, project):
             return (_interpreter(argv[0]), *argv[1:])
         server = server_of_project(argv[at + 1 :], lambda module: _module_inside(module, cwd, project))
@@ -159,8 +161,17 @@ def _command(run: Run, argv: tuple[str, ...], cwd: str, project: str) -> tuple[s
         raise _shown(run, argv, "the module it runs lies outside this project")
     if what in ("-c", "-"):
         raise _shown(run, argv, "its program text stands in the recording, not in this project")
-    _inside(run, os.path.join(cwd, what), project)
+    _readable(run, _inside(run, os.path.join(cwd, what), project), project)
     return (_interpreter(argv[0]), *argv[1:])
+
+
+def _readable(run: Run, real: str, project: str) -> None:
+    """Refuse a program that is no source text: bytecode and archives, which Python runs as well, hide what they do."""
+    if os.path.isdir(real):
+        real = _inside(run, os.path.join(real, "__main__.py"), project)
+    with open(real, "rb") as file:
+        if b"\0" in file.read():
+            raise _shown(run, run.entry.argv, f"{real} is bytecode or an archive, no source text")
 
 
 def _interpreter(recorded: str) -> str:
@@ -206,6 +217,12 @@ def _inside(run: Run, path: str, project: str) -> str:
 
 def _within(path: str, project: str) -> bool:
     return _lies_within(os.path.realpath(path), project)
+
+
+def _is_below(folder: str, project: str) -> bool:
+    """Whether a folder, links followed, is this project's root or lies in it."""
+    real, root = (os.path.normcase(os.path.realpath(each)) for each in (folder, project))
+    return real == root or real.startswith(os.path.join(root, ""))
 
 
 def _lies_within(real: str, project: str) -> bool:

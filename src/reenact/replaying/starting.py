@@ -237,6 +237,8 @@ def environment_of(run: Run, now: Mapping[str, str], *, live: bool = False) -> d
     same = run.capture.get("same_values") or {}
     for name in secrets:
         environment.setdefault(name, placeholder(same.get(name, name)))
+    if not ours and environment.get("PYTHONPATH"):  # its folders are those of here, wherever the recording starts it
+        environment["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, environment["PYTHONPATH"].split(os.pathsep)))
     for name, value in zone_for(run.environment.get("time_zone") or {}, now).items():
         if value is None:
             environment.pop(name, None)
