@@ -287,3 +287,70 @@ def test_a_write_whose_savepoint_was_released_is_not_taken_back_by_a_later_rollb
         made = forks.fork("plan#1", *change)
         assert orders(names) == [*before, "plum"]
         assert made["printed"].count("open False") == 2, "as the database itself says"
+
+
+ROLLED_BACK = (
+    BEGIN
+    + """
+shop.execute("INSERT INTO orders VALUES ('plum')")
+shop.ENDED()
+print(shop.execute("SELECT count(*) FROM orders").fetchone())
+"""
+)
+
+
+def test_a_commit_that_one_fork_has_made_is_answered_in_the_next(forks: Forks, names: Path) -> None:
+    """What it gave is nothing, and says nothing of a transaction."""
+    forks.record(ROLLED_BACK.replace("ENDED", "rollback"))
+    (forks.desk.folder / "agent.py").write_text(ROLLED_BACK.replace("ENDED", "commit"))
+    made = forks.fork(0, "--allow-write", "commit shop.db")
+    assert [answer["name"] for answer in made["answers"] if answer["how"] == "live"][:1] == ["commit shop.db"]
+    again = forks.fork(0, "--allow-write", "commit shop.db")
+    assert "Traceback" not in again["said"] and again["status"] == "ok"
+    told = next(answer for answer in again["answers"] if answer["name"] == "commit shop.db")
+    assert told["how"] == "frozen" and "it was made as" in told["why"]
+    forks.replays_exactly(again["run"])
+
+
+DIES = (
+    BEGIN
+    + """
+import os
+shop.create_function("die", 0, lambda: os._exit(9))
+shop.execute("INSERT INTO orders VALUES (die())")
+shop.commit()
+print("goes on", shop.in_transaction)
+"""
+)
+
+
+def test_a_statement_said_to_be_done_gives_what_a_statement_gives(forks: Forks, names: Path) -> None:
+    """Nobody saw what it gave; the program goes on, and so does a second resumption's look at the ledger."""
+    forks.record(DIES, status=9)
+    done = forks.desk.run("resume", "@", "--settle", "done", status=0)
+    assert "goes on False" in done.stdout, done.stderr
+    forks.replays_exactly()
+
+
+ONLY_READS = (
+    BEGIN
+    + """
+with reenact.step("plan", {"look": False}) as state:
+    pass
+if state["look"]:
+    with shop:
+        print(shop.execute("SELECT count(*) FROM orders").fetchone())
+    shop.execute("BEGIN")
+    print(shop.execute("SELECT max(name) FROM orders").fetchone())
+    shop.execute("COMMIT")
+"""
+)
+
+
+def test_a_transaction_that_only_reads_needs_no_leave(forks: Forks, names: Path) -> None:
+    """Its commit, by the method and in words, is no write."""
+    forks.record(ONLY_READS)
+    made = forks.fork("plan#1", "--set", "look=true")
+    assert made["printed"].splitlines() == ["(3,)", "('banana',)"], made["said"]
+    assert {event.call.effect for event in forks.events(made["run"]) if event.kind == "db"} == {"read"}
+    forks.replays_exactly(made["run"])

@@ -26,7 +26,7 @@ from reenact.seams import contacts, places
 from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import in_memory
 from reenact.seams.databases.reopening import Reopening, cannot_go_on
-from reenact.seams.databases.statements import ending_of, further, statement
+from reenact.seams.databases.statements import effect_of, ending_of, further, statement
 from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.patching import replace, when_imported
@@ -36,6 +36,8 @@ PORTION: Final = 1_000
 """Rows that are read at once."""
 _BY_POSITION: Final = 4
 """Arguments of ``connect`` behind the database that stand before the factory."""
+_SAID_DONE: Final = {"columns": None, "rows": [], "more": False, "rowcount": -1, "lastrowid": None, "open": False}
+"""What a statement gave that a person took as made (``--settle done``): nobody saw it."""
 _classes: dict[tuple[type, type], type] = {}
 
 
@@ -159,6 +161,8 @@ class _Connection:
     _database = ""
     _played: Reopening | None = None
     _changed = False
+    _unsaved = False
+    """Whether a statement that may have changed something waits for a commit."""
     _cursors: Any = None
 
     def _begin(self, cursors: Any, database: str) -> None:
@@ -186,8 +190,8 @@ class _Connection:
         return _Connection.cursor(self).executescript(sql_script)
 
     def commit(self) -> None:
-        """Commit; that it was, or failed, is recorded."""
-        self._ended("commit", Effect.WRITE)
+        """Commit; that it was, or failed, is recorded. Where nothing was changed it does nothing to the world."""
+        self._ended("commit", Effect.WRITE if self._unsaved else Effect.READ)
 
     def rollback(self) -> None:
         """Roll back."""
@@ -206,7 +210,7 @@ class _Connection:
             if played.live is not None and played.live.in_transaction:  # a part of the writes that went live in it
                 getattr(played.live, what)()
             played.ended()
-        self._changed = False
+        self._changed = self._unsaved = False
 
     @property
     def in_transaction(self) -> bool:
@@ -287,10 +291,14 @@ class _Cursor:
         real: Any = super()
         owner: Any = real.connection
         lane = listening()
-        if lane is None or not getattr(owner, "_database", ""):
+        ours = bool(getattr(owner, "_database", ""))
+        unsaved = ours and owner._unsaved
+        if ours and (how or effect_of(sql) is Effect.WRITE):
+            owner._unsaved = True  # also where it fails: the first rows of many are there then
+        if lane is None or not ours:
             self._told, self._rows, self._more = {}, iter(()), False
             return getattr(real, method)(sql) if how == "script" else getattr(real, method)(sql, parameters)
-        crossed = _Crossing(lane, lambda: statement(owner._database, sql, parameters, how))
+        crossed = _Crossing(lane, lambda: statement(owner._database, sql, parameters, how, unsaved=unsaved))
         played: Reopening | None = owner._played
         self._live = None
 
@@ -314,11 +322,12 @@ class _Cursor:
                 "open": bool(left_open or (owner if played is None else played.live).in_transaction),
             }
 
-        told = crossed.answer(perform, lambda result: result)
+        told = crossed.answer(perform, lambda result: result) or _SAID_DONE
         if played is not None and self._live is None:
             played.passed(sql, uncommitted=bool(told["open"]), script=how == "script")
         self._told, self._rows, self._more, self._event = told, map(_row, told["rows"]), told["more"], crossed.event
         owner._changed = told["open"]
+        owner._unsaved = owner._unsaved and told["open"]
         if crossed.frozen or self._live is not None:
             self._describe(told["columns"])
         return self

@@ -50,7 +50,7 @@ def effect_of(sql: str) -> Effect:
     return Effect.READ if word in _READING else Effect.WRITE
 
 
-def statement(database: str, sql: str, parameters: Any, how: str = "") -> Call:
+def statement(database: str, sql: str, parameters: Any, how: str = "", *, unsaved: bool = True) -> Call:
     """A statement as a call.
 
     Args:
@@ -58,6 +58,7 @@ def statement(database: str, sql: str, parameters: Any, how: str = "") -> Call:
         sql: The statement as written.
         parameters: What stands for its placeholders.
         how: ``many`` or ``script`` where it is not a single statement.
+        unsaved: Whether the transaction that is open may have changed something: else its commit is no write.
     """
     asked: dict[str, Any] = {"sql": sql, "parameters": parameters}
     encoded = encode(asked, sort_sets=True)
@@ -66,7 +67,8 @@ def statement(database: str, sql: str, parameters: Any, how: str = "") -> Call:
         head["how"] = how
     if encoded.opaque:
         head["opaque"] = list(encoded.opaque)
-    effect = Effect.WRITE if how else effect_of(sql)
+    idle = not how and not unsaved and ending_of(sql) == "commit"
+    effect = Effect.WRITE if how else Effect.READ if idle else effect_of(sql)
     name = f"{first_word(sql) or 'statement'} {database}"
     return Call(Kind.DB, name, effect, RULE, head, encoded.body, "application/json")
 

@@ -129,7 +129,7 @@ def _is_undone(recording: Recording, event: Event, told: bytes) -> bool:
     """Whether a statement left a transaction open that was rolled back. Which of several connections to a database a
     call is made on is not kept: after any commit there it counts as made. Not every commit is a call: where nothing is
     open any more before the rollback (a savepoint was released, the connection commits by itself now), it was one."""
-    if event.kind != Kind.DB or not isinstance(event.outcome, Value) or not json.loads(told).get("open"):
+    if event.kind != Kind.DB or not isinstance(event.outcome, Value) or not _leaves_open(told):
         return False
     same = event.call.head.get("database")
     taken_back = False
@@ -137,17 +137,27 @@ def _is_undone(recording: Recording, event: Event, told: bytes) -> bool:
         if each.call.head.get("database") != same:
             continue
         ending = ends_with(each.call)
-        if ending == "commit" or not (ending or taken_back or _leaves_open(recording, each)):
+        if ending == "commit" or not (ending or taken_back or _may_be_open(recording, each)):
             return False
         taken_back = taken_back or ending == "rollback"
     return taken_back
 
 
-def _leaves_open(recording: Recording, event: Event) -> bool:
+def _may_be_open(recording: Recording, event: Event) -> bool:
     """Whether a transaction may have been open after a call on a database: only a statement tells."""
     if "sql" not in event.call.head or not isinstance(event.outcome, Value):
         return True
-    return bool(json.loads(recording.body(event.answer)).get("open"))
+    return _leaves_open(recording.body(event.answer))
+
+
+def _leaves_open(told: bytes) -> bool:
+    """Whether an answer says that a transaction was left open. That of a commit, and one that a person gave their word
+    for, say nothing (null); one that was withheld cannot be read: such a write counts as made."""
+    try:
+        answer = json.loads(told)
+    except ValueError:
+        return False
+    return isinstance(answer, dict) and bool(answer.get("open"))
 
 
 def claims_of(recording: Recording) -> Iterator[Claim]:

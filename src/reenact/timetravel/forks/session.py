@@ -301,8 +301,12 @@ class ForkSession(KeepingSession):
         self.say(event, call, "live", why)
 
     def standing(self, address: str) -> Standing | None:
-        """How a write stands in this lineage; None for what is no write, or has not been begun."""
-        return self._ledger.standing(address) if address else None
+        """How a write stands in this lineage; None for what is no write, or has not been begun. What cannot be read
+        ends the fork, never the agent with an error of ours."""
+        try:
+            return self._ledger.standing(address) if address else None
+        except StoreError as error:
+            raise self._unreadable(error) from error
 
     def stops_waiting(self) -> None:
         """The fork is about to stop where everything waits, and so is its replay."""
