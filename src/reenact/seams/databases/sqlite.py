@@ -36,7 +36,14 @@ PORTION: Final = 1_000
 """Rows that are read at once."""
 _BY_POSITION: Final = 4
 """Arguments of ``connect`` behind the database that stand before the factory."""
-_SAID_DONE: Final = {"columns": None, "rows": [], "more": False, "rowcount": -1, "lastrowid": None, "open": False}
+_SAID_DONE: Final[Mapping[str, Any]] = {
+    "columns": None,
+    "rows": [],
+    "more": False,
+    "rowcount": -1,
+    "lastrowid": None,
+    "open": False,
+}
 """What a statement gave that a person took as made (``--settle done``): nobody saw it."""
 _classes: dict[tuple[type, type], type] = {}
 
