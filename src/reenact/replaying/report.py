@@ -43,6 +43,7 @@ class Report:
         events, matched, reordered, moved, unused: Counts.
         unproven: Notes on deliveries whose order is not proven.
         redacted: Matched events whose bytes redaction has changed.
+        not_compared: Parameters that are a tool's own state.
         fidelity: The weakest that was served.
         enforcement: Names of what kept the replay from the world.
         executed: Crossings the agent's own code made in this replay.
@@ -70,6 +71,7 @@ class Report:
     unused: int = 0
     unproven: tuple[str, ...] = ()
     redacted: int = 0
+    not_compared: tuple[str, ...] = ()
     fidelity: str = "exact"
     enforcement: tuple[str, ...] = ()
     executed: int = 0

@@ -19,7 +19,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, ForkError, Halt, StoreError, UnreplayableRun
-from reenact.facts.call import Call, EndKind, Failure, Fidelity, Json, Kind, Stream, Value, is_transport
+from reenact.facts.call import STATE, Call, EndKind, Failure, Fidelity, Json, Kind, Stream, Value, is_transport
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
@@ -70,6 +70,8 @@ class Tally:
     signals: set[int] = field(default_factory=set)
     """Those whose handlers ran inside calls that are answered as a whole, and do not run again."""
     set_now: dict[str, str] = field(default_factory=dict)
+    own_state: dict[str, None] = field(default_factory=dict)
+    """Parameters that are a tool's own state, in the order in which they were met: they are not compared."""
 
 
 def _nothing() -> None:
@@ -436,6 +438,8 @@ class ReplaySession:
                 tally.moved += 1
             self.gate.loose.add(event.number)
             self._disordered |= {path, event.lane}
+        if event.call.kind is Kind.TOOL and STATE in event.call.head:
+            tally.own_state.update(dict.fromkeys(event.call.head[STATE]))
         if event.fidelity is not Fidelity.EXACT:
             tally.redacted += 1
             if _LEVELS.index(event.fidelity) > _LEVELS.index(tally.fidelity):

@@ -96,6 +96,7 @@ def conclude(
         unused=len(unused),
         unproven=tuple(unproven),
         redacted=tally.redacted,
+        not_compared=tuple(tally.own_state),
         fidelity=tally.fidelity.value,
         enforcement=contact.enforcement,
         executed=tally.matched,
@@ -153,6 +154,8 @@ def last_line(report: Report) -> str:
         word = "same (exact)"
     if report.redacted:
         word += f", {report.redacted} redacted"
+    if report.not_compared:
+        word += f", not compared: {', '.join(report.not_compared)}"
     if report.unproven:
         more = f" and {len(report.unproven) - 1} more" if len(report.unproven) > 1 else ""
         word += f", {report.unproven[0]}{more}"

@@ -11,12 +11,14 @@ import sys
 import types
 import typing
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
 from reenact.errors import ReplayError, UsageError
 from reenact.facts import shapes
-from reenact.facts.call import Call, Effect, Failure, Json, Kind, Value
+from reenact.facts.call import STATE, Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.making import maker
 from reenact.facts.scalars import WRITE
 from reenact.facts.values import decode, describe_error, encode, encode_flat, leads_of, restore_error
@@ -36,6 +38,22 @@ _NO_IDENTITY = _UNCHANGING | {tuple, frozenset}
 _EMPTY = inspect.Parameter.empty
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What an author says of single parameters.
+
+    Attributes:
+        key: Names the effect: a parameter, or a function of the same arguments.
+        state: Parameters that are the function's own state: what they hold is no part of what a call asks.
+    """
+
+    key: str | Callable[..., Any] | None = None
+    state: tuple[str, ...] = ()
+
+
+_UNMARKED = Marks()
+
+
 class Seam:
     """A decorated function.
 
@@ -45,12 +63,12 @@ class Seam:
         effect: What a call may do to the world.
         name: What its calls are called; the function's own name where empty.
         rule: Rule that turns a call into a key.
-        key: Names the effect: a parameter, or a function of the same arguments.
+        marks: What is said of single parameters.
         view: What to say about a value beside it, as JSON-able data.
         facts: What to say about each call.
 
     Raises:
-        UsageError: ``function`` cannot be decorated, or ``key`` names no parameter or belongs to a generator.
+        UsageError: ``function`` cannot be decorated, a mark names no parameter, or a key belongs to a generator.
     """
 
     def __init__(
@@ -61,7 +79,7 @@ class Seam:
         effect: Effect,
         rule: str,
         name: str | None = None,
-        key: str | Callable[..., Any] | None = None,
+        marks: Marks = _UNMARKED,
         view: Callable[[Any], Mapping[str, Json]] | None = None,
         facts: Mapping[str, Json] | None = None,
     ) -> None:
@@ -77,9 +95,10 @@ class Seam:
         self.observed = effect is Effect.NONE
         self.rule = rule
         self.name = name or getattr(function, "__name__", "") or type(function).__name__
-        self.key = key
+        self.key = key = marks.key
+        self.state = marks.state
         self.view = view
-        self.facts = dict(facts or {})
+        self.facts = {**(facts or {}), **({STATE: list(marks.state)} if marks.state else {})}
         self.head: Mapping[str, Json] = {"tool": self.name, "effect": effect.value, **self.facts}
         self._parameters: tuple[inspect.Parameter, ...] | None = None
         self._plain: tuple[tuple[str, ...], dict[str, Any]] | None = None
@@ -90,12 +109,7 @@ class Seam:
         local = "<locals>" in getattr(function, "__qualname__", "")
         self._near_hints = hints_of(function, _decorating_frame(function)) if local else {}
         self._surroundings: Surroundings | None = None
-        if isinstance(key, str) and key not in inspect.signature(function).parameters:
-            raise UsageError(
-                f"key {key!r} is no parameter of {self.name}",
-                cause=f"a key is one of {', '.join(inspect.signature(function).parameters)}, or a function of them",
-                next_command="python -m pydoc reenact.tool",
-            )
+        _require_parameters(self, marks)
         if key is not None and (inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)):
             raise UsageError(
                 f"{self.name} has a key and gives its results one by one",
@@ -139,7 +153,7 @@ class Seam:
         if plain is None:
             plain = self._plain = _plain_parameters(self.parameters)
             self.receives = any(parameter.name in RECEIVERS for parameter in self.parameters[:1])
-            self.leads = leads_of(plain[0][self.receives :])
+            self.leads = leads_of(name for name in plain[0][self.receives :] if name not in self.state)
         names, defaults = plain
         if not names:
             return self._bind_any(args, kwargs)
@@ -170,6 +184,33 @@ class Seam:
             elif parameter.default is not _EMPTY:
                 bound[parameter.name] = parameter.default
         return bound
+
+
+def _require_parameters(seam: Seam, marks: Marks) -> None:
+    """Every mark names a parameter.
+
+    Raises:
+        UsageError: One does not, or names the object that a method belongs to.
+    """
+    named = [*([marks.key] if isinstance(marks.key, str) else []), *marks.state]
+    if not named:
+        return
+    names = list(inspect.signature(seam.function).parameters)
+    for name in named:
+        if name not in names:
+            what = "key" if name == marks.key else "state"
+            rule = "or a function of them" if what == "key" else "one name or several"
+            raise UsageError(
+                f"{what} {name!r} is no parameter of {seam.name}",
+                cause=f"a {what} is one of {', '.join(names)}, {rule}",
+                next_command="python -m pydoc reenact.tool",
+            )
+    if marks.state and names[0] in RECEIVERS and names[0] in marks.state:
+        raise UsageError(
+            f"state {names[0]!r} is no argument of {seam.name}",
+            cause="the object that a method belongs to is never part of what a call asks",
+            next_command="python -m pydoc reenact.tool",
+        )
 
 
 def _plain_parameters(parameters: tuple[inspect.Parameter, ...]) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -225,7 +266,7 @@ class SeamCall:
         args, kwargs: With what.
     """
 
-    __slots__ = ("_args", "_before", "_bound", "_kwargs", "_lane", "_seam")
+    __slots__ = ("_args", "_before", "_bound", "_kwargs", "_lane", "_seam", "_states")
 
     def __init__(self, seam: Seam, lane: Lane, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._seam = seam
@@ -234,6 +275,7 @@ class SeamCall:
         self._kwargs = kwargs
         self._bound: dict[str, Any] = {}
         self._before: Look | None = None
+        self._states: dict[str, str | None] = {}
 
     @property
     def name(self) -> str:
@@ -257,6 +299,8 @@ class SeamCall:
         asked = bound
         if seam.receives and bound and next(iter(bound)) in RECEIVERS:
             asked = dict(islice(bound.items(), 1, None))
+        if seam.state:
+            asked = {name: value for name, value in asked.items() if name not in seam.state}
         head, leads = seam.head, seam.leads
         body = encode_flat(leads, asked.values()) if leads and len(asked) == len(leads) else None
         if body is None:
@@ -283,6 +327,8 @@ class SeamCall:
         """Look at what the call may change; None when nothing of it can change."""
         roots: list[tuple[str, Any]] = []
         for name, value in self._bound.items():
+            if name in self._seam.state:
+                continue
             kind = type(value)  # no metaclass of the agent is asked for its hash
             if not (type(kind) is type or shapes.has_plain_metaclass(kind)) or kind not in _UNCHANGING:
                 roots.append(("args." + name, value))
@@ -293,12 +339,20 @@ class SeamCall:
 
     def perform(self) -> Any:
         """Call the function (its coroutine, if it is one)."""
+        self._states = self._digests()
         return self._seam.function(*self._args, **self._kwargs)
 
     async def perform_async(self) -> Any:
         """Call the function and await it."""
+        self._states = self._digests()
         made: Awaitable[Any] = self._seam.function(*self._args, **self._kwargs)
         return await made
+
+    def _digests(self) -> dict[str, str | None]:
+        """Digests of what the function's own state holds; None for what cannot be stored."""
+        if not self._seam.state or not getattr(self._lane.session, "checks_changes", True):
+            return {}
+        return {name: _digest(self._bound[name]) for name in self._seam.state if name in self._bound}
 
     def changes(self) -> Changes:
         """What the call has changed so far."""
@@ -311,6 +365,8 @@ class SeamCall:
         """What came back, as a fact."""
         changes = self.changes()
         head = _evidence(changes)
+        if self._states:
+            head[STATE] = {name: [self._states.get(name), after] for name, after in self._digests().items()}
         if error is not None:
             return Failure(describe_error(error), changes.body, head)
         given = self._given(result)
@@ -362,6 +418,12 @@ class SeamCall:
             declared = {"args." + name: hint for name, hint in seam.hints.items()}
             reapply(outcome.changes, look, declared, seam.surroundings.assign, seam.name)
         return made, error
+
+
+def _digest(value: Any) -> str | None:
+    """Digest of a value, the same in every process; None where a part of it cannot be stored."""
+    encoded = encode(value, sort_sets=True)
+    return None if encoded.opaque else blake2b(encoded.body, digest_size=16).hexdigest()
 
 
 def _encoded_singly(values: Mapping[str, Any]) -> tuple[bytes, dict[str, Json]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
 from reenact.errors import UsageError
 from reenact.facts.call import Effect, Kind
-from reenact.seams.functions import Seam
+from reenact.seams.functions import Marks, Seam
 from reenact.seams.wrapping import decorate
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,13 +16,30 @@ RULE = "tool/1"
 
 
 @overload
-def tool(fn: F, *, effect: str = ..., name: str | None = ..., key: str | Callable[..., Any] | None = ...) -> F: ...
+def tool(
+    fn: F,
+    *,
+    effect: str = ...,
+    name: str | None = ...,
+    key: str | Callable[..., Any] | None = ...,
+    state: Iterable[str] = ...,
+) -> F: ...
 @overload
 def tool(
-    fn: None = None, *, effect: str = ..., name: str | None = ..., key: str | Callable[..., Any] | None = ...
+    fn: None = None,
+    *,
+    effect: str = ...,
+    name: str | None = ...,
+    key: str | Callable[..., Any] | None = ...,
+    state: Iterable[str] = ...,
 ) -> Callable[[F], F]: ...
 def tool(
-    fn: Any = None, *, effect: str = "write", name: str | None = None, key: str | Callable[..., Any] | None = None
+    fn: Any = None,
+    *,
+    effect: str = "write",
+    name: str | None = None,
+    key: str | Callable[..., Any] | None = None,
+    state: Iterable[str] = (),
 ) -> Any:
     """Make a function a tool: its calls are recorded, and answered from the recording on replay.
 
@@ -40,9 +57,12 @@ def tool(
         name: What it is called in the run; the function's name where not given.
         key: Names the effect for good: a parameter, or a function of the same arguments. A second call with the same
             key in one lineage of runs returns the first result and does not act again.
+        state: Parameters that are the tool's own state, such as a database that every tool is handed. What they hold
+            does not take part in finding the recorded call, and is neither kept nor made again on replay; a digest of
+            it before and after is kept, and a replay names it as not compared.
 
     Raises:
-        UsageError: Another effect, a key that is no parameter, something that is no function.
+        UsageError: Another effect, a key or a state that is no parameter, something that is no function.
     """
     try:
         kind = Effect(effect)
@@ -53,8 +73,10 @@ def tool(
             next_command="python -m pydoc reenact.tool",
         ) from None
 
+    marks = Marks(key, (state,) if isinstance(state, str) else tuple(state))
+
     def make(function: Callable[..., Any]) -> Seam:
-        return Seam(function, kind=Kind.TOOL, effect=kind, rule=RULE, name=name, key=key)
+        return Seam(function, kind=Kind.TOOL, effect=kind, rule=RULE, name=name, marks=marks)
 
     if fn is None:
         return lambda function: decorate(function, make)
