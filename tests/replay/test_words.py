@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+from reenact.facts.abridging import abridged
 from reenact.facts.call import Call, Effect, Kind
 from reenact.facts.difference import first_difference
 from reenact.facts.event import Event
-from reenact.replaying.divergence import asked, changed
+from reenact.replaying.divergence import added, asked, changed, missing
 
 
 def test_stand_ins_of_one_class_are_no_difference() -> None:
@@ -40,3 +41,34 @@ def test_two_long_texts_are_shown_where_they_part() -> None:
 def test_each_side_stays_on_one_line() -> None:
     recorded, now = _parted("one\ntwo", "one\nthree")
     assert recorded == '  recorded  "one\\ntwo"' and now == '  now       "one\\nthree"'
+
+
+def test_of_large_values_a_divergence_keeps_what_lies_along_the_difference() -> None:
+    def arguments(status: str) -> dict[str, object]:
+        orders = {f"#W{n}": {"status": "pending", "items": ["x" * 90] * 9} for n in range(3000)}
+        orders["#W2000"] = {"status": status, "items": [1, 2]}
+        return {"db": {"users": {}, "orders": orders}, "user": "ann"}
+
+    def call(status: str) -> Call:
+        return Call(Kind.TOOL, "look", Effect.READ, "tool/1", {"tool": "look"}, json.dumps(arguments(status)).encode())
+
+    recorded = Event("run", 3, "root", 3, None, call("pending"))
+    told = changed(recorded, recorded.call.body, call("cancelled"), "reenact show @:3")
+    assert told.path == "arguments.db.orders.#W2000.status" and "cancelled" in str(told)
+    assert told.now["arguments"]["db"]["orders"]["#W2000"] == {"status": "cancelled", "items": [1, 2]}
+    assert told.recorded["arguments"]["db"]["orders"]["#W1"] == "… (2 members)"
+    assert told.now["arguments"]["db"]["orders"]["…"] == "(2979 members more)"
+    assert told.now["arguments"]["user"] == "ann" and len(json.dumps(told.now)) < 4000
+    for one in (missing(recorded, recorded.call.body, "reenact show @:3"), added(call("x"), "root", "reenact show @")):
+        assert (one.recorded or one.now)["arguments"] == {"db": "… (2 members)", "user": "ann"}
+
+
+def test_a_large_value_is_cut_along_its_path() -> None:
+    value = {"list": [{"text": "a" * 900}, {"text": "b" * 900, "rest": {str(n): n for n in range(99)}}, 3, 4]}
+    assert abridged(value, "list.1.text") == {
+        "list": ["… (1 members)", {"text": "b" * 900, "rest": "… (99 members)"}, "… (2 members more)"]
+    }
+    assert abridged({"a.b": {"~": 1}}, "a~1b.~0") == {"a.b": {"~": 1}}
+    assert abridged(["a" * 900, *range(30)], "") == [
+        "a" * 200 + "… (900 characters)", *range(19), "… (11 members more)"
+    ]  # fmt: skip

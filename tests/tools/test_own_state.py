@@ -1,4 +1,4 @@
-"""A parameter that is a tool's own state takes no part in finding its call, is digested, and is named as not compared."""
+"""A parameter that is a tool's own state is no part of its key: it is digested, and named as not compared."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 import reenact
 from reenact.errors import Divergence, UsageError
+from reenact.timetravel.story import tell
 
 _Database = dict[str, dict[str, Any]]
 
@@ -78,7 +79,7 @@ def test_a_replay_names_it_as_not_compared(store: reenact.Store) -> None:
         assert replayed.verdict == "exact" and replayed.output == "smallnonelargewho is there?"
         assert replayed.report.not_compared == ("db", "door")
         assert replayed.report.last_line.endswith("verdict: same (exact), not compared: db, door")
-    with pytest.raises(Divergence, match="arguments.user"):
+    with pytest.raises(Divergence, match=r"arguments\.user"):
         reenact.replay("@", entry=_agent(user="bob"), store=store)
 
 
@@ -105,3 +106,10 @@ def test_a_state_is_an_argument() -> None:
 
     with pytest.raises(UsageError, match="state 'self' is no argument of ask"):
         reenact.tool(state=("self",))(Desk.ask)
+
+
+def test_a_call_with_a_large_argument_is_told_by_its_size(store: reenact.Store) -> None:
+    plain = reenact.tool(lambda db, user: user, name="ask")
+    reenact.record(lambda: plain({"a": "x" * 300_000}, "ann"), store=store)()
+    (line,) = [line for line in tell(store.open("@")) if line.kind == "tool"]
+    assert line.text == '(<300.0 kB>) -> "ann"'

@@ -112,8 +112,8 @@ def calls_a_tool(call: Call) -> bool:
 
 
 STATE = "state"
-"""In the head of a tool's call: names of the parameters that are its own state, which its key leaves out. In the head of
-the outcome: by name, digests of what they held before and after; None for what cannot be stored."""
+"""In the head of a tool's call: names of the parameters that are its own state, which its key leaves out. In the head
+of the outcome: by name, digests of what they held before and after; None for what cannot be stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import Any
 
 from reenact.errors import Divergence
+from reenact.facts.abridging import LARGE, abridged
 from reenact.facts.call import Call, Failure, Json, Kind, Value
 from reenact.facts.difference import first_difference
 from reenact.facts.event import Event
@@ -27,6 +28,12 @@ def asked(head: Any, body: bytes, kind: Kind) -> Json:
     if body:
         shown["body" if kind is Kind.HTTP else "arguments"] = readable(normalise(body), encoded=kind is not Kind.HTTP)
     return shown
+
+
+def _in_short(head: Any, body: bytes, kind: Kind) -> Json:
+    """What a call asks where nothing stands beside it; a large body in short."""
+    told = asked(head, body, kind)
+    return abridged(told, "arguments") if len(body) > LARGE else told
 
 
 def _plain(value: Json) -> Json:
@@ -53,9 +60,12 @@ def changed(nearest: Event, recorded_body: bytes, call: Call, next_command: str)
         before = {"call": nearest.call.name, **before}
         now = {"call": call.name, **now}
     path = first_difference(before, now)
+    sides = _sides(_at(before, path), _at(now, path))
+    if max(len(recorded_body), len(call.body)) > LARGE:
+        before, now = abridged(before, path), abridged(now, path)
     return Divergence(
         f"diverged at event {nearest.number}: {call.kind.value} {call.name} differs at {path or 'its kind'}"
-        + _sides(_at(before, path), _at(now, path))
+        + sides
         + (f"\n  source    {call.source}" if call.source else ""),
         event=nearest.number,
         source=call.source,
@@ -70,6 +80,7 @@ def changed(nearest: Event, recorded_body: bytes, call: Call, next_command: str)
 
 def added(call: Call, lane: str, next_command: str, *, imported: bool = False) -> Divergence:
     """A call for which the recording holds nothing; an imported one never holds anything but HTTP exchanges."""
+    now = _in_short(call.head, call.body, call.kind)
     cause = f"the code makes a further call in lane {lane}, or makes it elsewhere than before"
     if imported and call.kind is Kind.HTTP:
         cause = "the imported file holds no such exchange, or fewer of them than are asked for"
@@ -77,10 +88,9 @@ def added(call: Call, lane: str, next_command: str, *, imported: bool = False) -
         cause = f"an imported file holds HTTP exchanges only, and nothing that answers a {call.kind.value}"
     return Divergence(
         f"diverged: {call.kind.value} {call.name} was not made in the recording"
-        f"\n  now       {clip(asked(call.head, call.body, call.kind))}"
-        + (f"\n  source    {call.source}" if call.source else ""),
+        f"\n  now       {clip(now)}" + (f"\n  source    {call.source}" if call.source else ""),
         source=call.source,
-        now=asked(call.head, call.body, call.kind),
+        now=now,
         reason="added",
         cause=cause,
         next_command=next_command,
@@ -94,7 +104,7 @@ def ambiguous(nearest: Event | None, call: Call, next_command: str) -> Divergenc
         + (f"\n  source    {call.source}" if call.source else ""),
         event=nearest.number if nearest is not None else None,
         source=call.source,
-        now=asked(call.head, call.body, call.kind),
+        now=_in_short(call.head, call.body, call.kind),
         reason="ambiguous",
         cause="calls with equal arguments changed places; which recorded answer belongs to which cannot be known",
         next_command=next_command,
@@ -107,7 +117,7 @@ def missing(event: Event, body: bytes, next_command: str) -> Divergence:
         f"diverged at event {event.number}: the recorded {event.kind} {event.name} was not made",
         event=event.number,
         source=event.call.source,
-        recorded=asked(event.call.head, body, event.call.kind),
+        recorded=_in_short(event.call.head, body, event.call.kind),
         reason="missing",
         cause="the code no longer makes this call, or waits for something that comes only after it",
         next_command=next_command,
@@ -123,9 +133,12 @@ def result_differs(
     path = first_difference(was, now)
     # Where one of them raised, the difference is all of it: a path into it says nothing.
     shown = path if isinstance(before, Value) and isinstance(after, Value) else ""
+    sides = _sides(_at(was, shown), _at(now, shown))
+    if max(len(body), len(after.body) if isinstance(after, Value) else 0) > LARGE:
+        was, now = abridged(was, path), abridged(now, path)
     return Divergence(
         f"diverged at event {event.number}: {event.kind} {event.name} ended otherwise, first at {shown or 'the value'}"
-        + _sides(_at(was, shown), _at(now, shown)),
+        + sides,
         event=event.number,
         source=event.call.source,
         recorded=was,

@@ -130,11 +130,12 @@ def _replayed(
 
 def _concluded(run: Run, left: Left, *, inner: bool) -> Report:
     """The report of a replay, with what only its parent sees: how its process ended."""
-    status, ended = left.status, f"the program, or somebody else, ended its process by signal {-left.status}"
+    status = left.status
     text = left.report(
         f"the replay of {tail(run.id)}",
-        cause=ended if status < 0 else "",
-        next_command=f"reenact show {tail(run.id)}" if status < 0 else "reenact replay @ --cmd 'python agent.py'",
+        cause="the interpreter did not import reenact",
+        next_command="reenact replay @ --cmd 'python agent.py'",
+        run=run.id,
     )
     report = Report.from_json(json.loads(text))
     if is_imported(run) and status and report.divergence is None:

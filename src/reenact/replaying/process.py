@@ -37,6 +37,7 @@ from reenact.replaying.session import ReplaySession
 from reenact.replaying.speech import Echo
 from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, logs, speech, stdio, stdout, wiring
+from reenact.seams.boot.death import Watch, broke
 from reenact.seams.files import file_digests
 from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
@@ -47,6 +48,8 @@ from reenact.store import open_store
 _HOOK = "audit hook (connections, processes)"
 GRACE_S = 3.0
 """How long an agent may go on after the replay has stopped, before its process is ended."""
+REPORT_S = 60.0
+"""How long the end of such a process waits for a report that is being written: one of large values takes seconds."""
 
 
 class ReplayingProcess:
@@ -83,7 +86,8 @@ class ReplayingProcess:
         self._error: BaseException | None = None
         self._stack = ExitStack()
         self._put_back = ExitStack()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._watch: Watch | None = None
         self._finished = False
         self.output: str | None = None
 
@@ -110,7 +114,10 @@ class ReplayingProcess:
         if self._tree is not None:
             self._tree.relocate()
         wiring.install()
+        self._watch = Watch(self._place)
+        self._put_back.callback(self._watch.close)
         process: ReplaySession = self._before or self.session
+        self.session.reached = self._watch.reached
         self._stack.enter_context(process.begin(fallback=True))
         hosting.appoint(self._stage)
         self._put_back.callback(hosting.appoint, None)
@@ -217,11 +224,22 @@ class ReplayingProcess:
         self._leave(1)
 
     def finish(self) -> None:
-        """The program has ended: compare what it left, and write the report. Runs once."""
-        with self._lock:
-            if self._finished or os.getpid() != self._pid:
-                return
-            self._finished = True
+        """The program has ended: compare what it left, and write the report. Runs once; another thread that comes
+        meanwhile waits for it, because it may be about to end the process."""
+        if os.getpid() != self._pid or not self._lock.acquire(timeout=REPORT_S):
+            return
+        try:
+            if not self._finished:
+                self._finished = True
+                self._finish()
+        except BaseException as error:
+            broke(self._place, error)
+            raise
+        finally:
+            self._lock.release()
+
+    def _finish(self) -> None:
+        """Compare what the program left, and write the report."""
         self._speak_last()
         stdio.flush()
         wiring.end(self.recording.run)

@@ -74,6 +74,10 @@ class Tally:
     """Parameters that are a tool's own state, in the order in which they were met: they are not compared."""
 
 
+def _unwatched(event: int) -> None:
+    """How far a replay has come, where nothing keeps a trail of it."""
+
+
 def _nothing() -> None:
     """What happens when nobody wants to know that a replay has stopped."""
 
@@ -104,6 +108,7 @@ class ReplaySession:
         self.unreplayable: list[UnreplayableRun] = []
         self.damaged: list[StoreError] = []
         self.on_stop: Callable[[], object] = _nothing
+        self.reached: Callable[[int], object] = _unwatched
         self.on_printed: Callable[[int, bytes], object] = lambda stream, data: None
         self.tape = Tape(recording)
         self.rules = rules
@@ -428,6 +433,7 @@ class ReplaySession:
 
     def _count(self, found: Match, path: str) -> None:
         event = found.event
+        self.reached(event.number)
         self.tape.use(event)
         tally = self.tally
         tally.matched += 1

@@ -27,12 +27,21 @@ from reenact.replaying.options import Options
 from reenact.replaying.revision import Tree
 from reenact.seams import trust
 from reenact.seams.boot.bound import bound_to_parent
+from reenact.seams.boot.death import NOTHING, Death, name_of_signal
 from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
 from reenact.seams.boot.program import FRAME
 from reenact.seams.zone import zone_for
 
 Starter = Callable[..., int]
 """Runs a program to its end, as ``run_program`` does."""
+
+_CRASHED = "native code of an extension module crashed: the traceback is where Python had called it"
+_CAUSES = {
+    "SIGKILL": "the system was short of memory, or a time limit of another program ran out",
+    "SIGABRT": "native code gave up: the lines above its traceback say why",
+    **dict.fromkeys(("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL"), _CRASHED),
+}
+"""What usually sends a signal, where a program seldom sends it itself."""
 
 _CODES = range(2, 6)
 """Exit statuses with which a process says why it could not begin."""
@@ -121,19 +130,22 @@ class Left:
         status: Its exit status; negative for the signal that ended it.
         text: The report, as it wrote it; None where it wrote none.
         failure: Why it could not begin; empty where it could, or never came so far.
+        death: How far it came, and where it stood when it died.
     """
 
     status: int
     text: str | None
     failure: str = ""
+    death: Death = NOTHING
 
-    def report(self, what: str, *, cause: str = "", next_command: str) -> str:
+    def report(self, what: str, *, cause: str = "", next_command: str, run: str = "") -> str:
         """The report.
 
         Args:
             what: What was started, for people.
-            cause: Why there may be none; empty for the usual reason.
+            cause: Why there may be none, where nothing tells.
             next_command: What helps where there is none.
+            run: The run it answered from; what helps is then a look at the last event that it reached.
 
         Raises:
             Unreported: There is none. Its exit code is the process's own, where that says why it could not begin.
@@ -147,10 +159,40 @@ class Left:
                 error.exit_code = self.status  # type: ignore[misc]  # of the class, but for this one
             raise error
         raise Unreported(
-            f"{what} ended without a report (exit status {self.status})",
-            cause=cause or "the interpreter did not import reenact, or the process was killed",
-            next_command=next_command,
+            f"{what} {self._ended()}{self._reached()}" + "".join(f"\n    {line}" for line in self.death.trace),
+            cause=self._cause() or cause,
+            next_command=self._next(run) or next_command,
         )
+
+    def _next(self, run: str) -> str:
+        """A look at where it died."""
+        if not run or not (self.status < 0 or self.death.fault or self.death.event is not None):
+            return ""
+        place = "" if self.death.event is None else f":{self.death.event}"
+        return f"reenact show {tail(run)}{place}"
+
+    def _ended(self) -> str:
+        """What ended it."""
+        if self.status < 0:
+            return f"was ended by {name_of_signal(-self.status)}"
+        if self.death.fault:
+            return f"was ended by a fault of reenact (exit status {self.status})"
+        return f"ended without a report (exit status {self.status})"
+
+    def _reached(self) -> str:
+        """How far it had come."""
+        if self.death.event is not None:
+            return f" after event {self.death.event}"
+        return " before its first event" if self.status < 0 or self.death.fault else ""
+
+    def _cause(self) -> str:
+        """Why, as far as what ended it tells."""
+        if self.death.fault:
+            return "the traceback is of reenact's own code: please report it"
+        if self.status < 0:
+            name = name_of_signal(-self.status)
+            return _CAUSES.get(name, f"the program, or another process, sent {name}")
+        return "" if self.death.event is None else "the program, or an extension module in it, ended its process itself"
 
 
 def run_process(process: Process, start_it: Starter = run_program) -> Left:
@@ -190,7 +232,7 @@ def _ran(process: Process, start_it: Starter) -> Left:
                 # What may write must not go on when nobody is left who asked for it.
                 how["preexec_fn"] = partial(bound_to_parent(), os.getpid())
             status = start_it(program, boot.environment, stdin=stdin, cwd=start.cwd, **how)
-        return Left(status, boot.left(status), boot.failure)
+        return Left(status, boot.left(status), boot.failure, boot.death)
 
 
 def _streams(process: Process) -> dict[str, Any]:

@@ -214,12 +214,19 @@ def event_text(recording: Recording, event: Event) -> str:
     request = asked(recording, event, _PREVIEW_LIMIT)
     outcome = outcome_text(recording, event)
     if event.kind in ("tool", "retrieval", "mcp"):
-        left = "" if request is None else preview.call_text("", arguments_of(request), 120)
+        left = "" if request is None else _asked_text(request)
         return f"{left} -> {outcome}" if outcome else left
     left = _short(request)
     if event.kind == "http":
         left = "" if event.request is None else preview.size(event.request.size)
     return " -> ".join(part for part in (left, outcome) if part)
+
+
+def _asked_text(request: object) -> str:
+    """The arguments of a call as its author would write them, or how large they are."""
+    if isinstance(request, Unread):
+        return f"({_short(request)})"
+    return preview.call_text("", arguments_of(request), 120)
 
 
 def arguments_of(request: object) -> object:

@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn
 from reenact.abc.sources import Entropy
 from reenact.errors import UsageError
 from reenact.seams.boot.child import LAUNCHERS, VARIABLE
+from reenact.seams.boot.death import Death, read_death
 
 __all__ = ["Boot", "choose_hash_seed", "end_like", "find_program", "ignores_boot", "is_python", "run_program"]
 
@@ -108,6 +109,11 @@ class Boot:
         if text is None and status == -signal.SIGINT:
             raise KeyboardInterrupt
         return text
+
+    @property
+    def death(self) -> Death:
+        """How far the process came, and where it died, if it did."""
+        return read_death(self.place)
 
     def close(self) -> None:
         """Remove the private directory."""

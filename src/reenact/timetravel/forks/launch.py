@@ -74,7 +74,7 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     left = run_process(
         Process("fork", url, run, code.start, code.tree, options, more, live=True, given=given, bound=True)
     )
-    text = left.report(f"the fork of {tail(run.id)}", next_command=f"reenact replay {tail(run.id)}")
+    text = left.report(f"the fork of {tail(run.id)}", next_command=f"reenact replay {tail(run.id)}", run=run.id)
     report = ForkReport.from_json(json.loads(text))
     if preamble_of(run):  # a request is a part of its process, whose status is not its own
         return report

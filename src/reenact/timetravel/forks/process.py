@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -104,12 +103,8 @@ class ForkingProcess(replaying.ReplayingProcess):
         scratch = self._tree is not None and self._tree.commit
         self.session.printed(stream, self._tree.named_as_then(data) if self._tree is not None and scratch else data)
 
-    def finish(self) -> None:
-        """The program has ended: close the fork's own recording, and write the report. Runs once."""
-        with self._lock:
-            if self._finished or os.getpid() != self._pid:
-                return
-            self._finished = True
+    def _finish(self) -> None:
+        """Close the fork's own recording, and write the report."""
         self._echo.end()
         stdio.flush()
         wiring.end(self.recording.run)
