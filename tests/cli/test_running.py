@@ -11,6 +11,7 @@ import pytest
 from reenact.facts.ids import tail
 from reenact.facts.policy import Policy
 from reenact.interfaces.cli.commands import record, replay
+from reenact.recording.command import Ended
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report
 from tests.cli import scenes
@@ -23,9 +24,9 @@ def recorded(shelf: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dic
     """Calls of ``run_command``; each leaves a failed run and the exit status 7."""
     calls: list[tuple[Any, dict[str, Any]]] = []
 
-    def run_command(argv: Any, **options: Any) -> tuple[int, Any]:
+    def run_command(argv: Any, **options: Any) -> Ended:
         calls.append((argv, options))
-        return 7, scenes.broken(shelf)
+        return Ended(7, scenes.broken(shelf))
 
     monkeypatch.setattr(record, "run_command", run_command)
     return calls

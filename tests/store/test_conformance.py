@@ -417,6 +417,61 @@ def test_a_forgotten_run_is_not_found_by_its_words(store: Store) -> None:
     assert [run.id for run in store.runs(text="nothing")] == [other.id]
 
 
+def nested(store: Store, status: Status) -> Run:
+    """A run that ended well, with one nested in it."""
+    run = new_run()
+    child = new_run(lane="root>agent#1", parent=run.id, relation="child")
+    log = store.begin(run)
+    log.write([*opening(run), RunOpened(child), RunClosed(replace(child, status=status)), closing(run)])
+    log.close()
+    return run
+
+
+def test_a_run_that_nobody_needs_is_discarded_with_what_it_began(backend: Backend, store: Store) -> None:
+    run = nested(store, Status.OK)
+    began = keep(store, [issued(0, b"own")], parent=run.id, relation="child")
+    keep(store, [issued(0, b"own")], parent=began.id, relation="child")
+    other = keep(store, [issued(0, b"own")])
+    assert store.discard(run.id)
+    assert [each.id for each in backend.open().runs()] == [other.id]
+    assert not store.discard(run.id), "it is gone"
+    assert store.open(other).body(store.open(other).event(0).request) == b"own"
+
+
+@pytest.mark.parametrize("relation", ["fork", "replay", "resume", "attempt", "request"])
+def test_a_run_that_another_one_goes_on_from_is_not_discarded(store: Store, relation: str) -> None:
+    run = keep(store, [issued(0)])
+    began = keep(store, [issued(0)], parent=run.id, relation="child")
+    keep(store, [issued(0)], parent=began.id, relation=relation)
+    assert not store.discard(run.id)
+    assert len([*store.runs()]) == 3
+
+
+def test_nor_one_that_went_wrong_anywhere_or_that_people_spoke_of(store: Store) -> None:
+    run = nested(store, Status.FAILED)
+    assert not store.discard(run.id)
+    run = nested(store, Status.OK)
+    began = new_run(parent=run.id, relation="child")
+    log = store.begin(began)
+    log.write([*opening(began), closing(began, Status.TIMEOUT)])
+    log.close()
+    assert not store.discard(run.id) and not store.discard(began.id)
+    for said in ({"flag": "odd"}, {"tags": {"k": "v"}}):
+        run = nested(store, Status.OK)
+        store.amend(run.id, **said)  # type: ignore[arg-type]
+        assert not store.discard(run.id)
+    run = nested(store, Status.OK)
+    (child,) = store.runs(parent=run.id)
+    store.amend(child.id, flag="odd")
+    assert not store.discard(run.id)
+    run = new_run()
+    log = store.begin(run)
+    log.write(opening(run))
+    assert not store.discard(run.id), "it is being recorded"
+    log.close()
+    assert not store.discard(run.id), "it was interrupted"
+
+
 def test_a_payload_that_is_not_there_is_missing(store: Store) -> None:
     recording = store.open(keep(store).id)
     assert recording.body(None) == b""

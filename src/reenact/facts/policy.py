@@ -26,7 +26,9 @@ class Policy:
         env: Names of environment variables whose values may be stored; of the rest only the names are.
         require: What must be known of a run: ``user_id``, ``tenant_id``, ``session_id``, ``agent``, ``version``, or the
             name of a tag. What is missing is a capture gap of the run.
-        sample: Share of the calls of ``record()`` that are recorded, 0 to 1. ``reenact record --`` always records.
+        sample: Share of the runs that end well that are kept, 0 to 1. It is decided when a run ends: until then it is
+            recorded like any other. Runs that failed, timed out, were interrupted or killed, or are flagged or labelled
+            by then, stay, with the runs around them. Nothing is turned off by it: that is ``REENACT_DISABLE=1``.
         retention: Class for retention, free text, kept with the run. Nothing is deleted by it in this version.
         redact: Extra redaction: the name of a field to the name of a rule. ``credential`` (the only rule so far)
             destroys the value of each field of that name as it does a password's.

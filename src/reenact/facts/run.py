@@ -14,6 +14,9 @@ INNER = frozenset({"child", "attempt"})
 """Relations of runs that ``@`` does not mean: those inside another, and attempts at continuing one."""
 
 
+_CHILD = "child"
+
+
 class Status(StrEnum):
     """How a run stands. ``INTERRUPTED`` is never written: it is what a dead recorder leaves."""
 
@@ -159,3 +162,8 @@ class Run(Kept):
 
     def __repr__(self) -> str:
         return f"<Run {self.id} {self.agent or '-'} {self.status.value} events={self.totals.events}>"
+
+
+def belongs_to(run: Run) -> bool:
+    """Whether a run is a part of its parent: one that began inside of it, here or in a process of its own."""
+    return run.relation == _CHILD

@@ -182,7 +182,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("file_contents", (), "patterns of files whose content is kept when a run reads them", _words),
     Setting("env", (), "environment variables whose values may be stored", _words),
     Setting("require", (), "run fields that must be known (user_id …); a missing one is a capture gap", _words),
-    Setting("sample", 1.0, "share of runs to record, 0 to 1", _number(0, 1)),
+    Setting("sample", 1.0, "share of the runs that end well to keep, 0 to 1; all others are kept", _number(0, 1)),
     Setting("retention", "", "class for retention", _text),
     Setting("redact", {}, "extra redaction: field name to rule name", _table),
     Setting("ignore", {}, "ignore rules for matching: name to path (body.metadata.trace_id)", _table),

@@ -220,7 +220,8 @@ class RootBlock(Block):
                 status, line = status_of(error)
                 if self.failure and status is Status.OK:
                     status, line = Status.FAILED, self.failure
-                self._opened.close(status, ended_us, error=line, files=file_digests(self.run.entry.cwd, self._files))
+                files = file_digests(self.run.entry.cwd, self._files)
+                self._opened.close(status, ended_us, sampled=True, error=line, files=files)
             except Exception as fault:  # the run has ended well or badly by itself; only its recording is cut short
                 if by_signal_handler(fault):
                     raise
@@ -336,10 +337,8 @@ def _root_block(
     policy: Policy,
     function: Callable[..., Any] | None,
     arguments: Arguments | None,
-) -> Block | None:
-    """A run of its own, if the sample takes it."""
-    if policy.sample < 1 and int.from_bytes(ENTROPY.bytes(4), "big") / 2**32 >= policy.sample:
-        return None
+) -> Block:
+    """A run of its own."""
     entry = interpreter("block")
     call = None
     if function is not None and arguments is not None:

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
@@ -18,6 +18,7 @@ from reenact.facts.ids import make_run_id, tail
 from reenact.facts.policy import Policy
 from reenact.facts.record import Noted
 from reenact.facts.run import Run, Status
+from reenact.facts.sampling import leaves_out
 from reenact.privacy import make_redactor
 from reenact.recording.evidence import ANSWERED, REVISION
 from reenact.recording.git import Git
@@ -25,7 +26,22 @@ from reenact.seams.boot.child import UNIMPORTABLE
 from reenact.seams.boot.parent import Boot, choose_hash_seed, find_program, ignores_boot, run_program
 from reenact.store import open_store
 
-__all__ = ["run_command"]
+__all__ = ["Ended", "run_command"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A program that was run recorded, and has ended.
+
+    Attributes:
+        status: Its exit status; negative: the signal that ended it.
+        run: Its run; None when nothing was recorded.
+        kept: Whether the run is in the store; False for one that is not in the sample.
+    """
+
+    status: int
+    run: Run | None = None
+    kept: bool = True
 
 
 def _talk(line: str) -> None:
@@ -39,7 +55,7 @@ def run_command(
     policy: Policy | None = None,
     tags: Mapping[str, str] | None = None,
     **who: str | None,
-) -> tuple[int, Run | None]:
+) -> Ended:
     """Run a program recorded, with our environment, standard streams, process group and signals.
 
     Where nothing was recorded, standard error says why.
@@ -51,13 +67,11 @@ def run_command(
         tags: Free labels.
         **who: ``agent``, ``user``, ``tenant``, ``session``.
 
-    Returns:
-        The program's exit status (negative: the signal that ended it), and the run; None when nothing was recorded.
-
     Raises:
         UsageError: The program cannot be started.
         StoreError: The store cannot be opened; the program was not started.
     """
+    policy = policy or Policy()
     base = dict(os.environ)
     command = find_program(argv, base.get("PATH"))
     with open_store(store_url) as store:
@@ -68,7 +82,7 @@ def run_command(
         "store": url,
         "run": run_id,
         "who": {**{name: value for name, value in who.items() if value is not None}, "tags": dict(tags or {})},
-        "policy": asdict(policy or Policy()),
+        "policy": asdict(policy),
         "argv": list(argv),
     }
     with Boot(instructions, base, hash_seed=choose_hash_seed(base, ENTROPY)) as boot:
@@ -77,13 +91,24 @@ def run_command(
         evidence = git.facts()
         if not boot.began:
             _talk(f"reenact: not recorded: {_why_nothing(command, boot.failure)}")
-            return status, None
+            return Ended(status)
     try:
         with open_store(url) as store:
-            return status, _concluded(store, run_id, status, evidence, in_memory=url.startswith("memory:"))
+            run = _concluded(store, run_id, status, evidence, in_memory=url.startswith("memory:"))
+            return Ended(status, run, kept=run is None or not _left_out(store, run, policy.sample))
     except ReenactError as error:
         _talk(f"reenact: the run was recorded but cannot be read back: {error}")
-        return status, None
+        return Ended(status)
+
+
+def _left_out(store: Store, run: Run, share: float) -> bool:
+    """Whether the run is not in the sample; it is forgotten then."""
+    if not leaves_out(run.id, run.status, share):
+        return False
+    try:
+        return store.discard(run.id)
+    except ReenactError:  # then it is kept
+        return False
 
 
 def _clean(run_id: str, facts: dict[str, Json]) -> str:

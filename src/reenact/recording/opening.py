@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
-from reenact.errors import Halt
+from reenact.errors import Halt, ReenactError
 from reenact.facts.changed import changed
 from reenact.facts.error_line import error_line
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
 from reenact.facts.run import Entry, Run, Status
+from reenact.facts.sampling import leaves_out
 from reenact.privacy import make_redactor
 from reenact.recording.evidence import Evidence
 from reenact.recording.kit import traceparent
@@ -163,9 +165,19 @@ class Opened:
         for name in missing(run, policy.require):
             self.session.gap("a required field is missing", name)
 
-    def close(self, status: Status, ended_us: int, **changes: Any) -> Run:
-        """End the run and release the store. Waits until it is written."""
+    def close(self, status: Status, ended_us: int, *, sampled: bool = False, **changes: Any) -> Run:
+        """End the run and release the store. Waits until it is written.
+
+        Args:
+            status: How it has ended.
+            ended_us: When, microseconds since the epoch.
+            sampled: Whether it may be left out of the sample that the policy asks for.
+            **changes: What else is known now.
+        """
         run = self.session.close(changed(self.run, status=status, ended_us=ended_us, **changes))
+        if sampled and leaves_out(run.id, run.status, self.session.policy.sample):
+            with suppress(ReenactError):  # then it is kept
+                self._store.discard(run.id)
         self._release()
         self.run = run
         return run

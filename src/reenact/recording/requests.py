@@ -127,9 +127,7 @@ class Requests:
             session.gap("a request that could not be recorded", type(error).__name__)
             return None
 
-    def _opened(self, scope: Mapping[str, Any], number: int) -> RecordedRequest | None:
-        if self._policy.sample < 1 and int.from_bytes(ENTROPY.bytes(4), "big") / 2**32 >= self._policy.sample:
-            return None
+    def _opened(self, scope: Mapping[str, Any], number: int) -> RecordedRequest:
         process = self._run
         what = f"{scope.get('method', 'GET')} {scope.get('path', '/')}"
         entry = replace(process.entry, kind=REQUEST, target=what)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 
+from reenact.facts.run import Status, belongs_to
 from reenact.store import effects
 from reenact.store.inheriting import hand_over, share_again
 from reenact.store.payloads import release
 from reenact.store.pieces import is_there
+from reenact.store.runrows import run_of
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.words import drop_text
+
+_BESIDE = (
+    "SELECT c.log, c.body, c.amended, c.crc FROM run p JOIN run c ON c.parent = p.run_id WHERE p.log = ? AND c.log != ?"
+)
+"""Runs with a log of their own that follow the runs of a log."""
 
 _RANGES = ("lane", "event", "stream", "turns")
 
@@ -39,3 +46,18 @@ def forget(connection: sqlite3.Connection, log: int) -> None:
     release(connection, log)
     connection.execute("DELETE FROM run WHERE log = ?", (log,))
     share_again(connection, readers)
+
+
+def unneeded(connection: sqlite3.Connection, log: int) -> list[int]:
+    """A log that nobody needs (``abc.store.Store.discard``), and those of the processes that its run has started;
+    empty where somebody needs one of them."""
+    logs = [log]
+    for each in logs:  # it grows
+        standing = connection.execute("SELECT status, amended FROM run WHERE log = ?", (each,))
+        if any(status != Status.OK or amended for status, amended in standing):
+            return []
+        for beside, body, amended, crc in connection.execute(_BESIDE, (each, each)):
+            if not belongs_to(run_of(body, amended, crc)):
+                return []
+            logs.append(beside)
+    return logs

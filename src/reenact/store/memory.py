@@ -20,7 +20,7 @@ from reenact.facts.record import (
     RunClosed,
     RunOpened,
 )
-from reenact.facts.run import INNER, Run, Status
+from reenact.facts.run import INNER, Run, Status, belongs_to
 from reenact.store.kept import Kept
 from reenact.store.memory_reading import MemoryRecording
 from reenact.store.payloads import KeyedHash, missing
@@ -217,11 +217,30 @@ class MemoryStore(Views):
             raise StoreBusy(f"run {tail(found.id)} is being recorded", cause="its process still lives")
         if not any((run.parent == found.id and not run.lane) or run.id == found.parent for run in self._runs.values()):
             self._claims = {name: claim for name, claim in self._claims.items() if claim.run != found.id}
-        log = self._logs.pop(found.id)
-        for each in (found.id, *(record.run.id for record in opened(log))):
+        self._forget(found.id)
+
+    def _forget(self, run_id: str) -> None:
+        log = self._logs.pop(run_id)
+        for each in (run_id, *(record.run.id for record in opened(log))):
             self._runs.pop(each, None)
             self._amended.pop(each, None)
             self.extra.pop(each, None)
+
+    def discard(self, run_id: str) -> bool:
+        """See ``abc.store.Store``."""
+        found = [run_id] if run_id in self._logs else []
+        for each in found:  # it grows
+            own = {each, *(record.run.id for record in opened(self._logs[each]))}
+            if any(self._runs[name].status is not Status.OK or name in self._amended for name in own):
+                return False
+            beside = [run for run in self._runs.values() if run.parent in own and run.id not in own]
+            if not all(map(belongs_to, beside)):
+                return False
+            found += [run.id for run in beside]
+        for each in found:
+            self._claims = {name: claim for name, claim in self._claims.items() if claim.run != each}
+            self._forget(each)
+        return bool(found)
 
     def close(self) -> None:
         """See ``abc.store.Store``. The runs stay as long as the process."""

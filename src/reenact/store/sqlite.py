@@ -22,7 +22,7 @@ from reenact.facts.record import Record
 from reenact.facts.run import INNER, Run, Status
 from reenact.store import effects, passages
 from reenact.store.connection import Reading, Writing
-from reenact.store.forgetting import forget
+from reenact.store.forgetting import forget, unneeded
 from reenact.store.inherited import SharingRecording
 from reenact.store.liveness import LiveLock, is_live
 from reenact.store.making import make_file
@@ -345,6 +345,15 @@ class SqliteStore(Views):
             if log is not None:
                 forget(connection, log)
         writing.checkpoint()
+
+    def discard(self, run_id: str) -> bool:
+        """See ``abc.store.Store``. One transaction; the file keeps its size, and later runs fill what is free."""
+        with self._write()[0].transaction() as connection:
+            log = row_number(connection, run_id)
+            logs = [] if log is None else unneeded(connection, log)
+            for each in reversed(logs):
+                forget(connection, each)
+        return bool(logs)
 
     def close(self) -> None:
         """See ``abc.store.Store``. Again: nothing."""

@@ -106,6 +106,10 @@ class BundleStore(MemoryStore):
         """Refused."""
         self._refuse()
 
+    def discard(self, run_id: str) -> bool:
+        """Refused."""
+        self._refuse()
+
     def _refuse(self) -> NoReturn:
         raise UsageError(
             f"{self.path.name} is a bundle, and nothing is written in it",

@@ -61,18 +61,19 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
         ctx.exit(_bare(argv))
     shell = current(ctx)
     settings = load_settings()
-    status, run = run_command(
+    policy = _policy(settings, order)
+    ended = run_command(
         argv,
         store_url=store_url(shell),
-        policy=_policy(settings, order),
+        policy=policy,
         tags=pairs(tag),
         **{name: _named(settings, name, value) for name, value in who.items()},
     )
-    if run is not None:
-        _tell(shell, run)
-    if status < 0:
-        end_like(status)
-    ctx.exit(status)
+    if ended.run is not None:
+        _tell(shell, ended.run, "" if ended.kept else f"not kept: sample {policy.sample:g}")
+    if ended.status < 0:
+        end_like(ended.status)
+    ctx.exit(ended.status)
 
 
 def _policy(settings: Settings, order: str | None) -> Policy:
@@ -98,18 +99,18 @@ def _bare(argv: tuple[str, ...]) -> int:
     return _SIGNAL - status if status < 0 else status
 
 
-def _tell(shell: Shell, run: Run) -> None:
-    """The one line at the end; it stands beside the agent's own output."""
+def _tell(shell: Shell, run: Run, dropped: str) -> None:
+    """The one line at the end; it stands beside the agent's own output. ``dropped``: why the run was not kept."""
     if shell.json:
         # The agent owns standard output, so this is the one JSON line that goes to standard error.
-        shell.talk(json.dumps(run_data(run), ensure_ascii=False, default=str))
+        shell.talk(json.dumps({**run_data(run), "kept": not dropped}, ensure_ascii=False, default=str))
         return
     spent = None if run.ended_us is None else run.ended_us - run.started_us
     totals = run.totals
     shell.talk(
         f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {counted(totals.events, 'event')} "
-        f"({totals.models} model, {totals.tools} tool){_served(run)}  {preview.duration(spent)}{_kit(shell, run)}"
-        f"  -> reenact show {tail(run.id)}"
+        f"({totals.models} model, {totals.tools} tool){_served(run)}  {preview.duration(spent)}"
+        + (f"  {dropped}" if dropped else f"{_kit(shell, run)}  -> reenact show {tail(run.id)}")
     )
     for reason in run.degraded[:1]:
         shell.talk(f"reenact: the recording is incomplete: {preview.safe(reason)}")
