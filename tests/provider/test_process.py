@@ -47,6 +47,37 @@ def test_it_ends_when_nobody_asks_anything() -> None:
     assert done.stdout.startswith("http://127.0.0.1:") and done.stderr == ""
 
 
+def test_it_ends_well_although_its_input_is_open() -> None:
+    """A thread of its own waits for the end of the input then."""
+    command = [sys.executable, "-m", "reenact.testing.provider", "--idle-limit", "0.05"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+        assert process.wait(30) == 0
+        assert process.stderr.read() == ""
+
+
+IDLE = """
+from reenact.testing.provider import __main__ as program
+from reenact.testing.provider.server import ScriptedProvider
+
+def idle_s(self):
+    print("idle", flush=True)
+    return 1e6
+
+ScriptedProvider.idle_s = idle_s
+program.main([])
+"""
+
+
+def test_as_long_as_its_input_is_open_it_waits_for_whoever_may_ask() -> None:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", IDLE], text=True, **pipes) as process:  # type: ignore[call-overload]
+        said = [process.stdout.readline() for _ in range(4)]
+        assert said[1:] == ["idle\n"] * 3, "it has looked again, and gone on"
+        process.stdin.close()
+        assert process.wait(30) == 0
+
+
 def test_a_file_without_a_script_is_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("")
     with pytest.raises(RuntimeError, match="before it listened"), ProviderProcess(tmp_path / "empty.py"):

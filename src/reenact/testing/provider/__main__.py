@@ -1,11 +1,14 @@
 """``python -m reenact.testing.provider``: the scripted provider as a process that prints its base URL.
 
-It ends when its standard input closes, or when nobody has asked it anything for a while.
+It ends when its standard input closes. With ``--detached`` it has none to go by, and ends when it was not asked
+anything for a while.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import os
 import runpy
 import sys
 import threading
@@ -13,6 +16,8 @@ from collections.abc import Sequence
 
 from reenact.testing.provider.script import Script
 from reenact.testing.provider.server import ScriptedProvider
+
+_DETACHED_S = 600.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,18 +35,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--script", help="Python file that defines SCRIPT; without one, models improvise")
     parser.add_argument("--day", type=int, default=1, help="the world's first day")
     parser.add_argument(
-        "--idle-limit", type=float, default=600.0, metavar="S", help="end after S seconds without a request"
+        "--idle-limit", type=float, metavar="S", help="end after S seconds without a request; 600 with --detached"
     )
     parser.add_argument("--detached", action="store_true", help="do not end with standard input, only when idle")
     options = parser.parse_args(argv)
+    limit = options.idle_limit
+    if limit is None:
+        limit = _DETACHED_S if options.detached else math.inf
     script = _script(options.script) if options.script else Script()
     over = threading.Event()
     with ScriptedProvider(script, day=options.day) as provider:
         if not options.detached:
             threading.Thread(target=_wait_for_end_of_input, args=(over,), daemon=True).start()
         print(provider.url, flush=True)
-        while not over.wait(min(1.0, max(0.01, options.idle_limit - provider.idle_s()))):
-            if provider.idle_s() >= options.idle_limit:
+        while not over.wait(min(1.0, max(0.01, limit - provider.idle_s()))):
+            if provider.idle_s() >= limit:
                 break
     return 0
 
@@ -55,7 +63,8 @@ def _script(file: str) -> Script:
 
 def _wait_for_end_of_input(over: threading.Event) -> None:
     try:
-        while sys.stdin.buffer.read(4096):
+        # Not through ``sys.stdin``: a thread that waits in there holds its lock, and an interpreter that ends aborts.
+        while os.read(0, 4096):
             pass
     finally:
         over.set()
