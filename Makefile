@@ -8,7 +8,7 @@ PYTEST_ARGS ?=
 SPREAD ?= -n auto --maxprocesses 4 --dist loadfile
 RUN := .venv/bin/python
 
-.PHONY: help demo test across sweep bench canary lint docs-check docs locks clean
+.PHONY: help demo environments test across sweep bench canary lint docs-check docs locks clean
 
 help:
 	@echo "make demo        record two failing agents, take the network away, re-enact both failures"
@@ -23,6 +23,11 @@ help:
 demo:
 	@"$(PYTHON)" scripts/environment.py .venv demo
 	@$(RUN) -m reenact demo
+
+# What `make test` needs, so that it can run without a package source and what leads to it.
+environments:
+	@"$(PYTHON)" scripts/environment.py .venv test
+	@$(RUN) scripts/across.py --make
 
 test:
 	@"$(PYTHON)" scripts/environment.py .venv test

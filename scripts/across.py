@@ -2,6 +2,7 @@
 
     python scripts/across.py            a virtual environment and a run for each
     python scripts/across.py --list     only say what is found
+    python scripts/across.py --make     only make the virtual environments
 
 An interpreter counts as found when it starts: on ``PATH`` as ``python3.N``, or among the versions of pyenv or uv. The
 interpreter that runs this script has been tested already. Tests marked ``slow`` or ``once`` are left out here.
@@ -36,10 +37,12 @@ def main() -> int:
     """Test each interpreter; exit status 1 when one of them failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="only say which interpreters are found")
+    parser.add_argument("--make", action="store_true", help="only make their virtual environments")
     parser.add_argument("--seconds", type=float, default=float(os.environ.get("REENACT_ACROSS_SECONDS", "600")))
     parser.add_argument("pytest", nargs="*", help="further arguments for pytest")
     options = parser.parse_args()
-    lines = [f"3.{sys.version_info.minor}  the whole suite, above ({sys.version.split()[0]})"]
+    here = "its environment runs this" if options.make else "the whole suite, above"
+    lines = [f"3.{sys.version_info.minor}  {here} ({sys.version.split()[0]})"]
     failed = False
     for minor in MINORS:
         if minor == sys.version_info.minor:
@@ -49,6 +52,8 @@ def main() -> int:
             lines.append(f"3.{minor}  NOT tested: no such interpreter was found")
         elif options.list:
             lines.append(f"3.{minor}  found: {python}")
+        elif options.make:
+            lines.append(f"3.{minor}  {'made' if make(minor, python) else 'NOT made (see above)'}: {folder_of(minor)}")
         else:
             verdict, good = test(minor, python, options.seconds, options.pytest)
             lines.append(f"3.{minor}  {verdict}")
@@ -90,20 +95,35 @@ def minor_of(python: Path) -> int | None:
     return int(answer.stdout) if answer.returncode == 0 else None
 
 
+def folder_of(minor: int) -> str:
+    """The environment of a minor version, below the checkout."""
+    return f".venv-3.{minor}"
+
+
+def make(minor: int, python: Path) -> bool:
+    """Make the environment, or find that it is up to date; gives whether it is there."""
+    command = [sys.executable, "scripts/environment.py", folder_of(minor), "test", "--python", str(python)]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+
+
 def test(minor: int, python: Path, seconds: float, further: list[str]) -> tuple[str, bool]:
     """Make the environment and run the suite in it: what to print, and whether that is good.
 
     An environment that cannot be made (no wheels, no network) is *not tested*, which is said and is no failure.
     """
-    folder = f".venv-3.{minor}"
     started = time.monotonic()
     print(f"\n3.{minor}: {python}", flush=True)
-    made = subprocess.run(
-        [sys.executable, "scripts/environment.py", folder, "test", "--python", str(python)], cwd=ROOT, check=False
-    )
-    if made.returncode:
+    if not make(minor, python):
         return "NOT tested: its environment could not be made (see above)", True
-    command = [str(ROOT / folder / "bin" / "python"), "-m", "pytest", "-q", "-m", "not slow and not once", *PORTABLE]
+    command = [
+        str(ROOT / folder_of(minor) / "bin" / "python"),
+        "-m",
+        "pytest",
+        "-q",
+        "-m",
+        "not slow and not once",
+        *PORTABLE,
+    ]
     try:
         ran = subprocess.run(
             [*command, *further], cwd=ROOT, stdin=subprocess.DEVNULL, timeout=seconds, check=False
