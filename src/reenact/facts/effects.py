@@ -78,7 +78,9 @@ class Identities:
         asked = own.encode() if isinstance(own, str) else canonical(call.rule, _lasting(call), call.body, self._ignore)
         kind = b"key" if isinstance(own, str) else b"call"
         scope = (within or self._root) if kind == b"call" else self._root
-        like = b"\0".join((scope.encode(), kind, call.name.encode(), asked))
-        occurrence = 0 if isinstance(own, str) else self._counts[like]
-        self._counts[like] = occurrence + 1
-        return sha256(b"%b\0%d" % (like, occurrence)).hexdigest()[:32]
+        like = sha256(b"\0".join((scope.encode(), kind, call.name.encode(), asked)))
+        told = like.digest()  # what is asked may be megabytes, and is not kept
+        occurrence = 0 if isinstance(own, str) else self._counts[told]
+        self._counts[told] = occurrence + 1
+        like.update(b"\0%d" % occurrence)
+        return like.hexdigest()[:32]

@@ -32,6 +32,7 @@ from reenact.facts.shapes import (
     slots_of,
     type_name,
 )
+from reenact.facts.weaving import weave
 
 DEPTH_LIMIT = 100
 """Nesting beyond this is opaque: readers must not need a deep stack."""
@@ -44,6 +45,8 @@ TEXT_LIMIT = 2_000
 
 _PLAIN_NODE_LIMIT = 250_000
 _PLAIN_DEPTH_LIMIT = 300
+_SEVERAL = 4000
+"""Parts of a value beyond which it is woven."""
 _FACTORIES: dict[Any, str] = {
     None: "None",
     **{kind: kind.__name__ for kind in (list, dict, set, int, float, str, tuple, bool)},
@@ -122,7 +125,13 @@ def encode(value: object, *, sort_sets: bool = False) -> Encoded:
             which are compared. Values that are handed out again keep the order in which the agent iterated.
     """
     try:
-        if _is_plain(value):
+        plain = _is_plain(value, _SEVERAL)
+        if plain is None:
+            woven = weave(value, _is_within_limits)
+            if woven is not None:
+                return _make_tuple(Encoded, (woven, (), ()))
+            plain = _is_plain(value, _PLAIN_NODE_LIMIT)
+        if plain:
             return _make_tuple(Encoded, (_fast(value).encode(), (), ()))
     except Exception as error:  # NaN, a lone surrogate, a container changed by another thread: the slow path knows
         if by_signal_handler(error):
@@ -167,8 +176,17 @@ def encode_flat(leads: tuple[str, ...], values: Iterable[Any]) -> bytes | None:
         return None
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether the C encoder would write exactly this and nothing else (NaN and lone surrogates aside)."""
+def _is_within_limits(nodes: int, containers: int, depth: int) -> bool:
+    """Whether what is woven is what would be written of the whole: either by the C encoder, or part by part."""
+    depth += 10  # levels are counted otherwise there: what is as deep as that is written as ever
+    if nodes <= _PLAIN_NODE_LIMIT and depth <= _PLAIN_DEPTH_LIMIT:
+        return True
+    return containers < NODE_LIMIT and depth <= DEPTH_LIMIT
+
+
+def _is_plain(value: Any, most: int) -> bool | None:
+    """Whether the C encoder would write exactly this and nothing else (NaN and lone surrogates aside); None where there
+    are more parts than are to be looked at, and no where there are more of them than ever are."""
     level = [value]
     count = 0
     for _ in range(_PLAIN_DEPTH_LIMIT):
@@ -182,6 +200,8 @@ def _is_plain(value: Any) -> bool:
             else:
                 parts = held if kind is list else (held,)
             count += len(parts)
+            if count > most < _PLAIN_NODE_LIMIT:
+                return None
             for part in parts:  # looked at here and now, because most of them hold nothing further
                 kind = type(part)
                 if kind is str or kind is float or kind is bool or part is None:

@@ -24,6 +24,8 @@ from reenact.facts.call import Json
 from reenact.facts.compression import undo
 from reenact.facts.credentials import Sort, constant, looks_random, named_in_url
 from reenact.facts.spotting import normalise
+from reenact.facts.weaving import Woven
+from reenact.facts.woven_keys import canonical_woven
 
 Ignore = Mapping[str, str]
 """Ignore rules: name to a JSON pointer with dots (``body.metadata.trace_id``, ``body.items.*.at``, ``query.nonce``)."""
@@ -93,6 +95,10 @@ def canonical_body(
     """
     if not body or len(body) > LARGEST:
         return body
+    if type(body) is Woven and not any(path.startswith("body.") for path in ignore.values()):
+        woven = canonical_woven(body, _canonical_piece)
+        if woven is not None:
+            return woven
     kind = media.partition(";")[0].strip().lower()
     if kind == "application/x-www-form-urlencoded":
         return _sorted_pairs(body.decode("latin-1"), (), Counter()).encode("latin-1")
@@ -252,6 +258,14 @@ class _Irregular(Exception):
 
 def _compact(value: Json) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr).encode()
+
+
+def _canonical_piece(text: bytes) -> bytes | None:
+    """Canonical JSON; None where it takes more than the encoder."""
+    try:
+        return _fast_json(text, {}, Counter())
+    except (_Irregular, ValueError, RecursionError):
+        return None
 
 
 def _canonical_json(body: bytes, paths: Mapping[str, Sequence[str]], ignored: Counter[str]) -> bytes:

@@ -8,12 +8,14 @@ only those meet a regular expression, each of them bounded. The work has a budge
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from reenact.facts.credentials import STANDIN, bare, constant
 from reenact.facts.spans import Budget, Exhausted, Span, replaced, without_overlaps
 from reenact.facts.spotted_names import by_name, own_values
 from reenact.facts.spotted_shapes import RUN, by_shape, private_keys, schemes, userinfo
+from reenact.facts.weaving import Woven
 
 _WORDS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"_-" else 32 for byte in range(256))
 _NAMES = (b"key", b"token", b"secret", b"pass", b"authorization", b"credential", b"cookie", b"pwd")
@@ -22,6 +24,10 @@ _JSON = re.compile(
 )
 """JSON, or server-sent events of it, by how they begin."""
 _STRING = re.compile(rb'"((?:[^"\\\n]|\\.)*+)"?')
+_BEFORE = 512
+"""Bytes before a piece that say what stands in it: a name, and what stands between it and its value."""
+_BEHIND = 128
+_SURROUNDINGS = 8
 _BETWEEN = re.compile(rb"(?:[\s,:\[\]{}\d.eE+-]|true|false|null)*+")
 
 
@@ -52,6 +58,38 @@ def spot(data: bytes) -> list[Span]:
         return found
     found = without_overlaps(found) if len(found) > 1 else found
     return _inside_strings(data, found) if _JSON.match(data) else found
+
+
+def spot_woven(data: Woven) -> list[Span]:
+    """``spot`` for a text that was woven: what a piece holds is found out once.
+
+    A piece ends where an entry does, so that no text in it is cut and no list of texts: what a text is depends on what
+    stands closely before and behind it, and on nothing further away.
+
+    Raises:
+        Exhausted: see ``spot``.
+    """
+    found: list[Span] = []
+    begins = [at for at, _ in data.places]
+    before = 0
+    for n, (at, piece) in enumerate(data.places):
+        end = at + len(piece.text) if n + 1 < len(begins) else len(data)
+        near = (data[max(0, before - _BEFORE) : at], data[end : end + _BEHIND])
+        known: dict[tuple[bytes, bytes], list[Span]] = piece.known.setdefault("spans", {})
+        spans = known.get(near)
+        if spans is None:
+            start = begins[max(0, bisect_right(begins, before - _BEFORE) - 1)] if n else 0
+            spans = [
+                span._replace(start=span.start + start - at, end=span.end + start - at)
+                for span in spot(data[start : end + _BEHIND])
+                if before <= span.start + start < end  # of what stands between the last piece and this one, too
+            ]
+            if len(known) >= _SURROUNDINGS:
+                known.clear()
+            known[near] = spans
+        found.extend(span._replace(start=span.start + at, end=span.end + at) for span in spans)
+        before = end
+    return found
 
 
 def spot_named(data: bytes, names: Iterable[str]) -> list[Span]:
@@ -87,6 +125,11 @@ def normalise(data: bytes) -> bytes:
         spans = spot(data)
     except Exhausted:
         return data
+    return reduced(data, spans)
+
+
+def reduced(data: bytes, spans: list[Span]) -> bytes:
+    """``data`` with the credentials at ``spans``, and every stand-in, reduced to the constants of their classes."""
     if spans:
         data = replaced(data, spans, lambda _, span: b"9999" if span.digits else constant(span.sort))
     if b"~rx" in data:

@@ -39,6 +39,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Run
 from reenact.facts.serving import is_exchange
 from reenact.facts.spans import Exhausted
+from reenact.facts.weaving import Woven
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.streams import NOTE, Stream, Withheld, stream_for, withheld_segment
 from reenact.privacy.tails import Part, Tail, cleaned_in_pieces
@@ -327,7 +328,7 @@ def _labelled(parts: list[Part[Printed]], withheld: bool) -> list[Record]:
 
 def _body(eraser: Eraser, body: bytes) -> bytes:
     """A text of any length; a very long one in pieces."""
-    if len(body) <= _PIECEWISE:
+    if len(body) <= _PIECEWISE or type(body) is Woven:
         return eraser.text(body)
     cleaned, withheld = cleaned_in_pieces(eraser, body)
     if withheld:

@@ -7,7 +7,8 @@ from hashlib import blake2b
 from reenact.abc.sources import ENTROPY
 from reenact.facts.alike import shared_length
 from reenact.facts.spans import Span
-from reenact.facts.spotting import spot
+from reenact.facts.spotting import spot, spot_woven
+from reenact.facts.weaving import Woven
 
 _SHORT = 4096
 """Texts up to here that hold nothing are remembered by the process, as the heads of calls are: by a digest that nobody
@@ -42,6 +43,8 @@ class Spotter:
         Raises:
             Exhausted: see there.
         """
+        if type(data) is Woven:
+            return spot_woven(data)
         size = len(data)
         if size < _SHORT:
             return _short(data)

@@ -1,0 +1,348 @@
+"""Weaving: the encoding of a large plain value, put together from pieces of which those that are as before are known.
+
+A value of megabytes that is handed on from call to call hardly changes, so it is cut into runs of entries (some tens of
+kilobytes each), and of each run a *fingerprint* is made: ``marshal``, which is C, and a digest of that. A fingerprint
+that was seen before gives the piece that was made then: its text, and whatever has been found out about it since.
+Fingerprints live in this process alone: they are not kept, and nothing is read from them but the copy that a piece is
+made of, so that what is encoded is what was looked at, whatever another thread does meanwhile.
+
+Equal fingerprints are equal values: only plain JSON data becomes a piece (text, numbers, booleans, None, lists and
+dictionaries with names), each of which has a form of its own there. Unequal ones may be equal values (two references
+to one text, or two texts), which costs time alone.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from itertools import chain
+from typing import Any
+
+from reenact.facts.jsontext import writer
+from reenact.facts.scalars import INTEGER_LIMIT
+
+RUN = 32
+"""Entries of a container that make a piece, on the average."""
+
+LONGEST = 256 << 10
+"""Bytes of a fingerprint beyond which a run is cut further."""
+
+REMEMBERED = 24 << 20
+"""Bytes of text in each of two generations of pieces."""
+
+_SMALL = 64 << 10
+_FEW = 64
+_DEEPEST = 16
+_FORM = 4
+_MOST_IDS = 4096
+_MOST_CUT = 4096
+_MOST_NODES = 500_000
+_MOST_LEVELS = 500
+
+_fast = writer(ascii_only=False, nan=False)
+
+
+class Piece:
+    """The text of a run of entries, without the brackets around them.
+
+    Attributes:
+        text: JSON, UTF-8.
+        nodes, containers, depth: How many parts it has, how many of them hold others, and how deep they lie.
+        known: What has been found out about the text, by whoever found it out.
+    """
+
+    __slots__ = ("containers", "depth", "known", "nodes", "text")
+
+    def __init__(self, text: bytes, nodes: int, containers: int, depth: int) -> None:
+        self.text = text
+        self.nodes = nodes
+        self.containers = containers
+        self.depth = depth
+        self.known: dict[str, Any] = {}
+
+
+class Node:
+    """A container that was cut: its pieces, and the containers in it that were cut in their turn, by their names.
+
+    Attributes:
+        mapping: Whether it is a dictionary.
+        parts: In order.
+    """
+
+    __slots__ = ("mapping", "parts")
+
+    def __init__(self, mapping: bool) -> None:
+        self.mapping = mapping
+        self.parts: list[Piece | tuple[str, Node]] = []
+
+    def weight(self, most: int) -> tuple[int, int, int]:
+        """How many parts there are in all, how many that hold others, and how deep they lie.
+
+        Raises:
+            _Unfit: More containers than ``most`` were cut: one may hold another many times.
+        """
+        nodes, containers, depth = 1, 1, 1
+        cut = 0
+        todo: list[tuple[Node, int]] = [(self, 1)]
+        while todo:
+            node, level = todo.pop()
+            cut += 1
+            if cut > most:
+                raise _Unfit
+            for part in node.parts:
+                if isinstance(part, Piece):
+                    nodes += part.nodes
+                    containers += part.containers
+                    depth = max(depth, level + part.depth)
+                else:
+                    nodes += 1
+                    containers += 1
+                    todo.append((part[1], level + 1))
+        return nodes, containers, depth
+
+
+class Woven(bytes):
+    """The encoding of a value, which knows its pieces. It is bytes like any other to whoever does not care.
+
+    Attributes:
+        root: What it was made of.
+        places: Each piece in order, with the place of its first byte.
+    """
+
+    root: Node
+    places: list[tuple[int, Piece]]
+
+
+class _Unfit(Exception):
+    """The value is not plain, or not worth it."""
+
+
+Fits = Callable[[int, int, int], bool]
+"""Whether a value of so many parts, of which so many hold others, and that lie so deep, is to be written so."""
+
+
+def weave(value: Any, fits: Fits) -> Woven | None:
+    """The encoding of a plain dictionary or list; None where it is not plain all through, or does not fit.
+
+    About 3 ms a megabyte for what is known, and what the encoding costs for the rest.
+    """
+    if type(value) is not dict and type(value) is not list:
+        return None
+    try:
+        root = _node(value, 0)
+        weight = root.weight(_MOST_CUT)
+    except (_Unfit, ValueError, TypeError, RuntimeError):  # what marshal does not take; a container that another
+        return None  # thread changes; NaN and lone surrogates
+    return _joined(root) if fits(*weight) else None
+
+
+class _Memory:
+    """Pieces by their fingerprint, and what is known of containers by their ``id``, which is a hint alone.
+
+    Two generations: what is not used while one fills is forgotten."""
+
+    def __init__(self) -> None:
+        self.young: dict[bytes, Piece] = {}
+        self.old: dict[bytes, Piece] = {}
+        self.size = 0
+        self.runs: dict[int, int] = {}
+        """Containers to be cut: how many entries make a run."""
+        self.unfit: dict[int, None] = {}
+
+    def find(self, fingerprint: bytes) -> Piece | None:
+        """The piece that has it."""
+        piece = self.young.get(fingerprint)
+        if piece is None:
+            piece = self.old.get(fingerprint)
+            if piece is not None:
+                self.keep(fingerprint, piece)
+        return piece
+
+    def keep(self, fingerprint: bytes, piece: Piece) -> None:
+        """Remember a piece."""
+        self.size += len(piece.text)
+        self.young[fingerprint] = piece
+        if self.size > REMEMBERED:
+            self.old, self.young, self.size = self.young, {}, 0
+
+
+_memory = _Memory()
+
+
+def forget() -> None:
+    """Forget every piece: nobody listens any more."""
+    global _memory
+    _memory = _Memory()
+
+
+def _hint(hints: dict[int, Any], value: Any, what: Any) -> None:
+    if len(hints) >= _MOST_IDS:
+        hints.clear()
+    hints[id(value)] = what
+
+
+def _node(value: Any, depth: int) -> Node:
+    """A container, cut."""
+    memory = _memory
+    if depth > _DEEPEST or id(value) in memory.unfit:
+        raise _Unfit
+    mapping = type(value) is dict
+    node = Node(mapping)
+    keys: list[str] = list(value) if mapping else []
+    held = list(value.values()) if mapping else list(value)
+    if mapping:
+        _require_names(keys, held)
+    elif str in set(map(type, held)):  # texts of a list may be credentials by the list's name: not cut
+        node.parts.append(_piece(held, mapping) or _made(held, mapping))
+        return node
+    length = memory.runs.get(id(value), RUN)
+    known = memory.runs
+    singly = depth == 0 and len(held) <= _FEW
+    start = 0
+    for at, item in enumerate(held):
+        kind = type(item)
+        if (kind is dict or kind is list) and item and (singly or id(item) in known):
+            _run(node, value, keys[start:at], held[start:at], depth)
+            _child(node, keys[at] if mapping else "", item, depth)
+            start = at + 1
+        elif at - start >= 4 * length or (hash(keys[at]) % length == 0 if mapping else at % length == length - 1):
+            _run(node, value, keys[start : at + 1], held[start : at + 1], depth)
+            start = at + 1
+    _run(node, value, keys[start:], held[start:], depth)
+    return node
+
+
+def _require_names(keys: list[Any], held: list[Any]) -> None:
+    """A dictionary that is an object of JSON: its keys are text, and it is not taken for a tag."""
+    for key in keys:
+        if type(key) is not str:
+            raise _Unfit
+    if len(keys) != len(held) or (len(keys) == 1 and keys[0].startswith("~")):
+        raise _Unfit
+
+
+def _run(node: Node, value: Any, keys: list[str], held: list[Any], depth: int) -> None:
+    """Some entries of a container: one piece, or where they are too large together, each by itself."""
+    if not held:
+        return
+    entries: Any = dict(zip(keys, held, strict=True)) if node.mapping else held
+    try:
+        piece = _piece(entries, node.mapping)
+    except (_Unfit, ValueError):
+        if depth:  # the outermost is often made for the call, and another lies in its place at the next
+            _hint(_memory.unfit, value, None)
+        raise
+    if piece is not None:
+        node.parts.append(piece)
+        return
+    _hint(_memory.runs, value, max(1, _memory.runs.get(id(value), RUN) // 4))
+    for at, item in enumerate(held):
+        key = keys[at] if node.mapping else ""
+        if type(item) is dict or type(item) is list:
+            _child(node, key, item, depth)
+        else:
+            node.parts.append(_made({key: item} if node.mapping else [item], node.mapping))
+
+
+def _child(node: Node, key: str, item: Any, depth: int) -> None:
+    """A container by itself: one piece, or a node of its own where it is large."""
+    if id(item) not in _memory.runs:
+        piece = _piece({key: item} if node.mapping else [item], node.mapping)
+        if piece is not None:
+            node.parts.append(piece)
+            return
+        _hint(_memory.runs, item, RUN)
+    node.parts.append((key, _node(item, depth + 1)))
+
+
+def _piece(entries: Any, mapping: bool) -> Piece | None:
+    """The piece of some entries; None where they are too large for one."""
+    blob = marshal.dumps(entries, _FORM)
+    fingerprint = blake2b(blob, digest_size=16).digest()
+    piece = _memory.find(fingerprint)
+    if piece is None and len(blob) <= LONGEST:
+        piece = _new(blob, mapping)
+        _memory.keep(fingerprint, piece)
+    return piece
+
+
+def _made(entries: Any, mapping: bool) -> Piece:
+    """The piece of what cannot be cut, however large it is."""
+    blob = marshal.dumps(entries, _FORM)
+    fingerprint = blake2b(blob, digest_size=16).digest()
+    piece = _memory.find(fingerprint)
+    if piece is None:
+        piece = _new(blob, mapping)
+        _memory.keep(fingerprint, piece)
+    return piece
+
+
+def _new(blob: bytes, mapping: bool) -> Piece:
+    """A piece of what a fingerprint was made of: of its copy, for another thread may have changed the value since."""
+    entries = marshal.loads(blob)
+    nodes, containers, depth = _weighed(entries.values() if mapping else entries)
+    return Piece(_fast(entries)[1:-1].encode(), nodes, containers, depth)
+
+
+def _weighed(parts: Any) -> tuple[int, int, int]:
+    """How many parts, how many that hold others, and how deep they lie.
+
+    Raises:
+        _Unfit: Something there is not plain.
+    """
+    nodes = containers = depth = 0
+    while parts:
+        depth += 1
+        nodes += len(parts)
+        deeper: list[Any] = []
+        for part in parts:
+            kind = type(part)
+            if kind is str or kind is float or kind is bool or part is None:
+                continue
+            if kind is int and -INTEGER_LIMIT < part < INTEGER_LIMIT:
+                continue
+            if kind is dict:
+                _require_names(list(part), list(part))
+                deeper.append(part.values())
+            elif kind is list:
+                deeper.append(part)
+            else:
+                raise _Unfit
+        containers += len(deeper)
+        if nodes + sum(map(len, deeper)) > _MOST_NODES or depth > _MOST_LEVELS:  # it may hold itself
+            raise _Unfit
+        parts = list(chain.from_iterable(deeper))
+    return nodes, containers, depth
+
+
+def _joined(root: Node) -> Woven:
+    """The text of all pieces with what stands between them."""
+    texts: list[bytes] = []
+    places: list[tuple[int, Piece]] = []
+    at = 0
+    for part in _flat(root):
+        if isinstance(part, Piece):
+            places.append((at, part))
+        text = part.text if isinstance(part, Piece) else part
+        texts.append(text)
+        at += len(text)
+    woven = Woven(b"".join(texts))
+    woven.root, woven.places = root, places
+    return woven
+
+
+def _flat(node: Node) -> Iterator[Piece | bytes]:
+    """Pieces and what stands between them, in order."""
+    yield b"{" if node.mapping else b"["
+    for n, part in enumerate(node.parts):
+        if n:
+            yield b","
+        if isinstance(part, Piece):
+            yield part
+            continue
+        key, deeper = part
+        if node.mapping:
+            yield _fast(key).encode() + b":"
+        yield from _flat(deeper)
+    yield b"}" if node.mapping else b"]"

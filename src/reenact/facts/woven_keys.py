@@ -1,0 +1,111 @@
+"""The canonical form of a text that was woven: that of each piece is found once, and put together in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from reenact.facts.credentials import MARK
+from reenact.facts.jsontext import scan, writer
+from reenact.facts.spans import Exhausted, Span
+from reenact.facts.spotting import reduced, spot_woven
+from reenact.facts.weaving import Node, Piece, Woven
+
+Canonical = Callable[[bytes], bytes | None]
+"""Canonical JSON of JSON; None where it is irregular."""
+
+_STANDIN = MARK.decode()
+_spelled = writer(ascii_only=True, nan=False)
+
+_Entry = tuple[str, bytes]
+"""A name (empty in a list) and the canonical text of the entry, its name included."""
+
+
+class _Irregular(Exception):
+    """The whole has to be looked at at once."""
+
+
+def canonical_woven(body: Woven, canonical: Canonical) -> bytes | None:
+    """What the canonical form of ``body`` as plain bytes is; None where it cannot be found piece by piece.
+
+    About 4 ms a megabyte for what is known.
+
+    Args:
+        body: JSON that was woven.
+        canonical: Makes the canonical form of one piece.
+    """
+    try:
+        return _node(body.root, _Texts(body, canonical))
+    except (_Irregular, Exhausted):
+        return None
+
+
+class _Texts:
+    """Canonical entries of the pieces of one text, credentials reduced to constants."""
+
+    def __init__(self, body: Woven, canonical: Canonical) -> None:
+        self._canonical = canonical
+        self._spans: dict[int, list[Span]] = {}
+        spans = spot_woven(body)
+        left = len(spans)
+        at = 0
+        for place, piece in body.places if spans else ():
+            end = place + len(piece.text)
+            while at < len(spans) and spans[at].start < end:
+                span = spans[at]
+                if span.start < place or span.end > end:  # in a name that stands between pieces
+                    raise _Irregular
+                self._spans.setdefault(place, []).append(span._replace(start=span.start - place, end=span.end - place))
+                at, left = at + 1, left - 1
+        if left:
+            raise _Irregular
+        self._places = iter(body.places)
+
+    def next(self, mapping: bool) -> list[_Entry]:
+        """The entries of the next piece, which come in their order."""
+        place, piece = next(self._places)
+        spans = tuple(self._spans.get(place, ()))
+        known = piece.known.get("canonical")
+        if known is None or known[0] != (spans, mapping):
+            known = piece.known["canonical"] = ((spans, mapping), self._entries(piece, spans, mapping))
+        entries: list[_Entry] = known[1]
+        return entries
+
+    def _entries(self, piece: Piece, spans: Sequence[Span], mapping: bool) -> list[_Entry]:
+        text = reduced(piece.text, list(spans))
+        if not mapping:
+            return [("", self._one(b"[" + text + b"]")[1:-1])]
+        if b"\\u0000" in text:
+            raise _Irregular
+        written = text.decode()
+        entries = []
+        at = 0
+        while at < len(written):
+            key, colon = scan(written, at)
+            _, end = scan(written, colon + 1)
+            value = self._one(written[colon + 1 : end].encode())
+            entries.append((key, _spelled(key).encode() + b":" + value))
+            at = end + 1
+        return entries
+
+    def _one(self, text: bytes) -> bytes:
+        found = self._canonical(text)
+        if found is None:
+            raise _Irregular
+        return found
+
+
+def _node(node: Node, texts: _Texts) -> bytes:
+    entries: list[_Entry] = []
+    for part in node.parts:
+        if isinstance(part, Piece):
+            entries.extend(texts.next(node.mapping))
+        else:
+            key, deeper = part
+            if _STANDIN in key:
+                raise _Irregular
+            text = _node(deeper, texts)
+            entries.append((key, _spelled(key).encode() + b":" + text if node.mapping else text))
+    if node.mapping:
+        entries.sort(key=lambda entry: entry[0])
+    joined = b",".join([text for _, text in entries])
+    return b"{%b}" % joined if node.mapping else b"[%b]" % joined

@@ -1,0 +1,240 @@
+"""A woven encoding is the encoding: whatever is handed on, changed a little, and handed on again, by any other name."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from reenact.facts import encoding, keys, weaving
+from reenact.facts.spans import Span
+from reenact.facts.spotting import normalise, spot, spot_woven
+from reenact.facts.weaving import Woven
+
+SECRETS = (
+    "sk-proj-9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c",
+    "Bearer 8f7e6d5c4b3a29181716151413121110",
+    "postgres://ann:tr0ub4dor@db.example/orders",
+    "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8",
+    "AKIAIOSFODNN7EXAMPL2",
+    "~rxnfebsaztmnld~",
+)
+NAMES = ("password", "api_key", "name", "value", "token", "tokens", "note", "id", "~dict", "é", "DB_PASSWORD")
+
+
+def weave(value: Any) -> Woven | None:
+    return weaving.weave(value, encoding._is_within_limits)
+
+
+texts = some.one_of(some.text(max_size=6), some.sampled_from(SECRETS), some.sampled_from(NAMES))
+names = some.one_of(some.sampled_from(NAMES), texts, some.integers(0, 30).map("n{}".format))
+atoms = some.one_of(
+    texts, some.integers(-5, 5), some.booleans(), some.none(), some.floats(), some.integers(), some.just(-0.0)
+)
+odd = some.one_of(
+    some.binary(max_size=3),
+    some.binary(max_size=3).map(bytearray),
+    some.tuples(some.integers(), some.text(max_size=2)),
+    some.frozensets(some.integers(), max_size=3),
+    some.dates(),
+    some.sampled_from(["\ud800", 10**400, math.nan, {1: 2}, {True: 1}, object()]),
+)
+
+
+def trees(leaves: some.SearchStrategy[Any]) -> some.SearchStrategy[Any]:
+    return some.recursive(
+        leaves,
+        lambda held: some.one_of(some.lists(held, max_size=9), some.dictionaries(names, held, max_size=9)),
+        max_leaves=60,
+    )
+
+
+plain = trees(atoms)
+anything = trees(some.one_of(atoms, atoms, atoms, odd))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cut_small() -> Iterator[None]:
+    """Everything is large, so that each part of a small value is cut, known and put together."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(weaving, "RUN", 2)
+        patch.setattr(weaving, "LONGEST", 40)
+        patch.setattr(weaving, "REMEMBERED", 4000)
+        patch.setattr(encoding, "_SEVERAL", 3)
+        yield
+        weaving.forget()
+
+
+def whole(value: Any) -> tuple[Any, ...]:
+    """The encoding in one go."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "weave", lambda value, fits: None)
+        return tuple(encoding.encode(value))
+
+
+def changed(value: Any, draw: Any) -> Any:
+    """The same value with a little of it changed in place."""
+    node = value
+    while True:
+        held = list(node.values()) if isinstance(node, dict) else node if isinstance(node, list) else []
+        deeper = [each for each in held if isinstance(each, (dict, list)) and each]
+        if not deeper or draw(some.integers(0, 2)) == 0:
+            break
+        node = draw(some.sampled_from(deeper))
+    if isinstance(node, dict) and node:
+        key = draw(some.sampled_from(list(node)))
+        if draw(some.booleans()):
+            node[key] = draw(atoms)
+        else:
+            del node[key]
+    elif isinstance(node, list):
+        node.insert(draw(some.integers(0, len(node))), draw(plain))
+    return value
+
+
+@settings(deadline=None)
+@given(anything, some.data())
+def test_it_is_the_encoding_however_often_and_whatever_changed(value: Any, data: Any) -> None:
+    held = {"db": value, "user": "ann"}
+    for again in range(3):
+        assert tuple(encoding.encode(held)) == whole(held)
+        assert tuple(encoding.encode([value])) == whole([value])
+        if again and isinstance(value, (dict, list)):
+            changed(value, data.draw)
+
+
+@settings(deadline=None)
+@given(trees(some.one_of(atoms, odd)), trees(some.one_of(atoms, odd)))
+def test_one_piece_stands_for_one_encoding(left: Any, right: Any) -> None:
+    pieces = []
+    for one in (left, right, left, copy.deepcopy(left)):
+        try:
+            piece = weaving._made([one], False)
+        except (weaving._Unfit, ValueError):
+            continue
+        pieces.append(piece)
+        assert b"[%b]" % piece.text == whole([one])[0] and not whole([one])[1:][0]
+    if len(pieces) == 4 and whole([left]) != whole([right]):
+        assert pieces[0] is pieces[2] is not pieces[1]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [(1, True), (1, 1.0), (0, False), (0.0, -0.0), ("1", 1), (None, "null"), ([], {}), ("a", b"a"), ((1,), [1])],
+)
+def test_what_python_takes_for_equal_is_not(left: Any, right: Any) -> None:
+    for value in (left, right, left):
+        held = {"rows": [value, {"deep": value}, *range(9)]}
+        assert tuple(encoding.encode(held)) == whole(held)
+
+
+def test_references_to_one_thing_are_what_two_equal_things_are() -> None:
+    shared = {"street": "Main", "tags": [1, 2]}
+    apart = [copy.deepcopy(shared) for _ in range(9)]
+    assert encoding.encode([shared] * 9).body == encoding.encode(apart).body == whole(apart)[0]
+    knot: list[Any] = [1, 2, 3, 4]
+    knot.append(knot)
+    assert tuple(encoding.encode(knot)) == whole(knot)
+    many: list[Any] = ["x"]
+    for _ in range(40):
+        many = [many, many, 1, 2]
+    assert tuple(encoding.encode(many)) == whole(many)
+
+
+def test_a_value_that_another_thread_changes_is_never_known_as_what_it_was_not() -> None:
+    value: dict[str, Any] = {f"n{n}": {"busy": False, "rest": "x" * 20} for n in range(40)}
+    done = threading.Event()
+
+    def toggle() -> None:
+        while not done.is_set():
+            for held in value.values():
+                held["busy"] = not held["busy"]
+
+    other = threading.Thread(target=toggle)
+    other.start()
+    try:
+        for _ in range(200):
+            weave({"db": value})
+    finally:
+        done.set()
+        other.join()
+    for busy in (True, False):
+        for held in value.values():
+            held["busy"] = busy
+        assert weave({"db": value}) == whole({"db": value})[0]
+
+
+@settings(deadline=None)
+@given(plain, some.data())
+def test_credentials_are_found_in_pieces_as_in_the_whole(value: Any, data: Any) -> None:
+    held = {"db": value, "password": "tr0ub4dor&3"}
+    for _ in range(3):
+        woven = weave(held)
+        if woven is None:
+            return
+        assert spot_woven(woven) == spot(bytes(woven))
+        changed(value, data.draw)
+
+
+@settings(deadline=None)
+@given(plain, some.data())
+def test_keys_are_put_together_as_of_the_whole(value: Any, data: Any) -> None:
+    held = {"user": "ann", "db": value}
+    for _ in range(3):
+        woven = weave(held)
+        if woven is None:
+            return
+        assert keys.canonical_body(woven) == keys.canonical_body(bytes(woven))
+        ignore = {"rule": "body.db.name"}
+        assert keys.canonical_body(woven, "", ignore) == keys.canonical_body(bytes(woven), "", ignore)
+        changed(value, data.draw)
+
+
+def test_a_list_of_credentials_is_never_cut_from_its_name() -> None:
+    value = {"api_keys": [f"9f8a7b6c5d4e3f2a1b0c9d8e7f6a{n:04x}" for n in range(40)], "rest": list(range(40))}
+    woven = encoding.encode(value).body
+    assert isinstance(woven, Woven) and len(woven.places) > 2
+    assert spot_woven(woven) == spot(bytes(woven)) and len(spot(bytes(woven))) == 40
+    value["names"] = value.pop("api_keys")
+    again = encoding.encode(value).body
+    assert isinstance(again, Woven)
+    assert spot_woven(again) == spot(bytes(again)) == list[Span]()
+
+
+def test_what_is_known_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = {f"n{n}": {"text": "x" * 30, "n": n} for n in range(60)}
+    encoding.encode({"db": value})
+    made: list[bytes] = []
+    new = weaving._new
+
+    def counted(blob: bytes, mapping: bool) -> Any:
+        made.append(blob)
+        return new(blob, mapping)
+
+    monkeypatch.setattr(weaving, "_new", counted)
+    monkeypatch.setattr(weaving, "REMEMBERED", 1 << 20)
+    encoding.encode({"db": value})
+    made.clear()
+    assert json.loads(encoding.encode({"user": "bob", "db": value}).body)["db"] == value
+    before = len(made)
+    value["n7"]["n"] = -1
+    assert json.loads(encoding.encode({"user": "bob", "db": value}).body)["db"]["n7"]["n"] == -1
+    assert (before, len(made)) == (1, 2)  # the other argument, and one piece
+
+
+def test_what_nobody_uses_is_forgotten() -> None:
+    for n in range(300):
+        weave([{"n": n, "rest": ["y" * 30, n]} for _ in range(9)])
+        assert sum(len(p.text) for g in (weaving._memory.young, weaving._memory.old) for p in g.values()) < 9000
+
+
+def test_normalising_is_as_ever() -> None:
+    text = json.dumps({"api_key": SECRETS[0], "other": "~rxnfebsaztmnld~"}).encode()
+    assert b"~rxn~" in normalise(text) and SECRETS[0].encode() not in normalise(text)
