@@ -12,6 +12,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
+from reenact.facts.before import NOTE, PHASE, Before, place_of_content
 from reenact.facts.call import Call, Failure, Json, Kind, Value, calls_a_tool
 from reenact.facts.changed import changed
 from reenact.facts.effects import Identities, acts, root_of
@@ -133,6 +135,7 @@ class RecordingSession:
         self._given: Mapping[str, int] = {}
         self._lanes = itertools.count()
         self._events = itertools.count()
+        self._files = itertools.count()
         self._tally = Tally()
         self._bytes = 0
         self._reads: dict[Reads, None] = {}
@@ -243,6 +246,16 @@ class RecordingSession:
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """State of a step."""
         self.put(CheckpointTaken(event, phase, dict(slots)))
+
+    def keep_file(self, before: Before, content: bytes | None) -> None:
+        """What a path was before the run changed it first, and what it held where that is kept."""
+        if self.closed:
+            return
+        number = next(self._files)
+        if content is not None:
+            before = replace(before, content=number)
+            self.put(CheckpointTaken(place_of_content(number), PHASE, {"": content}))
+        self.put(Noted(None, f"{NOTE}{number}", before.to_json()))
 
     def restate(self, event: int, state: Any) -> Any:
         """Every state is the agent's own."""

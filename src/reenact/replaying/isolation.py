@@ -261,7 +261,7 @@ class _Overlays:
         os.chmod(upper, os.stat(lower).st_mode & 0o7777)
         plain = f"lowerdir={lower},upperdir={upper},workdir={work}"
         refused = ""
-        for options in (plain, plain + ",userxattr"):
+        for options in (plain + ",redirect_dir=on", plain, plain + ",userxattr"):  # the first lets folders be renamed
             refused = self._mount(b"overlay", folder, b"overlay", 0, options.encode())
             if not refused:
                 return ""

@@ -22,6 +22,7 @@ from reenact.facts.ids import tail
 from reenact.facts.stopped import was_stopped
 from reenact.replaying import guard, temporaries
 from reenact.replaying.ambient import clock_of
+from reenact.replaying.beginning import Beginning
 from reenact.replaying.import_reads import IMPORT_READS, Importing
 from reenact.replaying.isolation import Isolation, folders_of, isolate, within
 from reenact.replaying.opening import known_values, open_preamble, open_session
@@ -75,6 +76,7 @@ class ReplayingProcess:
         self.recording: Recording = self._recorded(instructions["run"])
         self.session = self._open()
         self._before = self._preamble()
+        self._laid = self._begin_as_then()
         self._player = Player(self.session, self._before, self) if self._before is not None else None
         self._stage = self._player or Stage(self.session, self)
         known = known_values(self.recording.run, os.environ)
@@ -96,6 +98,24 @@ class ReplayingProcess:
         found = self._store.run(run)
         tree = self._tree
         return self._store.open(placed(found, tree) if tree is not None and not tree.commit else found)
+
+    def _begin_as_then(self) -> int:
+        """Lay back what the run has changed, where what is written goes to scratch; how many paths."""
+        beginnings = [Beginning(self.recording, self._placed)]
+        if self._before is not None:  # what the process around a request does again comes first
+            beginnings.append(Beginning(self._recorded(preamble_of(self.recording.run)), self._placed))
+        self.session.amiss = lambda: [line for each in beginnings for line in each.lines()]
+        if self.isolation.scratch is None:
+            return 0
+        self.session.appear = lambda path: any(each.appear(path) for each in beginnings)
+        return sum(each.lay(self.isolation.folders, _kept(self.instructions)) for each in beginnings)
+
+    def _placed(self, path: str) -> str:
+        """Where a path of the recorded project lies, or would lie, in the tree that is replayed."""
+        tree, real = self._tree, os.path.realpath(path)
+        if tree is None or not within(real, tree.root):
+            return path
+        return os.path.normpath(os.path.join(tree.path, os.path.relpath(real, tree.root)))
 
     def _isolate(self) -> Isolation:
         """Keep this process from the world, as far as the system permits."""
@@ -289,7 +309,7 @@ class ReplayingProcess:
     @property
     def may_be_followed(self) -> bool:
         """Whether another replay may follow in this process: the program has run to its own end, behind scratch."""
-        return self._before is None and self.session.gate.halted is None and self.isolation.whole
+        return self._before is None and not self._laid and self.session.gate.halted is None and self.isolation.whole
 
     def withdraw(self) -> None:
         """The program has ended, and the process goes on: finish, and leave it as ``start`` has found it."""
@@ -327,10 +347,15 @@ def _isolated(instructions: dict[str, Any]) -> Isolation:
     scratch = Path(instructions["place"]) / "scratch"
     scratch.mkdir(mode=0o700)
     folders = folders_of(os.getcwd(), instructions.get("root") or "", os.environ)
-    keep = [*instructions.get("keep", ()), instructions["place"]]
+    keep = _kept(instructions)
     isolation = isolate(folders, keep, str(scratch))
     temporaries.give_way(isolation.folders, keep)
     return isolation
+
+
+def _kept(instructions: dict[str, Any]) -> list[str]:
+    """The folders that stay as they are, because we write there ourselves."""
+    return [*instructions.get("keep", ()), instructions["place"]]
 
 
 def _hook(uncaught: Any, uncaught_in_thread: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from reenact.abc.sources import Clock, Entropy
 from reenact.abc.store import Log, Recording, Store
+from reenact.facts.before import NOTE as BEFORE
 from reenact.facts.call import Failure, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import make_run_id
@@ -20,6 +21,7 @@ from reenact.facts.record import (
     Delivered,
     HeadArrived,
     LaneOpened,
+    Noted,
     Printed,
     Record,
     RunClosed,
@@ -32,6 +34,7 @@ from reenact.privacy import make_redactor
 from reenact.replaying.session import ReplaySession
 from reenact.seams.ambient import pack
 from reenact.seams.turns import parent_path
+from reenact.store.records import contents_of
 
 _BATCH = 256
 
@@ -79,6 +82,7 @@ def save(
         copy.reads(session.ambience.kept or {})
         copy.order(session.gate.granted)
         copy.output(printed, session.run.id)
+        copy.files()
         copy.flush()
         ended = replace(
             run,
@@ -173,6 +177,14 @@ class _Copy:
             for record in redactor.clean(Printed(stream, 0, data)):
                 self._put(record)
         for record in redactor.flush():
+            self._put(record)
+
+    def files(self) -> None:
+        """Copy what the files that the run changes were before."""
+        notes = {name: note for name, note in self._recording.notes(None).items() if name.startswith(BEFORE)}
+        for name, note in notes.items():
+            self._put(Noted(None, name, note))
+        for record in contents_of(self._recording, notes):
             self._put(record)
 
     def order(self, granted: list[Delivery]) -> None:

@@ -78,6 +78,10 @@ def _unwatched(event: int) -> None:
     """How far a replay has come, where nothing keeps a trail of it."""
 
 
+def _nowhere(path: str) -> None:
+    """No file has been let go."""
+
+
 def _nothing() -> None:
     """What happens when nobody wants to know that a replay has stopped."""
 
@@ -124,6 +128,10 @@ class ReplaySession:
         self._passed: set[int] = set()
         self._chains: dict[str, Any] = {}
         self._files = Files(recording)
+        self.amiss: Callable[[], list[str]] = list
+        """Says which files are not what they were when the run began."""
+        self.appear: Callable[[str], object] = _nowhere
+        """Told of a file that is there from now on, though what makes it is answered from the recording."""
         self.matches: list[tuple[int, str, int]] = []
         self.gate = self._make_gate()
         lasted_us = (self.run.ended_us or self.run.started_us) - self.run.started_us
@@ -342,7 +350,7 @@ class ReplaySession:
 
     def changed_inputs(self) -> list[str]:
         """What there is to say of files and variables that are not what the recorded run read."""
-        return [*self._files.changed(), *self.tally.set_now.values()]
+        return [*self.amiss(), *self._files.changed(), *self.tally.set_now.values()]
 
     def _diverged(self, divergence: Divergence) -> Halt:
         """Keep it and stop the agent; when observing, keep it and go on."""

@@ -16,14 +16,14 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from reenact.seams import accepting, file_reads, patching
+from reenact.seams import accepting, file_changes, file_reads, patching
 from reenact.seams.contacts import CONTACTS, native, ours, place_of, target_of
 from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import listening
 
 _LIBRARY = "ctypes.dlopen"
 _OPENING = "open"
-_HEARD = frozenset((*CONTACTS, _LIBRARY, _OPENING))
+_HEARD = frozenset((*CONTACTS, _LIBRARY, *file_changes.CHANGES))
 """Audit events that are looked at."""
 _MOST_NAMED = 500
 """Places named in one run: a program that connects from ever new places must not fill its recording with them."""
@@ -59,8 +59,11 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     if lane is None:
         return
     try:
-        if event == _OPENING:
-            file_reads.opened(lane, args, _asking())
+        if event in file_changes.CHANGES:
+            frame = _asking()
+            if event == _OPENING:
+                file_reads.opened(lane, args, frame)
+            file_changes.changing(lane, event, args, frame)
             return
         if lane.quiet or (lane.gate.virtual and event != _LIBRARY):
             return

@@ -23,7 +23,7 @@ from reenact.seams import places
 from reenact.seams.callers import module_of
 from reenact.seams.lanes import Lane
 
-__all__ = ["NOTE", "loads", "opened", "unseen", "written"]
+__all__ = ["NOTE", "busy", "loads", "opened", "unseen", "written"]
 
 NOTE: Final = "file."
 """What the name of a note of a file begins with; its path below the root follows. The note holds ``digests``, one for
@@ -102,6 +102,11 @@ def written(session: Any, name: str) -> bool:
     """Whether this run has opened a file to write it."""
     seen = _seen.get(session)
     return seen is not None and name in seen.written
+
+
+def busy() -> bool:
+    """Whether what this thread opens is none of the agent's."""
+    return _busy.now
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from reenact.abc.store import Recording
-from reenact.facts.call import Failure, Stream, Value
+from reenact.facts.before import PHASE, all_before, place_of_content
+from reenact.facts.call import Failure, Json, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
@@ -82,13 +83,24 @@ def records_of(recording: Recording, inner: Iterable[Recording] = ()) -> Iterato
         yield from _output(recording, stream)
     for what, place, count in recording.gaps():
         yield GapNoted(what, place, count)
-    for key, value in recording.notes(None).items():
+    notes = recording.notes(None)
+    for key, value in notes.items():
         yield Noted(None, key, value)
+    yield from contents_of(recording, notes)
     for child in children:
         if child.run.status not in _OPEN:
             yield RunClosed(child.run, dict(child.notes(None)))
     if recording.run.status not in _OPEN:
         yield RunClosed(recording.run)
+
+
+def contents_of(recording: Recording, notes: Mapping[str, Json]) -> Iterator[Record]:
+    """What files held before the run changed them, as its notes name them."""
+    for before in all_before(notes):
+        place = None if before.content is None else place_of_content(before.content)
+        slots = None if place is None else recording.checkpoint_slots(place, PHASE)
+        if place is not None and slots:
+            yield CheckpointTaken(place, PHASE, dict(slots))
 
 
 def as_begun(run: Run) -> Run:

@@ -22,7 +22,7 @@ from reenact.abc.session import Frozen
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
-from reenact.seams import contacts, places
+from reenact.seams import contacts, file_changes, places
 from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import in_memory
 from reenact.seams.databases.reopening import Reopening, cannot_go_on
@@ -75,6 +75,7 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
             return original(database, *args, **options)
         plain = {**options, "factory": module.Connection}
         options["factory"] = _of(factory, connections)
+        guarded(lane, lambda: file_changes.opens_database(lane, _file(database)))
         crossed = _Crossing(lane, lambda: further(name, "connect"))
         made = crossed.answer(lambda: original(database, *args, **options), lambda _: None)
         if made is None:
@@ -82,6 +83,7 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
             made = original(":memory:", *args, **options)
         made._begin(cursors, name)
         if crossed.frozen:
+            guarded(lane, lambda: file_changes.was_opened(lane, _file(database)))
             made._played = Reopening(name, _file(database), lambda: original(database, *args, **plain))
         return made
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from reenact.errors import RedactionLeak
+from reenact.facts.before import is_content
 from reenact.facts.call import Fidelity, Value
 from reenact.facts.ids import tail
 from reenact.facts.known import Known
@@ -154,6 +155,8 @@ def place_of(record: Record) -> str:
     event = getattr(record, "event", None)
     if isinstance(record, Noted) and event is None:
         return "the run's evidence"
+    if isinstance(record, CheckpointTaken) and is_content(record.event, record.phase):
+        return "a file as it was before the run changed it"
     return name if event is None else f"{name} of event {event}"
 
 

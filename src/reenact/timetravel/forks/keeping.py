@@ -8,6 +8,7 @@ from typing import Any
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.errors import ForkError, UnreplayableRun
+from reenact.facts.before import Before
 from reenact.facts.call import Call, Json
 from reenact.facts.connections import DIFFERS, is_incoming
 from reenact.facts.event import Event
@@ -21,6 +22,7 @@ from reenact.recording.session import RecordingSession
 from reenact.replaying.ambient import MOVES
 from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
+from reenact.seams.file_reads import NOTE as FILE
 from reenact.seams.lanes import Lane
 from reenact.seams.restating import differs, restated
 from reenact.timetravel.forks.ambient import ForkAmbient
@@ -135,7 +137,13 @@ class KeepingSession(ReplaySession):
         """The agent's notes are the fork's own."""
         if key == DIFFERS:
             self.course.remarks.append(f"the live server is another one: {value}")
+        elif key.startswith(FILE):
+            super().note(lane, key, value)
         self.child.note(lane, key, value)
+
+    def keep_file(self, before: Before, content: bytes | None) -> None:
+        """What a path was before the fork changed it first."""
+        self.child.keep_file(before, content)
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """The state of a step: before the cut it agrees with the recorded one."""

@@ -1,0 +1,108 @@
+"""What a path was before a run changed it first: nothing, a file, a folder or a link.
+
+Each is a note of the run, ``before.N``. What a file held is a state of its own, phase ``file``, under a number counted
+downwards from the last one that an event could have: no event has it, and who does not know of it passes it over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from reenact.facts.call import Json
+
+NOTE: Final = "before."
+"""What the name of such a note begins with; a number follows."""
+
+PHASE: Final = "file"
+"""The phase of a state that is what a file held."""
+
+_LAST: Final = (1 << 32) - 1
+
+ABSENT, FILE, FOLDER, LINK = "absent", "file", "folder", "link"
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a path was.
+
+    Attributes:
+        path: As a run names it: ``./`` below the root of the project, ``~/`` below the user's folder, or absolute.
+        was: ``absent``, ``file``, ``folder`` or ``link``.
+        mode: Its permissions.
+        changed_ns: When its content was changed last.
+        size: Bytes of a file.
+        digest: Of what it held; empty where that was not read.
+        target: Where a link led.
+        content: Which of the contents kept with the run is its; None where it is not kept.
+        why: Why not.
+        below: Whether everything below an absent path goes with it: more was made there than is named one by one.
+    """
+
+    path: str
+    was: str
+    mode: int = 0
+    changed_ns: int = 0
+    size: int = 0
+    digest: str = ""
+    target: str = ""
+    content: int | None = None
+    why: str = ""
+    below: bool = False
+
+    def to_json(self) -> dict[str, Json]:
+        """What differs from the default."""
+        found = {name: getattr(self, name) for name in _MORE}
+        kept = {name: value for name, value in found.items() if value}
+        content = {} if self.content is None else {"content": self.content}
+        return {"path": self.path, "was": self.was, **kept, **content}
+
+
+_MORE: Final = ("mode", "changed_ns", "size", "digest", "target", "why", "below")
+
+
+def before_of(value: Json) -> Before | None:
+    """The value of a note; None where it is none that can be understood."""
+    if not isinstance(value, Mapping):
+        return None
+    path, was, content = value.get("path"), value.get("was"), value.get("content")
+    if not isinstance(path, str) or not path or "\0" in path or was not in (ABSENT, FILE, FOLDER, LINK):
+        return None
+    return Before(
+        path,
+        was,
+        _number(value.get("mode")),
+        _number(value.get("changed_ns")),
+        _number(value.get("size")),
+        _text(value.get("digest")),
+        _text(value.get("target")),
+        content if type(content) is int and 0 <= content < _LAST else None,
+        _text(value.get("why")),
+        value.get("below") is True,
+    )
+
+
+def all_before(notes: Mapping[str, Json]) -> list[Before]:
+    """Every path that a run has changed, in the order in which it did."""
+    mine = {name[len(NOTE) :]: value for name, value in notes.items() if name.startswith(NOTE)}
+    found = [before_of(mine[number]) for number in sorted(filter(str.isdecimal, mine), key=int)]
+    return [each for each in found if each is not None]
+
+
+def place_of_content(content: int) -> int:
+    """The number under which a content is kept."""
+    return _LAST - content
+
+
+def is_content(event: int, phase: str) -> bool:
+    """Whether a state is what a file held."""
+    return phase == PHASE and event > _LAST >> 1
+
+
+def _number(value: Json) -> int:
+    return value if type(value) is int and value >= 0 else 0
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
