@@ -17,6 +17,7 @@ from reenact import Run
 from reenact.testing import ProviderProcess
 from reenact.timetravel.forks.places import inside
 from tests.forks import trajectories
+from tests.forks.beside import differs_in_nothing
 from tests.forks.walking import Walk, first_unlike, scenes
 from tests.fresh.desk import Desk, Ended
 from tests.fresh.test_agents import AGENTS, COMMANDS, HERE
@@ -49,6 +50,7 @@ def walk_through(walk: Walk, name: str, *, everything: bool) -> None:
     untouched = walk.store.run(walk.parent.id)
     for number in walk.sample(SAMPLE, name, everything=everything):
         walk.unchanged(number)
+        walk.changed(number)
     assert walk.store.run(walk.parent.id) == untouched
 
 
@@ -105,6 +107,8 @@ def fork_as_process(desk: Desk, recorded: Ended, seed: str, *, everything: bool)
         parent = next(run for run in store.runs() if run.parent is None)
         recording = store.open(parent)
         before = scenes(recording)
+        assert desk.run("reenact", "replay", parent.id, "--save").code == 0
+        differs_in_nothing(recording, store.open(next(store.runs(parent=parent.id, limit=1))))
         allowed = [event.number for event in recording.events() if inside(recording, event) is None]
         for number in allowed if everything else [random.Random(seed).choice(allowed)]:
             forked = desk.run("reenact", "fork", f"{parent.id}:{number}", "--live", "none")
@@ -114,6 +118,7 @@ def fork_as_process(desk: Desk, recorded: Ended, seed: str, *, everything: bool)
             assert (fork.status, fork.fork_event) == (parent.status, number)
             unlike = first_unlike(before, scenes(store.open(fork)))
             assert not unlike, f"the fork at {number}: {unlike}"
+            differs_in_nothing(recording, store.open(fork))
             replayed = desk.run("reenact", "replay", fork.id)
             assert (replayed.code, replayed.out) == (0, recorded.out), (number, replayed.err)
             assert b"verdict: same (exact)" in replayed.err

@@ -10,7 +10,9 @@ from typing import Any
 
 import reenact
 from reenact.abc.store import Recording
+from reenact.facts.insides import ANSWERED
 from reenact.timetravel.forks.places import inside
+from tests.forks.beside import differs_in_nothing, parts_behind
 
 PATIENT = reenact.Policy(hold_ms=2000)
 """A bound on holds that a busy machine does not reach: what is proved here is not speed."""
@@ -20,8 +22,9 @@ _TOKEN = re.compile(r"~rx[a-z0-9]+~|~+")
 def scenes(recording: Recording) -> list[dict[str, Any]]:
     """Everything about each event: who asked what and when, what came back piece by piece, the states.
 
-    What lies inside a frozen tool is left out, and events and deliveries are counted without it: in a fork it does not
-    happen. Tokens that stand for credentials are other ones in every run, so their names are left out.
+    What lies inside a frozen tool is left out, with the note that says so, and events and deliveries are counted
+    without it: in a fork it does not happen. Tokens that stand for credentials are other ones in every run, so their
+    names are left out.
     """
     told = [_scene(recording, event) for event in recording.events() if inside(recording, event) is None]
     for name in ("event", "delivered"):
@@ -45,7 +48,7 @@ def _scene(recording: Recording, event: reenact.Event) -> dict[str, Any]:
         "answer": repr(recording.body(event.answer)),
         "pieces": [part[2] for part in parts],
         "states": [recording.checkpoint_slots(event.number, phase) for phase in ("in", "out")],
-        "notes": dict(recording.notes(event.number)),
+        "notes": {key: value for key, value in recording.notes(event.number).items() if key != ANSWERED},
     }
 
 
@@ -128,9 +131,22 @@ class Walk:
         assert [event.number for event in after.events()][: len(frozen)] == frozen
         unlike = first_unlike(scenes(before), scenes(after))
         assert not unlike, f"the fork at {at}: {unlike}"
+        differs_in_nothing(before, after)
         assert self.again[-1] == self.output, f"the fork at {at}"
         self.replays(fork)
         return fork
+
+    def changed(self, at: int) -> None:
+        """A fork in which one call fails instead, with nothing live, parts from its parent there or later."""
+        change = reenact.Change(errors={str(at): "RuntimeError:no"})
+        try:
+            fork = self.fork(at, change=change, live="none")
+        except reenact.ReenactError:
+            fork = next(self.store.runs(parent=self.parent.id, limit=1), self.parent)
+        except RuntimeError:  # the agent lets it through
+            fork = self.store.run("@")
+        if fork.relation == "fork" and fork.fork_event == at:
+            parts_behind(self.open(), self.open(fork), at)
 
     def events(self, run: reenact.Run) -> Iterator[reenact.Event]:
         """The events of a run."""

@@ -4,15 +4,15 @@ holds; and the matching under it is a shortest edit script."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.timetravel.aligning import Face, Match, Sort, align, matched
+from reenact.timetravel.aligning import STREAMED, Face, Match, Sort, align, matched
 
 # --- tokens -----------------------------------------------------------------------------------------------------------
 
@@ -178,3 +178,83 @@ def test_a_loop_that_ends_sooner_lost_its_last_rounds() -> None:
     right, _ = faces_of([Node("tool f", "same") for _ in range(3)])
     found = align(left, right)
     assert changes(found) == Counter({None: 3, Sort.REMOVED: 17})
+
+
+def frozen(faces: list[Face], whole: set[int]) -> list[Face]:
+    """A run as its replay has it: what happened inside some calls has no event, and the others are numbered anew."""
+    numbers: dict[int | None, int | None] = {None: None}
+    inside: set[int | None] = set()
+    out = []
+    for face in faces:
+        if face.parent in inside or face.parent in whole:
+            inside.add(face.number)
+            continue
+        number = numbers[face.number] = len(out)
+        out.append(replace(face, number=number, parent=numbers[face.parent], whole=face.number in whole))
+    return out
+
+
+@given(runs, st.data())
+def test_what_happened_inside_a_call_that_was_answered_as_a_whole_is_unknown(
+    run: list[Node], data: st.DataObject
+) -> None:
+    """On whichever side."""
+    faces, _ = faces_of(run)
+    whole = data.draw(st.sets(st.sampled_from([face.number for face in faces])))
+    less = frozen(faces, whole)
+    kept = [face for face in faces if not any(above in whole for above in parents(faces, face))]
+    for left, right, side in ((faces, less, 0), (less, faces, 1)):
+        found = align(left, right)
+        assert set(changes(found)) <= {None}
+        paired = [match for match in found if None not in (match.left, match.right)]
+        assert [(match.left, match.right)[side] for match in paired] == [face.number for face in kept]
+
+
+def parents(faces: list[Face], face: Face) -> Iterator[int]:
+    """The calls around one."""
+    above = face.parent
+    while above is not None:
+        yield above
+        above = faces[above].parent
+
+
+@given(runs, runs)
+def test_what_was_added_is_told_in_order(left: list[Node], right: list[Node]) -> None:
+    found = align(faces_of(left)[0], faces_of(right)[0])
+    added = [match.right for match in found if match.change is Sort.ADDED and match.right is not None]
+    assert added == sorted(added)
+
+
+QUESTIONS = {
+    "first": {"model: m", "content: one", STREAMED},
+    "again": {"model: m", "content: one, again", STREAMED},
+    "later": {"model: m", "content: two"},
+    "later now": {"model: m", "content: two", "content: now"},
+}
+
+
+def questions(*asked: str) -> list[Face]:
+    return [Face(number, None, "root", "http POST", each) for number, each in enumerate(asked)]
+
+
+def test_a_question_is_aligned_with_the_one_that_it_is_like() -> None:
+    """After a retry of a streamed call there is one question more, and the one behind it asks something else."""
+
+    def words(face: Face) -> frozenset[str]:
+        return frozenset(QUESTIONS[face.asks])
+
+    asked, retried = questions("first", "later"), questions("first", "again", "later now")
+    assert align(asked, retried, (words, words)) == [
+        Match(0, 0),
+        Match(None, 1, Sort.ADDED),
+        Match(1, 2, Sort.ARGUMENTS),
+    ]
+    assert align(retried, asked, (words, words)) == [
+        Match(0, 0),
+        Match(1, None, Sort.REMOVED),
+        Match(2, 1, Sort.ARGUMENTS),
+    ]
+    stopped = questions("first", "again")
+    assert changes(align(asked, stopped, (words, words))) == Counter({None: 1, Sort.REMOVED: 1, Sort.ADDED: 1})
+    many = [questions(*(["first", name] * 70)) for name in ("later", "again")]
+    assert Sort.ARGUMENTS not in changes(align(*many, (words, words)))

@@ -9,15 +9,17 @@ from typing import Any
 from reenact.abc.sources import Clock, Entropy
 from reenact.abc.store import Log, Recording, Store
 from reenact.facts.before import NOTE as BEFORE
-from reenact.facts.call import Failure, Stream, Value
+from reenact.facts.call import Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import make_run_id
+from reenact.facts.insides import summed
 from reenact.facts.order import Delivery, call_around, event_tag, signal_tag
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,
     CallSettled,
+    CheckpointTaken,
     Delivered,
     HeadArrived,
     LaneOpened,
@@ -60,6 +62,8 @@ def save(
         The new run (``relation`` is ``replay``).
     """
     recorded = session.run
+    served = {number for number, _, _ in session.matches}
+    unseen = summed(event for event in session.recording.events() if event.number not in served)
     now_us = clock.wall_us()
     run = replace(
         recorded,
@@ -79,6 +83,7 @@ def save(
         log.write([RunOpened(run)])
         for number, lane, position in session.matches:
             copy.event(number, lane, position)
+        copy.evidence()
         copy.reads(session.ambience.kept or {})
         copy.order(session.gate.granted)
         copy.output(printed, session.run.id)
@@ -88,12 +93,18 @@ def save(
             run,
             status=Status.FAILED if failed else recorded.status,
             ended_us=recorded.ended_us or clock.wall_us(),
-            totals=replace(recorded.totals, events=copy.events, deliveries=len(session.gate.granted)),
+            totals=replace(_without(recorded.totals, unseen), deliveries=len(session.gate.granted)),
         )
         log.write([RunClosed(ended)])
     finally:
         log.close()
     return ended
+
+
+def _without(whole: Totals, part: Totals) -> Totals:
+    """What a run added up to without a part of it."""
+    names = ("events", "models", "tools", "tokens_in", "tokens_out")
+    return replace(whole, **{name: max(getattr(whole, name) - getattr(part, name), 0) for name in names})
 
 
 class _Copy:
@@ -105,11 +116,6 @@ class _Copy:
         self._lanes: dict[str, int] = {}
         self._numbers: dict[int, int] = {}
         self._batch: list[Record] = []
-
-    @property
-    def events(self) -> int:
-        """How many have been copied."""
-        return len(self._numbers)
 
     def _put(self, record: Record) -> None:
         self._batch.append(record)
@@ -141,8 +147,23 @@ class _Copy:
         self._put(
             CallIssued(fresh, lane_number, position, parent, event.issued_us, call, event.fidelity, event.fidelity_note)
         )
-        for record in self._outcome(event, fresh):
+        for record in (*self._outcome(event, fresh), *self._evidence(event, fresh)):
             self._put(record)
+
+    def _evidence(self, event: Event, fresh: int) -> Iterator[Record]:
+        """What was noted of an event, the reading of a model's answer among it, and the states of a step."""
+        for key, value in event.attributes.items():
+            yield Noted(fresh, key, value)
+        for phase in ("in", "out") if event.call.kind is Kind.STEP else ():
+            slots = self._recording.checkpoint_slots(event.number, phase)
+            if slots is not None:
+                yield CheckpointTaken(fresh, phase, dict(slots))
+
+    def evidence(self) -> None:
+        """Copy what was noted of the run, but for its files (see ``files``)."""
+        for key, value in self._recording.notes(None).items():
+            if not key.startswith(BEFORE):
+                self._put(Noted(None, key, value))
 
     def _outcome(self, event: Event, fresh: int) -> Iterator[Record]:
         outcome = event.outcome

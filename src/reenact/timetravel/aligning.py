@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
@@ -22,6 +22,14 @@ _ORDINAL = re.compile(r"#\d+")
 _LEVEL = re.compile(r"[/>]")
 _MOST_EDITS = 200
 """Most edits between two stretches that are looked for exactly; it takes time with the square of them."""
+
+
+_MOST_PAIRS = 4096
+"""Most pairs of calls of one name that are weighed against each other."""
+_ANY = 1e-3
+"""What it is worth that two calls have one name, beside what they say."""
+STREAMED = "stream: true"
+"""The word of a request whose answer is to be streamed."""
 
 
 class Sort(StrEnum):
@@ -44,6 +52,7 @@ class Face:
         lane: Path of its strand.
         call: Its kind and name.
         asks: What it asks, as a token: equal for calls that ask the same.
+        whole: Whether it was answered as a whole: what happened inside it is unknown in its run.
     """
 
     number: int
@@ -51,6 +60,7 @@ class Face:
     lane: str
     call: str
     asks: str
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +69,9 @@ class Match:
 
     Attributes:
         left, right: Numbers of the events.
-        change: ``ADDED`` or ``REMOVED`` without a counterpart, else ``REORDERED``, ``ARGUMENTS``, or None.
+        change: ``ADDED`` or ``REMOVED`` without a counterpart, else ``REORDERED``, ``ARGUMENTS``, or None. None for a
+            call without a counterpart: it happened inside one that the other run answered as a whole, so whether it
+            has one is unknown.
     """
 
     left: int | None
@@ -67,35 +79,62 @@ class Match:
     change: Sort | None = None
 
 
-def align(left: Sequence[Face], right: Sequence[Face]) -> list[Match]:
+Words = tuple[Callable[[Face], frozenset[str]], Callable[[Face], frozenset[str]]]
+"""What a call of the left run says, as words, and one of the right run."""
+
+
+def _wordless(face: Face) -> frozenset[str]:
+    return frozenset()
+
+
+def align(left: Sequence[Face], right: Sequence[Face], words: Words = (_wordless, _wordless)) -> list[Match]:
     """Find the counterpart of every call.
 
+    Args:
+        left, right: The calls of both runs.
+        words: Gives what a call says; asked only where several calls of one name may be meant.
+
     Returns:
-        Every number of both sides exactly once, in the order of the left run; what was added stands behind what it
-        followed in its own strand. Cost: with the length of both, and the square of the edits in a strand (bounded).
+        Every number of both sides exactly once. Calls of the left run stand in their order, and those that were added
+        in theirs, each behind everything that it followed. Cost: with the length of both, and the square of the edits
+        in a strand (bounded).
     """
-    return _Alignment(left, right).run()
+    return _Alignment(left, right, words).run()
 
 
 class _Alignment:
     """One alignment: the calls inside each call, and what was found so far."""
 
-    def __init__(self, left: Sequence[Face], right: Sequence[Face]) -> None:
+    def __init__(self, left: Sequence[Face], right: Sequence[Face], words: Words) -> None:
         self._left, self._right = left, right
+        self._words = words
         self._inside = (_inside(left), _inside(right))
         self._found: dict[int, Match] = {}
         self._taken: set[int] = set()
+        self._unknown: tuple[set[int], set[int]] = (set(), set())
 
     def run(self) -> list[Match]:
         pending: deque[tuple[Face | None, Face | None]] = deque([(None, None)])
         while pending:
-            pending.extend(self._within(*pending.popleft()))
+            pending.extend(self._entered(*pending.popleft()))
         for one, other in _same_elsewhere(*self._free(self._left, self._right)):
             self._pair(one, other, Sort.REORDERED)
             pending.append((one, other))
         while pending:
-            pending.extend(self._within(*pending.popleft()))
+            pending.extend(self._entered(*pending.popleft()))
         return self._in_order()
+
+    def _entered(self, left: Face | None, right: Face | None) -> Iterator[tuple[Face, Face]]:
+        """Go on inside two calls that are one. Where one of the runs answered it as a whole, what happened inside the
+        other one has a counterpart that nobody knows."""
+        if left is None or right is None or left.whole == right.whole:
+            yield from self._within(left, right)
+            return
+        side, pending = (1, [right]) if left.whole else (0, [left])
+        while pending:
+            inside = self._inside[side].get(pending.pop().number, ())
+            self._unknown[side].update(face.number for face in inside)
+            pending.extend(inside)
 
     def _within(self, left: Face | None, right: Face | None) -> Iterator[tuple[Face, Face]]:
         """Align the strands inside two calls that are one (None: of the runs); gives the pairs, to go on inside."""
@@ -118,16 +157,35 @@ class _Alignment:
             yield one, same
         for gap in gaps:
             before, after = self._free(*gap)
-            for at, there in matched([face.call for face in before], [face.call for face in after]):
+            for at, there in self._likeliest(before, after):
                 self._pair(before[at], after[there], Sort.ARGUMENTS)
                 yield before[at], after[there]
 
     def _free(self, left: Sequence[Face], right: Sequence[Face]) -> tuple[list[Face], list[Face]]:
         """Those of both sides that have no counterpart yet."""
+        ours, theirs = self._unknown
         return (
-            [face for face in left if face.number not in self._found],
-            [face for face in right if face.number not in self._taken],
+            [face for face in left if face.number not in self._found and face.number not in ours],
+            [face for face in right if face.number not in self._taken and face.number not in theirs],
         )
+
+    def _likeliest(self, left: Sequence[Face], right: Sequence[Face]) -> list[tuple[int, int]]:
+        """Pairs of calls of one name between the same neighbours that keep their order: those that say most alike."""
+        if not left or not right:
+            return []
+        ours, theirs = ([said(face) for face in faces] for said, faces in zip(self._words, (left, right), strict=True))
+        if len(left) * len(right) > _MOST_PAIRS:
+            streamed = ([f"{face.call} {STREAMED in said}" for face, said in zip(*each, strict=True)]
+                        for each in ((left, ours), (right, theirs)))  # fmt: skip
+            return matched(*streamed)
+        worth = [
+            [
+                _likeness(said, its) if face.call == other.call else -1.0
+                for other, its in zip(right, theirs, strict=True)
+            ]
+            for face, said in zip(left, ours, strict=True)
+        ]
+        return _best(worth)
 
     def _strands(self, side: int, around: Face | None) -> dict[str, list[Face]]:
         """The calls directly inside a call, by strand; paths are told from that call on."""
@@ -146,19 +204,20 @@ class _Alignment:
         last = last_inside(self._left)
         placed: dict[int, list[Match]] = defaultdict(list)
         followed: dict[str, int] = {}
-        latest = -1
+        furthest = -1
         for face in self._right:
             at = counterpart.get(face.number)
             if at is not None:
                 followed[face.lane] = last[at]
-                latest = at
+                furthest = max(furthest, at)
             elif face.number not in self._taken:
-                around = counterpart.get(face.parent)
-                behind = max(followed.get(face.lane, -1), -1 if around is None else around)
-                placed[behind if behind >= 0 else latest].append(Match(None, face.number, Sort.ADDED))
+                furthest = max(furthest, followed.get(face.lane, -1))
+                change = None if face.number in self._unknown[1] else Sort.ADDED
+                placed[furthest].append(Match(None, face.number, change))
         ordered = list(placed.get(-1, ()))
         for face in self._left:
-            ordered.append(self._found.get(face.number) or Match(face.number, None, Sort.REMOVED))
+            alone = Match(face.number, None, None if face.number in self._unknown[0] else Sort.REMOVED)
+            ordered.append(self._found.get(face.number) or alone)
             ordered.extend(placed.get(face.number, ()))
         return ordered
 
@@ -223,6 +282,39 @@ def _same_elsewhere(left: Sequence[Face], right: Sequence[Face]) -> Iterator[tup
         if there:
             best = next((n for n, each in enumerate(there) if each.lane == face.lane), 0)
             yield face, there.pop(best)
+
+
+def _likeness(left: frozenset[str], right: frozenset[str]) -> float:
+    """How much two calls of one name say alike; negative where they are two questions. One that is streamed and one
+    that is not are the same only where nothing else differs."""
+    if (STREAMED in left) != (STREAMED in right) and _unstreamed(left) != _unstreamed(right):
+        return -1.0
+    return _ANY + (len(left & right) / len(left | right) if left or right else 0.0)
+
+
+def _unstreamed(words: frozenset[str]) -> set[str]:
+    return {word for word in words if not word.startswith("stream")}
+
+
+def _best(worth: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
+    """The pairs in order that are worth most together, the earliest ones among equals; none of negative worth."""
+    rows, columns = len(worth), len(worth[0])
+    best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
+    for at in range(rows - 1, -1, -1):
+        for there in range(columns - 1, -1, -1):
+            paired = worth[at][there] + best[at + 1][there + 1] if worth[at][there] >= 0 else -1.0
+            best[at][there] = max(paired, best[at + 1][there], best[at][there + 1])
+    out = []
+    at = there = 0
+    while at < rows and there < columns:
+        if worth[at][there] >= 0 and best[at][there] <= worth[at][there] + best[at + 1][there + 1]:
+            out.append((at, there))
+            at, there = at + 1, there + 1
+        elif best[at][there + 1] >= best[at + 1][there]:
+            there += 1
+        else:
+            at += 1
+    return out
 
 
 def _gaps(left: list[T], right: list[T], matches: Sequence[tuple[int, int]]) -> Iterator[tuple[list[T], list[T]]]:

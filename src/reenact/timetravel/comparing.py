@@ -18,6 +18,7 @@ from reenact.timetravel.authorship import equal
 from reenact.timetravel.faces import Side, beginnings, compared, side_of
 from reenact.timetravel.figures import figures
 from reenact.timetravel.laying import Laid
+from reenact.timetravel.unseen import unseen
 
 _MOST = 100_000
 _NEAR = 64
@@ -29,7 +30,8 @@ class Pair:
 
     Attributes:
         numbers: Numbers of their events.
-        changes: How they differ; empty where they are the same.
+        changes: How they differ; empty where they are the same, and for a call inside one that the other run answered
+            as a whole: its counterpart is unknown.
     """
 
     __slots__ = ("_sides", "changes", "numbers")
@@ -73,7 +75,7 @@ class Pair:
 
     def __repr__(self) -> str:
         left, right = ("-" if number is None else number for number in self.numbers)
-        return f"<Pair {left} {right} {', '.join(self.changes) or 'same'}>"
+        return f"<Pair {left} {right} {', '.join(self.changes) or ('unknown' if None in self.numbers else 'same')}>"
 
 
 class Comparison:
@@ -123,9 +125,11 @@ class Comparison:
     @cached_property
     def summary(self) -> Mapping[str, Json]:
         """Answer, tools, tokens, cost and time of both, under ``left`` and ``right``; ``changes`` counts differences
-        by their sort, ``same`` says whether there are none at all."""
+        by their sort, ``same`` says whether there are none at all. What happened inside a call that one of the runs
+        answered as a whole counts for both."""
         sides = {
-            name: figures(side.recording, _calls(side)) for name, side in zip(_SIDES, self._laid.sides, strict=True)
+            name: figures(side.recording, _calls(side), more)
+            for name, side, more in zip(_SIDES, self._laid.sides, unseen(self._laid), strict=True)
         }
         counts: dict[str, int] = {}
         for pair in self.differences:
@@ -157,7 +161,8 @@ def compare(left: Run | str, right: Run | str, *, store: Store | str | None = No
     """Align two runs and say where they part.
 
     Calls are aligned by what they are (strand, name, what they ask), so that one that was inserted does not shift the
-    rest. Each difference is *added*, *removed*, *reordered*, *changed arguments* or *changed answer*.
+    rest. What happened inside a call that one of the runs answered as a whole, as a replay or a fork answers a tool, is
+    no difference. Each difference is *added*, *removed*, *reordered*, *changed arguments* or *changed answer*.
 
     Args:
         left: A run, or a reference to it.

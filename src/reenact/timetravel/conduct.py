@@ -14,6 +14,7 @@ from itertools import pairwise
 from reenact.abc.store import Recording
 from reenact.facts.call import EndKind, Json, Kind, Stream, calls_a_tool
 from reenact.facts.event import Event
+from reenact.facts.insides import holds_unseen
 from reenact.timetravel.readings import decision_of, is_model
 from reenact.timetravel.steps import event_state
 
@@ -122,6 +123,16 @@ def acts(recording: Recording) -> Iterator[Event]:
         elif _acts(event) or (event.kind == Kind.HTTP and not is_model(event)):
             inside.add(event.number)
             yield event
+
+
+def outermost(recording: Recording) -> Iterator[Event]:
+    """The events that a replay has too: without what happened inside calls that it answers as a whole."""
+    unseen: set[int] = set()
+    for event in recording.events():
+        if event.parent not in unseen:
+            yield event
+        if event.parent in unseen or holds_unseen(event):
+            unseen.add(event.number)
 
 
 def _returned(event: Event) -> bool:

@@ -9,11 +9,12 @@ are not part of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 from reenact.abc.store import Recording
@@ -59,12 +60,19 @@ def prices() -> Priced | None:
         return None
 
 
-def run_cost(recording: Recording, priced: Priced | None) -> Decimal | None:
+def run_cost(
+    recording: Recording,
+    priced: Priced | None,
+    more: Sequence[Event] = (),
+    around: Mapping[int, Collection[int]] = MappingProxyType({}),
+) -> Decimal | None:
     """What a run's model calls cost, in US dollars.
 
     Args:
         recording: The run. What a program noted as ``cost`` wins over what can be worked out.
         priced: A price list; None for no prices.
+        more: What happened inside calls that the run answered as a whole, as another run has it.
+        around: Which calls of the run are around each of these, by their numbers.
 
     Returns:
         The sum; None where it is unknown, or where no model was asked. Costs one pass over the run's exchanges.
@@ -72,7 +80,7 @@ def run_cost(recording: Recording, priced: Priced | None) -> Decimal | None:
     noted = recording.notes(None).get("cost")
     if isinstance(noted, int | float) and not isinstance(noted, bool):
         return Decimal(str(noted))
-    if priced is None or not recording.run.totals.models:
+    if priced is None or not (recording.run.totals.models or more):
         return None
     total: Decimal | None = None
     within: set[int] = set()
@@ -87,6 +95,14 @@ def run_cost(recording: Recording, priced: Priced | None) -> Decimal | None:
             return None
         total = price + (total or Decimal(0))
         within.update(_around(recording, event))
+    for event in more:
+        reading = reading_of(event)
+        if reading is not None:
+            price = reading_cost(reading, recording.run.started_us + event.issued_us, priced)
+            if price is None:
+                return None
+            total = price + (total or Decimal(0))
+            within.update(around[event.number])
     return total if all(number in within for number in functions) else None
 
 

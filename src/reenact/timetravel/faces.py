@@ -6,17 +6,18 @@ Only what has no counterpart by its bytes is read, and compared by the rules tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, Value
 from reenact.facts.event import Event
+from reenact.facts.insides import is_whole
 from reenact.facts.keys import Rules, plain
 from reenact.facts.making import maker
 from reenact.timetravel.aligning import Face
-from reenact.timetravel.contents import status_of
+from reenact.timetravel.contents import Unread, asked, status_of
 
 _POSITIONS: Mapping[Kind, str] = {Kind.STEP: "number", Kind.PROCESS: "of"}
 """What in a head says where a call stands instead of what it asks: an inserted call would shift it."""
@@ -25,6 +26,8 @@ _make_face = maker(Face)
 _KINDS = {kind: kind.value for kind in Kind}
 """Looked up, because asking a member of an enumeration for its value costs more."""
 
+_WORDY = 256 << 10
+_MOST_WORDS = 2000
 _HELD = 10_000
 """Most events of a run that are held: about 2 kB each."""
 
@@ -49,10 +52,28 @@ class Side:
         """One of its events."""
         return self.held.get(number) or self.recording.event(number)
 
+    def words(self, face: Face) -> frozenset[str]:
+        """What a call says, as words: each value in what it asks with its name. Reads its request, as far as it is
+        not long."""
+        event = self.event(face.number)
+        content = asked(self.recording, event, _WORDY)
+        return frozenset() if isinstance(content, Unread) else frozenset(islice(_words("", content), _MOST_WORDS))
+
+
+def _words(name: str, content: object) -> Iterator[str]:
+    if isinstance(content, Mapping):
+        for key, part in content.items():
+            yield from _words(str(key), part)
+    elif isinstance(content, (list, tuple)):
+        for part in content:
+            yield from _words(name, part)
+    else:
+        yield f"{name}: {str(content).lower() if isinstance(content, bool) else content}"
+
 
 def side_of(recording: Recording) -> Side:
     """Read the calls of a run, without their payloads. About 12 µs a call."""
-    return _side(recording, list(_looked_at(recording.events())))
+    return _side(recording, list(_looked_at(recording)))
 
 
 def beginnings(left: Recording, right: Recording, further: int) -> tuple[Side, Side, int] | None:
@@ -62,13 +83,13 @@ def beginnings(left: Recording, right: Recording, further: int) -> tuple[Side, S
         The two sides and the number of calls before the difference; None where there is none: the runs are the same.
         Costs what lies before the difference, not what follows it.
     """
-    ours, theirs = _looked_at(left.events()), _looked_at(right.events())
+    ours, theirs = _looked_at(left), _looked_at(right)
     seen: tuple[list[_Look], list[_Look]] = ([], [])
     alike = 0
     for one, other in zip_longest(ours, theirs):
         seen[0].extend([one] if one is not None else [])
         seen[1].extend([other] if other is not None else [])
-        if one is None or other is None or one[0] != other[0] or one[1] != other[1]:
+        if one is None or other is None or not _alike(one[0], other[0]) or one[1] != other[1]:
             break
         alike += 1
     else:
@@ -78,25 +99,37 @@ def beginnings(left: Recording, right: Recording, further: int) -> tuple[Side, S
     return _side(left, seen[0]), _side(right, seen[1]), alike
 
 
+def _alike(one: Face, other: Face) -> bool:
+    return (one.number, one.parent, one.lane, one.call, one.asks) == (
+        other.number,
+        other.parent,
+        other.lane,
+        other.call,
+        other.asks,
+    )
+
+
 _Look = tuple[Face, str, Event]
 
 
-def _looked_at(events: Iterable[Event]) -> Iterator[_Look]:
+def _looked_at(recording: Recording) -> Iterator[_Look]:
     """The face of each event, and what came back as a token."""
-    for event in events:
+    run = recording.run
+    for event in recording.events():
         call, request = event.call, event.request
         asks = f"{'' if request is None else request.digest} {plain(call.rule, _deciding(event))}"
-        yield _face(event, f"{_KINDS[call.kind]} {call.name}", asks), _said(event), event
-
-
-def _face(event: Event, call: str, asks: str) -> Face:
-    return _make_face(event.number, event.parent, event.lane, call, asks)
+        face = _make_face(
+            event.number, event.parent, event.lane, f"{_KINDS[call.kind]} {call.name}", asks, is_whole(run, event)
+        )
+        yield face, _said(event), event
 
 
 def _side(recording: Recording, looks: Sequence[_Look]) -> Side:
+    parents = {look[0].parent for look in looks}
+    faces = (look[0] for look in looks)
     return Side(
         recording,
-        tuple(look[0] for look in looks),
+        tuple(replace(face, whole=False) if face.whole and face.number in parents else face for face in faces),
         {face.number: said for face, said, _ in looks},
         {event.number: event for _, _, event in looks[:_HELD]},
     )

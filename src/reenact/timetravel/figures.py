@@ -4,34 +4,49 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 from reenact.abc.store import Recording
-from reenact.facts.call import Json
+from reenact.facts.call import Json, Kind
 from reenact.facts.ids import tail
-from reenact.timetravel.vocabulary import RunScope
+from reenact.facts.insides import summed
+from reenact.facts.run import Totals
+from reenact.timetravel.cost import prices, run_cost
+from reenact.timetravel.unseen import Unseen
+from reenact.timetravel.vocabulary import RunScope, money
 
 _ASKED = ("status", "answer", "events", "models", "tools", "tokens", "tokens_in", "tokens_out", "cost", "duration")
 
 
-def figures(recording: Recording, calls: Iterable[str]) -> dict[str, Json]:
+def figures(recording: Recording, calls: Iterable[str], more: Unseen) -> dict[str, Json]:
     """The figures of a run.
 
     Args:
         recording: The run.
         calls: Kind and name of each of its events, with a blank between them.
+        more: What belongs to its answers and has no event in it: it counts, as in the run that it is compared with.
 
     Returns:
         JSON-able data; what is unknown is None. ``calls`` counts the tools by name.
     """
     run = recording.run
+    if more.events:
+        run = replace(run, totals=_plus(run.totals, summed(more.events)))
     scope = RunScope(run, lambda: recording)
     names = Counter(call.partition(" ")[2] for call in calls if call.startswith("tool "))
+    names.update(event.name for event in more.events if event.call.kind is Kind.TOOL)
+    cost = money(run_cost(recording, prices() if run.totals.models else None, more.events, more.around))
     return {
         "run": run.id,
         "tail": tail(run.id),
         "agent": run.agent,
         "relation": run.relation,
-        **{name: scope.value(name) for name in _ASKED},
+        **{name: cost if name == "cost" else scope.value(name) for name in _ASKED},
         "error": run.error or None,
-        "calls": dict(names.most_common()),
+        "calls": dict(sorted(names.items(), key=lambda each: (-each[1], each[0]))),
     }
+
+
+def _plus(totals: Totals, more: Totals) -> Totals:
+    names = ("events", "models", "tools", "tokens_in", "tokens_out")
+    return replace(totals, **{name: getattr(totals, name) + getattr(more, name) for name in names})

@@ -29,7 +29,7 @@ class Laid:
 
     def __init__(self, left: Side, right: Side) -> None:
         self.sides = (left, right)
-        self.matches = align(left.faces, right.faces)
+        self.matches = align(left.faces, right.faces, (left.words, right.words))
 
     def first(self, before: int | None = None) -> Match | None:
         """The match that differs first, in the order in which it happened; None for none.
@@ -67,7 +67,21 @@ class Laid:
             return self._places[match.right], 1, match.right
         if match.change is not None:
             return match.left, 0, 0
+        if match.left < self._branching:  # it was under way there, and its answer came later
+            return self.sides[0].faces[-1].number, 3, match.left
         return self._last_inside[match.left], 2, -match.left
+
+    @cached_property
+    def _branching(self) -> int:
+        """The event up to which the two have one course: where a fork branches from the run it is laid beside, or from
+        that which the other one branches from too; 0 where they have none."""
+        left, right = (side.recording.run for side in self.sides)
+        cuts = {run.id: run.fork_event or 0 for run in (left, right) if run.relation == "fork"}
+        if left.parent == right.parent and {left.id, right.id} == cuts.keys():
+            return min(cuts.values())
+        if right.parent == left.id:
+            return cuts.get(right.id, 0)
+        return cuts.get(left.id, 0) if left.parent == right.id else 0
 
     def changes(self, match: Match) -> tuple[Sort, ...]:
         """How the two calls of a match differ; empty where they are the same. Payloads are read where bytes differ."""

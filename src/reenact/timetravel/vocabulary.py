@@ -14,7 +14,7 @@ from reenact.facts.call import Json, Kind, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.expressions import Form, Word
 from reenact.facts.run import Run
-from reenact.timetravel.conduct import Finding, acts, came_before, in_order, repeated, state_left, unanswered
+from reenact.timetravel.conduct import Finding, acts, came_before, in_order, outermost, repeated, state_left, unanswered
 from reenact.timetravel.contents import Unread, answered, asked, error_of, status_of
 from reenact.timetravel.cost import event_cost, prices, run_cost
 from reenact.timetravel.readings import decision_of, is_model, model_name, reading_of
@@ -24,7 +24,11 @@ from reenact.timetravel.story import arguments_of, elapsed
 RUN_WORDS: tuple[Word, ...] = (
     Word("acts", Form.VALUE, "what it did: a list, tool, kind, args, result, error and event of each outermost call"),
     Word("agent", Form.VALUE, "name of the agent"),
-    Word("answer", Form.VALUE, "what the run said in the end: its output, else the last words of a model, else stdout"),
+    Word(
+        "answer",
+        Form.VALUE,
+        "what the run said in the end: its output, else a model's last words (none in a tool), else stdout",
+    ),
     Word("args", Form.EITHER, "the input of the run; args(NAME): a list, the arguments of each call of NAME"),
     Word("before", Form.NAMES, "before(A, B): whether B was never called without a call of A before it"),
     Word("calls", Form.CALL, "calls(NAME): how many calls of NAME there are"),
@@ -215,7 +219,7 @@ def _answer(scope: RunScope) -> Finding:
     if output is not None:
         return Finding(output, event=next((e.number for e in scope.recording.events(kinds=[Kind.OUTPUT])), None))
     said = Finding(None)
-    for event in scope.recording.events():
+    for event in outermost(scope.recording):
         decision = decision_of(event)
         if decision is not None and decision.text:
             said = Finding(decision.text, event=event.number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from reenact.abc.redaction import Redactor
@@ -17,6 +18,7 @@ from reenact.facts.effects import acts
 from reenact.facts.event import Event
 from reenact.facts.handles import handle_of, only_looks, waits_for_message
 from reenact.facts.ids import tail
+from reenact.facts.insides import ANSWERED, holds_unseen, is_whole
 from reenact.facts.interruptions import INTERRUPTED
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
@@ -307,6 +309,24 @@ class ForkSession(KeepingSession):
             return self._ledger.standing(address) if address else None
         except StoreError as error:
             raise self._unreadable(error) from error
+
+    def answers_whole(self, crossing: TapedCall) -> None:
+        """A recorded answer is handed over: where something happened before it inside the call, that is not known of
+        the fork. Of the prefix of a fork its branching event says so."""
+        event = crossing.recorded
+        if (self.gate.cut or self.plan.resume) and holds_unseen(event) and self._held_something(event):
+            self.child.put(Noted(crossing.event, ANSWERED, True))
+
+    def _held_something(self, event: Event) -> bool:
+        """Whether there are calls inside a recorded one, or may have been."""
+        if event.number < 0:  # an answer from elsewhere
+            return not is_transport(event.call)
+        return is_whole(self.run, event) or event.number in self._holders
+
+    @cached_property
+    def _holders(self) -> frozenset[int | None]:
+        """Numbers of the recorded calls that hold others. Reads every event, once."""
+        return frozenset(event.parent for event in self.recording.events())
 
     def stops_waiting(self) -> None:
         """The fork is about to stop where everything waits, and so is its replay."""

@@ -56,6 +56,7 @@ class TapedServing(Serving):
         if self.part == 0:
             self.call.headed = True
             fork.answered(self.recorded.number, self.call.event)
+            fork.answers_whole(self.call)
         fork.put(self.note(number))
         if isinstance(self.gives, (Failure, End)) and ended_by_alarm(self.recorded):
             fork.gate.has_rung()

@@ -1,0 +1,48 @@
+"""Insides: which calls of a run were answered as a whole, so that what happened inside them is unknown there.
+
+A replay answers a tool without running it. What the tool did when it was recorded (its exchanges, its models) has no
+event in such a run, and is not gone for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from reenact.facts.call import Kind
+from reenact.facts.event import Event
+from reenact.facts.run import Run, Totals
+
+ANSWERED: Final = "answered_whole"
+"""Note of a fork on a call that it answered from a recording in which something happens inside that call, or may."""
+
+
+def holds_unseen(event: Event) -> bool:
+    """Whether a replay answers a call without running what happens inside it."""
+    return not event.call.observed
+
+
+def is_whole(run: Run, event: Event) -> bool:
+    """Whether a call of ``run`` was answered as a whole. What does have events inside was not, whatever this says.
+
+    Forks that were made before ``ANSWERED`` was noted know it of their frozen prefix only.
+    """
+    if not holds_unseen(event):
+        return False
+    if run.relation == "replay" or ANSWERED in event.attributes:
+        return True
+    return run.relation == "fork" and run.fork_event is not None and event.number < run.fork_event
+
+
+def summed(events: Iterable[Event]) -> Totals:
+    """What some events add to the totals of their run, as its recorder counts."""
+    count = models = tools = tokens_in = tokens_out = 0
+    for event in events:
+        reading = event.attributes.get("reading") if event.call.kind is Kind.HTTP else None
+        usage = (reading.get("usage") or {}) if isinstance(reading, dict) else {}
+        count += 1
+        models += event.call.kind is Kind.MODEL or isinstance(reading, dict)
+        tools += event.call.kind is Kind.TOOL
+        tokens_in += usage.get("tokens_in") or 0
+        tokens_out += usage.get("tokens_out") or 0
+    return Totals(events=count, models=models, tools=tools, tokens_in=tokens_in, tokens_out=tokens_out)

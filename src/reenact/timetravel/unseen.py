@@ -1,0 +1,56 @@
+"""Unseen: what happened inside calls that one of two runs answered as a whole, as the other one has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from reenact.abc.store import Recording
+from reenact.facts.event import Event
+from reenact.timetravel.laying import Laid
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """What belongs to the answers of a run, and has no event in it.
+
+    Attributes:
+        recording: The run that has the events.
+        events: They.
+        around: For the number of each of them, the calls around it in the run that has them not.
+    """
+
+    recording: Recording
+    events: tuple[Event, ...] = ()
+    around: Mapping[int, frozenset[int]] = field(default_factory=dict)
+
+
+def unseen(laid: Laid) -> tuple[Unseen, Unseen]:
+    """What the left run has not seen, as the right one has it, and the other way round."""
+    return _unseen(laid, 1), _unseen(laid, 0)
+
+
+def _unseen(laid: Laid, side: int) -> Unseen:
+    seen = laid.sides[side]
+    numbers = [(match.left, match.right) for match in laid.matches]
+    alone = {each[side] for each, match in zip(numbers, laid.matches, strict=True) if None in each and not match.change}
+    if not alone:
+        return Unseen(seen.recording)
+    counterpart = {each[side]: each[1 - side] for each in numbers}
+    parents = {face.number: face.parent for face in seen.faces}
+    events = tuple(seen.event(face.number) for face in seen.faces if face.number in alone)
+    around = {
+        event.number: frozenset(
+            there for parent in _above(event.number, parents) if (there := counterpart.get(parent)) is not None
+        )
+        for event in events
+    }
+    return Unseen(seen.recording, events, around)
+
+
+def _above(number: int, parents: Mapping[int, int | None]) -> Iterator[int]:
+    """The calls around one, from the innermost on."""
+    parent = parents.get(number)
+    while parent is not None:
+        yield parent
+        parent = parents.get(parent)
