@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.keys import canonical
+from reenact.facts.plumbing import is_plumbing
 
 if TYPE_CHECKING:
     from reenact.facts.run import Run
@@ -36,8 +37,8 @@ class Claim:
 
 
 def acts(call: Call) -> bool:
-    """Whether a call may change the world by itself."""
-    return call.effect is Effect.WRITE and not call.observed
+    """Whether a call may change the world by itself. Telemetry that is handed over is no act of the run."""
+    return call.effect is Effect.WRITE and not call.observed and not is_plumbing(call)
 
 
 def root_of(run: Run) -> str:

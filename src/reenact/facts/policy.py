@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reenact.errors import UsageError
+from reenact.facts.plumbing import ruled
 
 REDACTIONS = ("credential",)
 """Rules that ``redact`` may name."""
@@ -33,11 +34,14 @@ class Policy:
         redact: Extra redaction: the name of a field to the name of a rule. ``credential`` (the only rule so far)
             destroys the value of each field of that name as it does a password's.
         ignore: Named ignore rules for matching: name to JSON pointer with dots (``body.metadata.trace_id``).
+        plumbing: Which requests only hand telemetry over, beside the list of this library: name to ``off`` (``all`` for
+            the whole list), or to a rule ``METHOD HOST/PATH [STATUS [BODY]]``. They never make a replay differ.
         check_changes: Look for what a tool changed in its arguments and surroundings. Without it such changes are not
             kept, and a replay does not make them again.
 
     Raises:
-        UsageError: ``sample`` is no share, or ``redact`` names a rule that does not exist.
+        UsageError: ``sample`` is no share, ``redact`` names a rule that does not exist, or ``plumbing`` has a rule that
+            cannot be read.
     """
 
     order: str = "exact"
@@ -50,11 +54,18 @@ class Policy:
     retention: str = ""
     redact: Mapping[str, str] = field(default_factory=dict)
     ignore: Mapping[str, str] = field(default_factory=dict)
+    plumbing: Mapping[str, str] = field(default_factory=dict)
     check_changes: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.sample <= 1:
             raise UsageError(f"sample={self.sample!r} is no share", cause="it is 0 to 1", next_command="reenact config")
+        try:
+            ruled(self.plumbing)
+        except ValueError as error:
+            raise UsageError(
+                f"plumbing: {error}", cause="a rule names one endpoint", next_command="reenact config"
+            ) from None
         for name, rule in self.redact.items():
             if rule not in REDACTIONS:
                 raise UsageError(

@@ -14,6 +14,7 @@ from typing import Any
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json
+from reenact.facts.plumbing import ruled
 from reenact.facts.policy import Policy
 
 PREFIX = "REENACT_"
@@ -170,6 +171,12 @@ def _table(value: Json) -> Json:
     return dict(value)
 
 
+def _rules(value: Json) -> Json:
+    table = _table(value)
+    ruled(table)
+    return table
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("store", None, "where runs are kept: a directory, sqlite:///PATH, memory:; .reenact/ if unset", _text),
     Setting("agent", None, "name of the agent, NAME or NAME@VERSION, where a recording names none", _text),
@@ -186,6 +193,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("retention", "", "class for retention", _text),
     Setting("redact", {}, "extra redaction: field name to rule name", _table),
     Setting("ignore", {}, "ignore rules for matching: name to path (body.metadata.trace_id)", _table),
+    Setting(
+        "plumbing", {}, "telemetry that never makes a replay differ: name to off, or to a rule of your own", _rules
+    ),
     Setting("check_changes", True, "look for arguments that a tool changed", _switch),
 )
 """Every setting, in the order ``reenact config`` shows them."""

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value, is_transport
+from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value, calls_a_tool, is_transport
 from reenact.facts.interruptions import INTERRUPTED, signal_behind
 from reenact.facts.making import maker
 from reenact.facts.order import event_tag
+from reenact.facts.plumbing import is_plumbing
 from reenact.facts.record import CallSettled, HeadArrived, Noted, Record, SegmentArrived, StreamEnded
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
@@ -183,10 +184,11 @@ class LiveCall:
 
     @total
     def ready(self) -> Any:
-        """Reads at once; a write once its intent is on the disk."""
-        if self._call.effect is not Effect.WRITE or self._call.observed:
+        """Reads at once, and telemetry; a write once its intent is on the disk."""
+        call = self._call
+        if call.effect is not Effect.WRITE or call.observed or is_plumbing(call):
             return NOW
-        return self.session.intent(in_place=self._call.kind in _BODIES)
+        return self.session.intent(in_place=call.kind in _BODIES)
 
     def enter(self) -> AbstractContextManager[None]:
         """The scope of the call. Below a transport the calling thread waits for the world, unless a loop goes on in
@@ -209,6 +211,7 @@ class LiveCall:
             return Lane(lane.path, lane.session, lane.gate, parent=lane.parent, below=True, origin=lane)
         scope = lane.scope(self._call.name, self.event)
         scope.quiet = scope.quiet or not self._call.observed
+        scope.in_tool = scope.in_tool or calls_a_tool(self._call)
         return scope
 
     @total

@@ -16,6 +16,7 @@ from reenact.errors import Halt, ReenactError
 from reenact.facts.changed import changed
 from reenact.facts.error_line import error_line
 from reenact.facts.ids import make_run_id
+from reenact.facts.plumbing import MARK, captured
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
 from reenact.facts.run import Entry, Run, Status
@@ -137,6 +138,7 @@ class Opened:
                 "order": policy.order,
                 "rules": list(redactor.rules),
                 "ignore": dict(policy.ignore),
+                MARK: captured(policy.plumbing),
                 "require": list(policy.require),
                 "same_values": dict(here.same),
                 "files": list(policy.files),

@@ -27,6 +27,7 @@ from reenact.facts.effects import Identities, acts, root_of
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.making import maker
 from reenact.facts.order import Delivery
+from reenact.facts.plumbing import is_plumbing, marked, plumbing_of
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
     AmbientRead,
@@ -125,6 +126,7 @@ class RecordingSession:
         self.closed = False
         self.ordered = policy.order != "off"
         self.checks_changes = policy.check_changes
+        self._plumbing = plumbing_of(run.capture)
         self._identities = Identities(root_of(run), policy.ignore)
         self.effects: dict[int, str] = {}
         """Identities of the writes issued so far, by event."""
@@ -190,7 +192,8 @@ class RecordingSession:
         """Every call is live, but for a tool's that repeats another under the same key."""
         if self.closed:
             return None
-        call = located(call)
+        export = None if lane.in_tool else self._plumbing.endpoint(call)
+        call = located(call if export is None else marked(call, export))
         event = next(self._events)
         effect = self.identity(lane, call) if acts(call) else ""
         if effect:
@@ -201,15 +204,17 @@ class RecordingSession:
         return live if first is None else RepeatedCall(live, first)
 
     def issued(self, lane: Lane, call: Call, event: int, *, at_us: int | None = None, **known: Any) -> None:
-        """Count a call and note that it has been issued, under this number.
+        """Count a call and note that it has been issued, under this number. Plumbing is none of its lane's calls.
 
         Of a call that is taken from another recording ``known`` is what is known already (``fidelity``, ``note``), and
         ``at_us`` when it was issued, in microseconds since the run began; None: now."""
         number = lane.number
         if number < 0:
             number = lane.number = self.lane_number(lane.path)
-        position = lane.issued()
-        lane.data = None
+        position = lane.position
+        if not is_plumbing(call):
+            lane.issued()
+            lane.data = None
         if call.observed:
             self.observed[event] = lane.parent
         with self._lock:

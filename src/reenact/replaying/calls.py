@@ -39,8 +39,8 @@ class Replayer(Protocol):
     def served(self, event: Event, part: int, data: bytes) -> None:
         """Something recorded has been handed over."""
 
-    def read_past(self, event: Event) -> None:
-        """The agent reads on where the recorded reader stopped. Raises."""
+    def read_past(self, event: Event) -> object:
+        """The agent reads on where the recorded reader stopped: raises, or gives the end that it gets."""
 
     def read_less(self, event: Event) -> None:
         """The agent stopped reading before the recorded reader did."""

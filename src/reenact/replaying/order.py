@@ -69,6 +69,8 @@ class ReplayGate(Gate):
         self._early: set[Tag] = set()
         self.loose: set[int] = set()
         """Events found out of their place: their deliveries need not wait for those that stand before them."""
+        self.plumbing: set[int] = set()
+        """Events that hand telemetry over: nothing waits for their deliveries, and none of them is in doubt."""
         self.doubts: list[int] = []
         self.surplus = 0
         self.granted: list[Delivery] = []
@@ -94,16 +96,21 @@ class ReplayGate(Gate):
             return self._out_of_turn(tag, head)
         self._beyond = 0
         self._now_us = max(self._now_us, head.at_us)
-        if not proven or not head.proven:
+        if not (proven and head.proven) and not self._is_plumbing(tag):
             self.doubts.append(head.number)
         self._advance()
         return head.number
 
+    def _is_plumbing(self, tag: Tag) -> bool:
+        return tag.kind == "e" and tag.number in self.plumbing
+
     def _out_of_turn(self, tag: Tag, head: Delivery | None) -> int:
         """The number of a delivery that is not the next one: an answer found out of its place is passed over when its
         own number comes; whatever else the recording does not have."""
-        number = self._number(tag) if head is not None and tag.kind == "e" and tag.number in self.loose else None
+        number = self._number(tag) if head is not None and self._may_be_early(tag) else None
         if head is None or number is None or number < head.number:
+            if self._is_plumbing(tag):
+                return -1
             self.surplus += 1
             self._beyond += 1
             if self._beyond > ENDLESS and tag.kind == "t" and self.halted is None:
@@ -192,10 +199,13 @@ class ReplayGate(Gate):
         return unseen is not None and waited_us >= 0 and unseen.is_late(head, self.waiting, waited_us)
 
     def _out_of_place(self) -> Waiter | None:
-        """The first waiter for an answer that the matcher found out of its place."""
-        loose = [tag for tag in self.waiting if tag.kind == "e" and tag.number in self.loose] if self.loose else []
+        """The first waiter for an answer that the matcher found out of its place, or that is plumbing."""
+        loose = [tag for tag in self.waiting if self._may_be_early(tag)] if self.loose or self.plumbing else []
         first = min(loose, key=lambda tag: self._number(tag) or 0, default=None)
         return self.waiting[first] if first is not None else None
+
+    def _may_be_early(self, tag: Tag) -> bool:
+        return tag.kind == "e" and (tag.number in self.loose or tag.number in self.plumbing)
 
     def _number(self, tag: Tag) -> int | None:
         if self._numbers is None:

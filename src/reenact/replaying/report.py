@@ -40,7 +40,8 @@ class Report:
         differences: Every difference, divergences and results (output, exit status, return value, files) alike.
         live_calls: Contacts with the world that came about; 0.
         refused: Contacts that were refused, and where in the agent's code.
-        events, matched, reordered, moved, unused: Counts.
+        events, matched, reordered, moved, unused: Counts, without plumbing.
+        plumbing: How often the program has handed telemetry over in this replay.
         unproven: Notes on deliveries whose order is not proven.
         redacted: Matched events whose bytes redaction has changed.
         not_compared: Parameters that are a tool's own state.
@@ -69,6 +70,7 @@ class Report:
     reordered: int = 0
     moved: int = 0
     unused: int = 0
+    plumbing: int = 0
     unproven: tuple[str, ...] = ()
     redacted: int = 0
     not_compared: tuple[str, ...] = ()

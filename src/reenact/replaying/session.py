@@ -19,12 +19,26 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, ForkError, Halt, StoreError, UnreplayableRun
-from reenact.facts.call import STATE, Call, EndKind, Failure, Fidelity, Json, Kind, Stream, Value, is_transport
+from reenact.facts.call import (
+    STATE,
+    Call,
+    EndKind,
+    Failure,
+    Fidelity,
+    Json,
+    Kind,
+    Stream,
+    Value,
+    calls_a_tool,
+    is_transport,
+)
 from reenact.facts.event import Event
+from reenact.facts.exporters import Endpoint
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules, canonical_body
 from reenact.facts.order import Delivery
+from reenact.facts.plumbing import is_plumbing, plumbing_of
 from reenact.facts.serving import REQUEST, RESPONSE
 from reenact.facts.stopped import stops_at, was_stopped
 from reenact.facts.values import canonical
@@ -38,6 +52,7 @@ from reenact.replaying.imported import KeyedMatcher, Own
 from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
+from reenact.replaying.plumbing import Exports, Uncounted
 from reenact.replaying.tape import Tape
 from reenact.replaying.unseen import Unseen
 from reenact.seams import lanes
@@ -115,6 +130,8 @@ class ReplaySession:
         self.reached: Callable[[int], object] = _unwatched
         self.on_printed: Callable[[int, bytes], object] = lambda stream, data: None
         self.tape = Tape(recording)
+        self.exports = Exports(plumbing_of(self.run.capture), self.tape)
+        self._uncounted = Uncounted(self)
         self.rules = rules
         self._redactor = redactor
         self._lock = _thread.RLock()
@@ -165,9 +182,13 @@ class ReplaySession:
         gate = self.gate
         if gate.halted is not None:
             raise gate.halted
-        path, position = lane.path, lane.issued()
-        lane.data = None
+        path = lane.path
         self._lanes.setdefault(path, lane)
+        export = self.exports.endpoint(lane, call)
+        if export is not None:
+            return self._exported(lane, call, export)
+        position = lane.issued()
+        lane.data = None
         cleaned = call
         with self._lock:
             found: Match | Miss | Own | None = self._matcher.identical(path, call)
@@ -187,10 +208,21 @@ class ReplaySession:
         if call.observed or call.name in self.options.through:
             scope = lane.scope(call.name, event.number, path=recorded_scope)
             scope.quiet = lane.quiet or not call.observed
+            scope.in_tool = lane.in_tool or calls_a_tool(call)
             return RerunCall(self, lane, event, scope)
         here = lane.skip_scope(call.name)  # counted, whatever it was called in the recording
         self._frozen_scopes.add(recorded_scope or here)
         return FrozenCall(self, lane, event)
+
+    def _exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Frozen:
+        """Telemetry: the recorded answer, or that all is well."""
+        with self._lock:
+            self.exports.made += 1
+            event = self.exports.recorded(lane.path, endpoint)
+        if event is None:
+            return self.exports.taken(call, endpoint)
+        self.gate.plumbing.add(event.number)
+        return FrozenCall(self._uncounted, lane, event)
 
     def _unmatched(self, found: Miss | Own, lane: Lane, call: Call, cleaned: Call) -> Frozen | Rerun:
         """What a call gets that has no recording; raises the halt where it must have one."""
@@ -311,7 +343,7 @@ class ReplaySession:
             chain = self._chains.setdefault(event.lane, hashlib.blake2b(event.lane.encode(), digest_size=16))
         chain.update(b"%d %d %d\n%b" % (event.number, part, len(data), data))  # in one piece: it needs no lock
 
-    def read_past(self, event: Event) -> None:
+    def read_past(self, event: Event) -> object:
         """Reading on is a divergence."""
         raise self._diverged(words.read_past(event, self._next(event.number)))
 
@@ -404,7 +436,7 @@ class ReplaySession:
     def _nobody_awaits(self, delivery: Delivery) -> None:
         """A recorded answer is due and nobody waits for it (gate locked)."""
         event = self.recording.event(delivery.tag.number)
-        if event.number in self._passed:
+        if event.number in self._passed or is_plumbing(event.call):
             return  # its counterpart asked something else, or this has been said already
         self._passed.add(event.number)
         if self._waits_for_a_caller():

@@ -1,4 +1,7 @@
-"""The tape: the recorded calls of each lane, read ahead a page at a time, and which of them have been used."""
+"""The tape: the recorded calls of each lane, read ahead a page at a time, and which of them have been used.
+
+What hands telemetry over is none of them: it stands beside, and whether it is used is nothing to the others.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterator
 
 from reenact.abc.store import Recording
 from reenact.facts.event import Event
+from reenact.facts.plumbing import MARK, is_plumbing
 
 
 class LaneTape:
@@ -14,13 +18,18 @@ class LaneTape:
 
     Args:
         events: The lane's events from the first on.
+
+    Attributes:
+        exports: How many exports of telemetry have been read.
     """
 
-    __slots__ = ("_ahead", "_events", "_used")
+    __slots__ = ("_ahead", "_events", "_exports", "_used", "exports")
 
     def __init__(self, events: Iterator[Event]) -> None:
         self._events = events
         self._ahead: deque[Event] = deque()
+        self._exports: list[Event] = []
+        self.exports = 0
         self._used: set[int] = set()
 
     def head(self) -> Event | None:
@@ -30,7 +39,7 @@ class LaneTape:
             return ahead[0]
         while True:
             if not ahead:
-                event = next(self._events, None)
+                event = self._read()
                 if event is None:
                     return None
                 ahead.append(event)
@@ -40,16 +49,45 @@ class LaneTape:
             self._used.discard(event.number)
             ahead.popleft()
 
+    def _read(self) -> Event | None:
+        """The next recorded call. Exports of telemetry stand beside the others: no call is any of them."""
+        for event in self._events:
+            if not is_plumbing(event.call):
+                return event
+            self._set_aside(event)
+        return None
+
+    def _set_aside(self, export: Event) -> None:
+        self._exports.append(export)
+        self.exports += 1
+
+    def export(self, rule: str) -> Event | None:
+        """The next recorded export by a rule. Reads on until there is one."""
+        while True:
+            for event in self._exports:
+                if event.call.head[MARK] == rule:
+                    return event
+            following = next(self._events, None)
+            if following is None:
+                return None
+            if is_plumbing(following.call):
+                self._set_aside(following)
+            else:
+                self._ahead.append(following)
+
     def use(self, event: Event) -> None:
         """Mark a call as answered."""
-        if self._ahead and self._ahead[0] is event:
+        if is_plumbing(event.call):
+            self._exports.remove(event)
+        elif self._ahead and self._ahead[0] is event:
             self._ahead.popleft()
         else:
             self._used.add(event.number)
 
     def rest(self) -> list[Event]:
         """All unused calls, the head first. Reads the lane to its end."""
-        self._ahead.extend(self._events)
+        while (event := self._read()) is not None:
+            self._ahead.append(event)
         return [event for event in self._ahead if event.number not in self._used]
 
 
@@ -93,6 +131,10 @@ class Tape:
         """Every call not answered yet, in order of lanes. Reads everything."""
         for fact in list(self._recording.lanes()):
             yield from self.lane(fact.path).rest()
+
+    def exports(self) -> int:
+        """How many recorded exports have been read."""
+        return sum(tape.exports for tape in self._lanes.values())
 
     def body(self, event: Event) -> bytes:
         """What the recorded call asked."""

@@ -89,11 +89,12 @@ def conclude(
         differences=tuple(every),
         live_calls=contact.live_calls,
         refused=contact.refused,
-        events=session.recording.count(),
+        events=session.recording.count() - session.tape.exports(),
         matched=tally.matched,
         reordered=tally.reordered,
         moved=tally.moved,
         unused=len(unused),
+        plumbing=session.exports.made,
         unproven=tuple(unproven),
         redacted=tally.redacted,
         not_compared=tuple(tally.own_state),
@@ -143,9 +144,9 @@ def _unproven(session: ReplaySession) -> list[str]:
 
 
 def last_line(report: Report) -> str:
-    """Live calls made, what was matched, fidelity, enforcement, verdict."""
+    """Live calls made, what was matched, plumbing, fidelity, enforcement, verdict."""
     counts = f"matched {report.matched} of {report.events}"
-    for name in ("reordered", "moved", "unused"):
+    for name in ("reordered", "moved", "unused", "plumbing"):
         count = getattr(report, name)
         if count:
             counts += f", {name} {count}"

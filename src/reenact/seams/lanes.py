@@ -42,6 +42,7 @@ class Lane:
         expected: The next task created in this context is to have this very lane.
         origin: The lane it was started by.
         owned: False for a unit that nobody saw start: its calls are matched by key alone, and no hook counts it.
+        in_tool: Whether it is inside a call of a tool, or was started there: what it asks is the tool's own.
         quiet: What it prints belongs to a call that is answered frozen, and is not compared.
         data: Whatever the session wants to keep with the lane.
     """
@@ -54,6 +55,7 @@ class Lane:
         "ended",
         "expected",
         "gate",
+        "in_tool",
         "number",
         "origin",
         "owned",
@@ -86,6 +88,7 @@ class Lane:
         self.expected = False
         self.owned = True
         self.quiet: bool = origin is not None and origin.quiet
+        self.in_tool: bool = origin is not None and origin.in_tool
         self.unit: weakref.ref[Any] | None = None
         self.origin = origin
         self.data: Any = None

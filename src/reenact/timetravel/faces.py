@@ -16,6 +16,7 @@ from reenact.facts.event import Event
 from reenact.facts.insides import is_whole
 from reenact.facts.keys import Rules, plain
 from reenact.facts.making import maker
+from reenact.facts.plumbing import is_plumbing
 from reenact.timetravel.aligning import Face
 from reenact.timetravel.contents import Unread, asked, status_of
 
@@ -113,9 +114,11 @@ _Look = tuple[Face, str, Event]
 
 
 def _looked_at(recording: Recording) -> Iterator[_Look]:
-    """The face of each event, and what came back as a token."""
+    """The face of each event but plumbing, and what came back as a token."""
     run = recording.run
     for event in recording.events():
+        if is_plumbing(event.call):
+            continue
         call, request = event.call, event.request
         asks = f"{'' if request is None else request.digest} {plain(call.rule, _deciding(event))}"
         face = _make_face(

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from reenact.abc.store import Recording
 from reenact.facts.call import EndKind, Failure, Stream
 from reenact.facts.event import Event
+from reenact.facts.plumbing import MARK as PLUMBING
+from reenact.facts.plumbing import is_plumbing
 from reenact.timetravel import preview
 from reenact.timetravel.contents import Unread, answered, asked, error_of, status_of
 from reenact.timetravel.readings import decision_of, is_model, model_name, parameters, reading_of
@@ -36,7 +38,8 @@ class Line:
         first, last: Numbers of the events it stands for.
         count: How many events that is.
         depth: How deep it is nested: 0 for what the agent itself called.
-        kind: Sort of crossing; ``model`` for recognised exchanges too, ``…`` for folded repeats.
+        kind: Sort of crossing; ``model`` for recognised exchanges too, ``plumbing`` for telemetry that is handed over,
+            ``…`` for folded repeats.
         name: What was called.
         text: What was asked and answered, in short.
         mark: Why a person should look here; empty for most.
@@ -124,7 +127,7 @@ def _beats(events: Iterable[Event]) -> list[_Beat]:
         depths[event.number] = depth
         mark = suspicion(event)
         identity = (event.kind, event.name, event.key)
-        if event.key and event.kind not in AMBIENT and not event.call.observed:
+        if event.key and event.kind not in AMBIENT and not event.call.observed and not is_plumbing(event.call):
             if not mark and identity in seen:
                 mark = f"the same as #{seen[identity]}"
             seen.setdefault(identity, event.number)
@@ -141,14 +144,17 @@ def _signature(event: Event) -> tuple[str, ...]:
 
 
 def _quiet(beats: Iterable[_Beat]) -> list[_Beat]:
-    """Neighbouring ambient events as one beat each."""
+    """Neighbouring ambient events as one beat each, and neighbouring exports of telemetry."""
     out: list[_Beat] = []
     for beat in beats:
-        ambient = beat.events[0].kind in AMBIENT and not beat.mark
-        if ambient and out and out[-1].signature == ("ambient",):
+        event = beat.events[0]
+        quiet = "ambient" if event.kind in AMBIENT else PLUMBING if is_plumbing(event.call) else ""
+        if not quiet or beat.mark:
+            out.append(beat)
+        elif out and out[-1].signature == (quiet,):
             out[-1] = replace(out[-1], events=out[-1].events + beat.events)
         else:
-            out.append(replace(beat, signature=("ambient",)) if ambient else beat)
+            out.append(replace(beat, signature=(quiet,)))
     return out
 
 
@@ -165,7 +171,8 @@ def _folded(beats: Sequence[_Beat]) -> Iterator[_Beat]:
         end = at + length * times
         yield from beats[at : at + length]
         rest = tuple(event for beat in beats[at + length : end] for event in beat.events)
-        acting = any(event.kind not in AMBIENT and not event.call.observed for event in rest)
+        own = (event for event in rest if not is_plumbing(event.call))
+        acting = any(event.kind not in AMBIENT and not event.call.observed for event in own)
         mark = "suspicious: a loop" if acting else ""
         yield _Beat(rest, beats[at].depth, ("repeat",), mark, pattern=length)
         at = end
@@ -193,7 +200,11 @@ def _line(recording: Recording, beat: _Beat) -> Line:
         counts = Counter(part.kind for part in beat.events)
         text = ", ".join(f"{kind} {number}" for kind, number in counts.items())
         return Line(event.number, last.number, count, beat.depth, "ambient", f"{count} reads", text)
-    kind = "model" if reading_of(event) is not None else event.kind
+    if beat.signature == (PLUMBING,) and count > 1:
+        counts = Counter(str(part.call.head[PLUMBING]) for part in beat.events)
+        text = ", ".join(f"{rule} {number}" for rule, number in counts.items())
+        return Line(event.number, last.number, count, beat.depth, PLUMBING, f"{count} exports", text)
+    kind = "model" if reading_of(event) is not None else PLUMBING if is_plumbing(event.call) else event.kind
     name = preview.safe(model_name(event) if is_model(event) else event.name)
     text = event_text(recording, event)
     return Line(event.number, event.number, 1, beat.depth, kind, name, text, beat.mark, event.lane, elapsed(event))

@@ -10,6 +10,7 @@ from reenact.abc.store import Store
 from reenact.facts.call import Effect, Kind
 from reenact.facts.connections import is_of_connection
 from reenact.facts.phrases import counted
+from reenact.facts.plumbing import is_plumbing
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import project_of
 from reenact.replaying.options import Options
@@ -92,7 +93,7 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     for event in recording.events():
         if event.call.kind is Kind.MCP and "transport" in event.call.head:
             servers[f"{event.call.name} ({event.call.head['transport']})"] = None
-        if event.call.observed or inside(recording, event) is not None:
+        if event.call.observed or is_plumbing(event.call) or inside(recording, event) is not None:
             continue
         if event.number < plan.at:
             frozen += 1

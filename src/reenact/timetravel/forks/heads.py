@@ -10,6 +10,7 @@ from reenact.facts.call import EndKind, Failure, Stream
 from reenact.facts.effects import acts
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import Run, Status
 from reenact.timetravel.forks.places import inside
 
@@ -78,8 +79,9 @@ def require_broken(run: Run) -> None:
 
 
 def _outermost(recording: Recording) -> list[Event]:
-    """Calls that the run's own code makes, and that are not its own code themselves."""
-    return [event for event in recording.events() if not event.call.observed and inside(recording, event) is None]
+    """Calls that the run's own code makes, and that are neither its own code themselves nor plumbing."""
+    own = (event for event in recording.events() if not event.call.observed and not is_plumbing(event.call))
+    return [event for event in own if inside(recording, event) is None]
 
 
 def _failing(recording: Recording) -> Event | None:

@@ -9,11 +9,12 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.errors import ForkError, UnreplayableRun
 from reenact.facts.before import Before
-from reenact.facts.call import Call, Json
+from reenact.facts.call import Call, End, EndKind, Json
 from reenact.facts.connections import DIFFERS, is_incoming
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules
 from reenact.facts.making import maker
+from reenact.facts.plumbing import is_plumbing
 from reenact.facts.record import Record
 from reenact.facts.run import Run, Totals
 from reenact.facts.stopped import FIELD as STOPPED
@@ -102,6 +103,10 @@ class KeepingSession(ReplaySession):
             yield from super().parts_of(event)
         else:
             yield (None, 0, changed.body)
+
+    def read_past(self, event: Event) -> object:
+        """An exporter that reads its answer further than it did comes to its end."""
+        return End(EndKind.EOF) if is_plumbing(event.call) else super().read_past(event)
 
     def read_less(self, event: Event) -> None:
         """After the cut nobody is held to how far the parent read."""

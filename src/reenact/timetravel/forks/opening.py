@@ -11,6 +11,7 @@ from reenact.facts.changed import changed, changed_entry
 from reenact.facts.effects import root_of
 from reenact.facts.ids import make_run_id
 from reenact.facts.keys import Rules
+from reenact.facts.plumbing import MARK
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.recording.opening import Opened, hash_seed
@@ -63,6 +64,7 @@ def policy_of(parent: Run) -> Policy:
         ignore=capture.get("ignore") or {},
         files=tuple(capture.get("files") or ()),
         redact=capture.get("redact") or {},
+        plumbing=(capture.get(MARK) or {}).get("own") or {},
         check_changes=bool(capture.get("check_changes", True)),
         file_contents=tuple(capture.get("file_contents") or ()),
     )
@@ -97,6 +99,7 @@ def child_of(parent: Run, plan: Plan, run_id: str, moves: Sequence[tuple[int, in
         relation="fork" if not plan.resume else "resume" if plan.apart else "attempt",
         fork_event=plan.at,
         retention=parent.retention,
-        capture={name: parent.capture[name] for name in _SERVED if name in parent.capture},
+        capture={name: parent.capture[name] for name in _SERVED if name in parent.capture}
+        | {MARK: parent.capture.get(MARK) or {}},
         environment={**environment, "root": root_of(parent), "clock": list(clock_of(parent)), "fork": plan.to_json()},
     )

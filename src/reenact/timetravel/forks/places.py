@@ -7,6 +7,7 @@ from reenact.errors import EventNotFound, ForkError
 from reenact.facts.call import is_transport
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.facts.plumbing import is_plumbing
 from reenact.replaying.tape import Tape
 
 
@@ -53,13 +54,32 @@ def require_place(recording: Recording, number: int) -> Event:
             cause="a typing mistake, or another run was meant",
             next_command=f"reenact show {run}",
         ) from None
+    if is_plumbing(event.call):
+        raise _is_telemetry(recording, event)
     around = inside(recording, event)
     if around is None:
         return event
-    after = next((e.number for e in recording.events(after=number) if inside(recording, e) is None), None)
+    after = _next_place(recording, number)
     near = f"{around.number}" + (f" or {after}" if after is not None else "")
     raise ForkError(
         f"event {number} ({event.name}) lies inside {around.name} (event {around.number}), which is answered frozen",
         cause=f"the nearest events a fork can branch at are {near}",
         next_command=f"reenact fork {run}:{around.number}",
+    )
+
+
+def _next_place(recording: Recording, number: int) -> int | None:
+    """The first event behind ``number`` that a fork can branch at."""
+    behind = (event for event in recording.events(after=number) if not is_plumbing(event.call))
+    return next((event.number for event in behind if inside(recording, event) is None), None)
+
+
+def _is_telemetry(recording: Recording, event: Event) -> ForkError:
+    """The branching event is an export, which no replay waits for."""
+    run, after = tail(recording.run.id), _next_place(recording, event.number)
+    near = f"the next event a fork can branch at is {after}" if after is not None else "the run has no event behind it"
+    return ForkError(
+        f"event {event.number} ({event.name}) only hands telemetry over: nothing the agent does depends on it",
+        cause=near,
+        next_command=f"reenact fork {run}:{after}" if after is not None else f"reenact show {run}",
     )

@@ -32,6 +32,7 @@ class ForkReport:
         events: Calls in the fork.
         frozen: Calls answered from the parent's recording.
         live: Calls that were performed.
+        plumbing: How often the program has handed telemetry over.
         answers: How each call after the branching event was answered, and why.
         refused: Calls that were not allowed, and contacts with the world outside the seams.
         remarks: What else should be known of how the fork came about.
@@ -53,6 +54,7 @@ class ForkReport:
     events: int = 0
     frozen: int = 0
     live: int = 0
+    plumbing: int = 0
     answers: tuple[Mapping[str, Json], ...] = ()
     refused: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -127,6 +129,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         events=run.totals.events,
         frozen=course.frozen,
         live=course.live,
+        plumbing=session.exports.made,
         answers=tuple(answer.to_json() for answer in course.answers),
         refused=(*course.refused, *contacts),
         remarks=(*course.remarks, *_unasked(plan, course)),
@@ -141,7 +144,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
 
 def _unasked(plan: Plan, course: Course) -> Iterator[str]:
     """A name that is allowed and never called is mostly a name that was misspelled."""
-    called = {answer.name for answer in course.answers}
+    called = {answer.name for answer in course.answers} | course.given
     for name in dict.fromkeys(plan.allow_writes):
         if name not in called:
             near = difflib.get_close_matches(name, called, 1)
@@ -150,8 +153,9 @@ def _unasked(plan: Plan, course: Course) -> Iterator[str]:
 
 
 def last_line(report: ForkReport) -> str:
-    """Live calls made, frozen ones, how it ended."""
+    """Live calls made, frozen ones, plumbing, how it ended."""
+    plumbing = f", plumbing {report.plumbing}" if report.plumbing else ""
     return (
-        f"live calls made: {report.live}  frozen: {report.frozen}  refused: {len(report.refused)}"
+        f"live calls made: {report.live}  frozen: {report.frozen}{plumbing}  refused: {len(report.refused)}"
         f"  status: {report.status}  kept as {tail(report.run)}"
     )

@@ -16,12 +16,14 @@ from reenact.facts.call import Call, Effect, Kind, Outcome, Value, is_transport
 from reenact.facts.connections import SESSION, is_incoming, is_of_connection
 from reenact.facts.effects import acts
 from reenact.facts.event import Event
+from reenact.facts.exporters import Endpoint
 from reenact.facts.handles import handle_of, only_looks, waits_for_message
 from reenact.facts.ids import tail
 from reenact.facts.insides import ANSWERED, holds_unseen, is_whole
 from reenact.facts.interruptions import INTERRUPTED
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
+from reenact.facts.plumbing import is_plumbing, marked
 from reenact.facts.record import Noted
 from reenact.facts.serving import GONE, REQUEST, arrives
 from reenact.facts.stopped import stopped_at, stopped_waiting
@@ -113,6 +115,9 @@ class ForkSession(KeepingSession):
             return None
         call = self.placed(located(call))
         self._lanes.setdefault(lane.path, lane)
+        export = self.exports.endpoint(lane, call)
+        if export is not None:
+            return self._exported(lane, marked(call, export), export)
         with self._lock:
             self._address = self.child.identity(lane, call) if acts(call) else ""
             if not self.gate.cut:
@@ -124,6 +129,33 @@ class ForkSession(KeepingSession):
                 self._cut()
                 return self._at_the_cut(lane, call, event)
             return self._freely(lane, call, self._find(lane, call))
+
+    def _exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:  # type: ignore[override]
+        """Telemetry: before the cut its recorded answer. Behind it the world gets it where that is allowed,
+        or when a run is resumed; else it is told that all is well."""
+        with self._lock:
+            self.exports.made += 1
+            self._address = ""
+            if self.gate.cut:
+                allowed = next((each for each in (endpoint.name, call.name) if each in self.plan.allow_writes), "")
+                if allowed or self.plan.resume:
+                    return self._handed_on(lane, call, allowed)
+            else:
+                event = self.exports.recorded(lane.path, endpoint)
+                if event is not None:
+                    self.gate.plumbing.add(event.number)
+                    return self._answered(lane, call, event)
+        return self.exports.taken(call, endpoint)
+
+    def _handed_on(self, lane: Lane, call: Call, allowed: str) -> OwnCall:
+        """Telemetry that goes out to the world. No read is stale after it."""
+        number = self._number(None)
+        self.gate.sets_out(number, None, transport=True)
+        self.course.live += 1
+        if allowed:
+            self.course.given.add(allowed)
+        self._issued(lane, call, number, None)
+        return OwnCall(self, lane, call, number)
 
     def _find(self, lane: Lane, call: Call) -> Found:
         """What the recording has for a call behind the cut."""
@@ -435,7 +467,7 @@ class ForkSession(KeepingSession):
             came_us = event.first_us or event.ended_us or event.issued_us
             self.gate.answers_later(event.number, event.issued_us, came_us)
         self._counterparts.same(number, event.number)
-        self.course.frozen += 1
+        self.course.frozen += not is_plumbing(call)
         self._issued(lane, call, number, event)
         scope = "" if is_transport(call) else lane.skip_scope(call.name)
         if scope:
@@ -556,7 +588,8 @@ class ForkSession(KeepingSession):
         if self._address:
             self.child.effects[number] = self._address
         self.child.issued(lane, call, number, **known)
-        self.ambience.moved(lane.path, lane.position, place, again=self.gate.cut)
+        if not is_plumbing(call):  # which is no call of its lane
+            self.ambience.moved(lane.path, lane.position, place, again=self.gate.cut)
 
     def _with_change(self, event: Event) -> Event:
         outcome = changed_outcome(self.recording, event, self.plan)
@@ -602,6 +635,12 @@ class ForkSession(KeepingSession):
         self._stop(self._diverged(nothing_comes(left, self._next(left.number if left is not None else None))))
 
     # --- order -------------------------------------------------------------------------------------------------
+
+    def _stands_for(self, delivery: Delivery) -> bool:
+        """Behind the cut also what telemetry was answered: nobody waits for it there."""
+        if self.gate.cut and delivery.tag.kind == "e" and is_plumbing(self.recording.event(delivery.tag.number).call):
+            return delivery.tag.number not in self.gate.plumbing
+        return super()._stands_for(delivery)
 
     def _nobody_awaits(self, delivery: Delivery) -> None:
         if not self.gate.cut:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reenact.errors import Halt
-from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value
+from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.making import maker
 from reenact.facts.order import Tag, event_tag
@@ -280,6 +280,7 @@ class OwnCall(LiveCall):
         if scope:
             self._scope = Lane(scope, lane.session, lane.gate, parent=event, origin=lane)
             self._scope.quiet = lane.quiet or not call.observed
+            self._scope.in_tool = lane.in_tool or calls_a_tool(call)
         self._fork = session
         self._compared = compared
 

@@ -1,0 +1,184 @@
+"""Plumbing in a replay: telemetry that is handed over gets its recorded answer, or is told that all is well.
+
+It is counted and never compared: missing, further, larger or later exports are the same run. A recorded answer comes in
+its place in the order while that can be, and at once where anything else would have to wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any, Final, Literal, NoReturn, Protocol
+
+from reenact.facts.call import Call, End, EndKind, Failure, Json, Stream, Value
+from reenact.facts.event import Event
+from reenact.facts.exporters import Endpoint
+from reenact.facts.plumbing import Plumbing
+from reenact.replaying.calls import Sudden
+from reenact.replaying.tape import Tape
+from reenact.seams.lanes import Lane
+
+_EOF: Final = End(EndKind.EOF)
+_BODILESS: Final = frozenset({204, 304})
+_RPC: Final[dict[str, Json]] = {"code": "OK", "details": "", "trailing": [], "debug": ""}
+
+
+class Exports:
+    """Answers what is plumbing.
+
+    Args:
+        plumbing: The rules that the run was recorded by.
+        tape: The recorded calls.
+
+    Attributes:
+        made: How many exports there have been.
+    """
+
+    def __init__(self, plumbing: Plumbing, tape: Tape) -> None:
+        self._plumbing = plumbing
+        self._tape = tape
+        self.made = 0
+
+    def endpoint(self, lane: Lane, call: Call) -> Endpoint | None:
+        """Where a call hands telemetry to; None where it is no plumbing. What a tool of the agent's asks never is."""
+        return None if lane.in_tool else self._plumbing.endpoint(call)
+
+    def recorded(self, path: str, endpoint: Endpoint) -> Event | None:
+        """The next recorded export of a lane by the same rule, if it has an answer that can be given again."""
+        event = self._tape.lane(path).export(endpoint.name)
+        if event is None:
+            return None
+        self._tape.use(event)
+        return event if _is_whole(event) else None
+
+    def taken(self, call: Call, endpoint: Endpoint) -> TakenCall:
+        """An export that the recording has no answer for."""
+        return TakenCall(endpoint, is_rpc=call.head.get("transport") == "grpc")
+
+
+def frame(message: bytes) -> bytes:
+    """A message of an RPC as it goes over the wire: a flag for compression, and its length."""
+    return b"\0" + len(message).to_bytes(4, "big") + message
+
+
+def _is_whole(event: Event) -> bool:
+    outcome = event.outcome
+    if isinstance(outcome, Stream):
+        return outcome.end is not None and outcome.end.kind is not EndKind.CANCELLED
+    return outcome is not None
+
+
+class Gated(Protocol):
+    """What gives recorded exports their answers again: a session, as far as it reads and orders."""
+
+    @property
+    def gate(self) -> Any:
+        """Where turns are taken."""
+
+    def body_of(self, event: Event) -> bytes:
+        """The recorded value's bytes."""
+
+    def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
+        """The recorded stream's segments."""
+
+
+class Uncounted:
+    """A session to which nothing of what is handed over matters.
+
+    Args:
+        session: Reads the answers.
+    """
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Gated) -> None:
+        self._session = session
+
+    @property
+    def gate(self) -> Any:
+        """Where turns are taken."""
+        return self._session.gate
+
+    def body_of(self, event: Event) -> bytes:
+        """The recorded value's bytes."""
+        return self._session.body_of(event)
+
+    def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
+        """The recorded stream's segments."""
+        return self._session.parts_of(event)
+
+    def served(self, event: Event, part: int, data: bytes) -> None:
+        """No part of what a replay hands over."""
+
+    def read_past(self, event: Event) -> End:
+        """There its answer ends."""
+        return _EOF
+
+    def read_less(self, event: Event) -> None:
+        """How far an exporter reads its answer is nothing to the run."""
+
+    def settled(self, event: Event, outcome: Value | Failure) -> None:
+        """It has no body of the agent's own code."""
+
+    def ends_in(self, event: Event) -> bool:
+        """Likewise."""
+        return False
+
+
+class TakenCall:
+    """An export that is told that all is well (``abc.session.Frozen``). It takes no turn: nothing was recorded of it.
+
+    Args:
+        endpoint: What it was handed to.
+        is_rpc: Whether it is an RPC, and no exchange of HTTP.
+    """
+
+    __slots__ = ("_head", "_parts", "event")
+    mode: Literal["frozen"] = "frozen"
+    form: Literal["stream"] = "stream"
+
+    def __init__(self, endpoint: Endpoint, *, is_rpc: bool) -> None:
+        success = endpoint.answer
+        self.event = -1
+        if is_rpc:
+            self._head: dict[str, Json] = {
+                "framing": "grpc",
+                "headers": [["content-type", "application/grpc"]],
+                "status": "OK",
+            }
+            self._head["extensions"] = _RPC
+            self._parts: list[bytes | End] = [frame(success.body), _EOF]
+            return
+        media = [["content-type", success.media]] if success.media else []
+        length = [] if success.status in _BODILESS else [["content-length", str(len(success.body))]]
+        self._head = {
+            "status": success.status,
+            "reason": HTTPStatus(success.status).phrase,
+            "headers": [*media, *length],
+            "version": "HTTP/1.1",
+            "framing": "payload",
+        }
+        self._parts = [success.body, _EOF] if success.body else [_EOF]
+
+    def head(self) -> Sudden:
+        """The head of the success."""
+        return Sudden(lambda: Stream(self._head, _EOF))
+
+    def part(self) -> Sudden:
+        """The body, then the end, as often as that is asked for."""
+        return Sudden(lambda: self._parts.pop(0) if len(self._parts) > 1 else self._parts[0])
+
+    def outcome(self) -> NoReturn:
+        """A success is a stream."""
+        raise TypeError("the answer of an export is a stream")
+
+    answer = outcome
+
+    def thaw(self) -> None:
+        """It is not performed."""
+
+    def can_begin(self) -> None:
+        """It begins nothing."""
+
+    def dropped(self) -> None:
+        """The exporter reads no further."""
