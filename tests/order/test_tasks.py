@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
+from typing import Any
 
 import pytest
 
-from .driver import World, record_and_replay
+from reenact.seams import lanes
+
+from .driver import World, record, record_and_replay
 
 
 def test_gathered_tasks_that_sleep_and_share_a_list() -> None:
@@ -161,6 +165,67 @@ def test_deadlines_that_some_calls_miss() -> None:
         return asyncio.run(main())
 
     record_and_replay(program, rounds=6)
+
+
+def _stopped_while_it_enters(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+    """The machine stops the process for a while whenever it is about to enter a deadline, and is recording."""
+    original = asyncio.tasks.current_task
+
+    def current_task(*loop: Any) -> Any:
+        if world.pace is not None and sys._getframe(1).f_code.co_name == "__aenter__":
+            with lanes.inside(None):  # it is not the program that sleeps
+                time.sleep(0.01)
+        return original(*loop)
+
+    monkeypatch.setattr(asyncio.tasks, "current_task", current_task)
+
+
+def test_deadlines_that_pass_before_they_are_entered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def program(world: World) -> object:
+        _stopped_while_it_enters(monkeypatch, world)
+
+        async def branch(name: int) -> object:
+            try:
+                async with asyncio.timeout(0.002):
+                    answer: object = await world.aask(f"{name}")
+            except TimeoutError:
+                answer = "late"
+            world.did(name, answer)
+            return answer
+
+        async def main() -> object:
+            return await asyncio.gather(*(branch(n) for n in range(8)))
+
+        try:
+            return asyncio.run(main())
+        finally:
+            monkeypatch.undo()
+
+    record_and_replay(program, rounds=3)
+
+
+def test_a_deadline_that_the_program_itself_lets_pass_is_missed_at_once() -> None:
+    """With or without us."""
+
+    def program(world: World | None) -> object:
+        async def main() -> list[str]:
+            said = []
+            for delay, spent in ((0, 0), (-1, 0), (0.001, 0.01), (10, 0)):
+                deadline = asyncio.timeout(delay)
+                time.sleep(spent)
+                try:
+                    async with deadline:
+                        await asyncio.sleep(0)
+                        said.append("in time")
+                except TimeoutError:
+                    said.append("late")
+            return said
+
+        return asyncio.run(main())
+
+    missed = ["late", "late", "late", "in time"]
+    assert program(None) == missed
+    assert record(program).output == missed
 
 
 def test_queue_with_timeouts() -> None:

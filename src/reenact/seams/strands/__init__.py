@@ -11,6 +11,7 @@ from reenact.seams.patching import when_imported
 from reenact.seams.strands import (
     anyio_hooks,
     awaited_signals,
+    deadlines,
     identity,
     locks,
     loops,
@@ -26,6 +27,7 @@ def install() -> None:
     """Put all hooks in place, once a process. anyio and uvloop are hooked when the program imports them."""
     identity.install()
     loops.install()
+    deadlines.install()
     threads.install()
     locks.install()
     pools.install()

@@ -1,0 +1,68 @@
+"""Deadlines of asyncio: one that has passed between its making and its entering is a timer as any other.
+
+``asyncio.timeout(delay)`` reads the loop's clock when it is made and again when it is entered. Where a busy machine
+takes the processor away in between, the deadline has passed: asyncio then sets no timer, and cancels the task at its
+first chance. A replay, whose clock stands still there, sets one, which no delivery of the recording would fire. So a
+timer is set in a recording too: what the agent would have met had its process not been stopped there.
+
+Where code of the agent's runs in between, a passed deadline is its own doing, and stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio.timeouts
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+from reenact.seams import lanes
+from reenact.seams.patching import replace
+
+__all__ = ["install"]
+
+_MADE: Final = "_reenact_made"
+_TIMEOUTS: Final = asyncio.timeouts.__name__
+
+
+def install() -> None:
+    """Hook the class that waits for a deadline."""
+    replace(asyncio.timeouts.Timeout, "__init__", _making)
+    replace(asyncio.timeouts.Timeout, "reschedule", _setting)
+
+
+def _making(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Notes where one with a delay is made, while a strand is counted."""
+
+    def init(self: Any, *args: Any, **options: Any) -> None:
+        original(self, *args, **options)
+        if lanes.counted() is None:
+            return
+        maker = sys._getframe(1)
+        if maker.f_code.co_name == "timeout" and maker.f_globals.get("__name__") == _TIMEOUTS:
+            delay = maker.f_locals.get("delay")
+            if delay is not None and delay > 0:
+                setattr(self, _MADE, _place(maker.f_back))
+
+    return init
+
+
+def _setting(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Sets the timer of one that is entered where it was made, whether its deadline has passed or not."""
+
+    def reschedule(self: Any, when: float | None) -> None:
+        made = vars(self).pop(_MADE, None)
+        entering = sys._getframe(1)
+        at_once = made is not None and entering.f_code.co_name == "__aenter__" and made == _place(entering.f_back)
+        if when is None or not at_once:
+            original(self, when)
+            return
+        self._when = when
+        self._timeout_handler = asyncio.get_running_loop().call_at(when, self._on_timeout)
+
+    return reschedule
+
+
+def _place(frame: FrameType | None) -> tuple[int, int]:
+    """A line of a function that is running."""
+    return (id(frame), frame.f_lineno or 0) if frame is not None else (0, 0)
