@@ -132,6 +132,7 @@ class Project:
             "REENACT_STORE": f"sqlite:///{folder / 'runs.db'}",
             "UPSTREAM": upstream.url,
             "PYTHONUNBUFFERED": "1",
+            "REENACT_HOLD_MS": "1000",  # a busy machine may not get to each of eight requests within 20
         }
 
     def write(self, text: str, name: str = "app.py") -> None:
