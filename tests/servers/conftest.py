@@ -219,8 +219,8 @@ class Project:
         return report
 
 
-def until(true: Any, seconds: float = 20.0) -> None:
-    """Wait for a condition, with a bound."""
+def until(true: Any, seconds: float = 80.0) -> None:
+    """Wait for a condition, with a bound that only what hangs reaches: two workers start in 20 s on a busy machine."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not come about"
