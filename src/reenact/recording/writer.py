@@ -142,6 +142,7 @@ class Writer:
         self._bell = _thread.allocate_lock()
         self._bell.acquire()
         self._asleep = False
+        self._awaited = False
         self._closing = False
         self._over = False
         self._ended = _thread.allocate_lock()
@@ -171,6 +172,7 @@ class Writer:
         """A turn that comes when everything queued so far is in the file (``durable``: on the disk)."""
         receipt = Receipt(durable, in_place)
         self._queue.append(receipt)
+        self._awaited = True
         self._ring()
         if self._over:
             self._let_go()
@@ -255,7 +257,8 @@ class Writer:
                     self._bell.acquire()
                 self._asleep = False
                 quiet = 0
-            self._bell.acquire(timeout=GATHER_S)
+            if not self._awaited:  # two rings may have come as one: of a caller that waits, this alone tells
+                self._bell.acquire(timeout=GATHER_S)
 
     def _let_go(self) -> None:
         """Nothing more is written: nobody is left to wait for it, and nothing to be kept."""
@@ -281,6 +284,7 @@ class Writer:
 
     def _drain(self, *, last: bool = False) -> bool:
         """Write one batch; False if there was nothing."""
+        self._awaited = False
         self._let_on(False)  # whom a fault in the last round has left waiting
         batch: list[Record] = []
         kept = False
@@ -322,12 +326,16 @@ class Writer:
     def _take(self, batch: list[Record]) -> None:
         """Take from the queue what is to be written together."""
         queue = self._queue
-        while queue and self._taken < QUEUE_BYTES // 4:
+        while queue:
+            if self._taken >= QUEUE_BYTES // 4:
+                self._awaited = True  # perhaps by a caller that stands further on
+                break
             item = queue[0]
             if isinstance(item, Receipt):
                 self._due.append(item)
                 queue.popleft()
                 if item.durable:
+                    self._awaited = bool(queue)  # perhaps by a caller that stands behind it
                     break
                 continue
             if type(item) in _LARGE:

@@ -1,0 +1,144 @@
+"""Proves that the writer serves whoever waits for a receipt at once, and lets only records gather."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from reenact.facts.record import Printed, Record
+from reenact.recording import writer as module
+from reenact.recording.writer import Writer
+
+PLAIN = Printed(1, 0, b"said")
+
+
+class Log:
+    """Keeps how many records each write had."""
+
+    def __init__(self) -> None:
+        self.written: list[int] = []
+
+    def write(self, records: Sequence[Record], *, durable: bool) -> None:
+        self.written.append(len(records))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Plain:
+    """Cleans nothing away."""
+
+    def clean(self, record: Record) -> tuple[Record, ...]:
+        return (record,)
+
+    def flush(self) -> tuple[Record, ...]:
+        return ()
+
+
+class Bell:
+    """A bell whose rings come as one, as they do where the writer's thread gets no processor in between.
+
+    Attributes:
+        slept: What the writer would have slept for, each time.
+        meanwhile: What the agent does during the first of them, in turn.
+    """
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self.meanwhile: list[Callable[[], object]] = []
+
+    def acquire(self, timeout: float = -1) -> bool:
+        self.slept.append(timeout)
+        assert len(self.slept) < 100, "the writer is never told to end"
+        if self.meanwhile:
+            self.meanwhile.pop(0)()
+        return True
+
+    def release(self) -> None:
+        """It is ringing already."""
+
+
+@pytest.fixture
+def unstarted(monkeypatch: pytest.MonkeyPatch) -> tuple[Writer, Bell, Log]:
+    """A writer whose work is done by the test itself."""
+    monkeypatch.setattr(Writer, "_start", lambda self: None)
+    log, redactor = Log(), Plain()
+    stub: Any = redactor
+    writer = Writer(log, stub, tuple, repr, repr)  # type: ignore[arg-type]
+    bell = Bell()
+    writer._bell = bell  # type: ignore[assignment]
+    return writer, bell, log
+
+
+def test_a_caller_that_waits_is_not_left_to_gather(unstarted: tuple[Writer, Bell, Log]) -> None:
+    """The ring of a record wakes the writer, and that of a receipt behind it is lost in the first."""
+    writer, bell, _ = unstarted
+    asked: list[Any] = []
+
+    def asks() -> None:
+        if bell.slept[-1] != -1:  # it gathers: it is not asleep yet
+            bell.meanwhile.append(asks)
+            return
+        writer.put(PLAIN)
+        asked.append(writer.receipt(durable=True))
+        bell.meanwhile.append(ends)
+
+    def ends() -> None:
+        assert asked[0].done, "the writer gathers while a caller waits for it"
+        writer._closing = True
+
+    bell.meanwhile.append(asks)
+    writer._work()
+    assert asked[0].kept
+
+
+def test_who_stands_behind_another_receipt_is_served_in_the_next_round(unstarted: tuple[Writer, Bell, Log]) -> None:
+    writer, bell, log = unstarted
+    asked = []
+    for _ in range(3):
+        writer.put(PLAIN)
+        asked.append(writer.receipt(durable=True))
+
+    def ends() -> None:
+        assert all(each.done for each in asked), "the writer gathers while a caller waits for it"
+        writer._closing = True
+
+    bell.meanwhile.append(ends)
+    writer._work()
+    assert log.written[:3] == [1, 1, 1]
+
+
+def test_who_stands_behind_much_is_served_in_the_next_round(
+    unstarted: tuple[Writer, Bell, Log], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "QUEUE_BYTES", 4 * len(PLAIN.data))
+    writer, bell, _ = unstarted
+    writer._queue.extend([PLAIN, PLAIN, PLAIN])
+    asked = writer.receipt()
+
+    def ends() -> None:
+        assert asked.done, "the writer gathers while a caller waits for it"
+        writer._closing = True
+
+    bell.meanwhile.append(ends)
+    writer._work()
+
+
+def test_records_for_which_nobody_waits_gather(unstarted: tuple[Writer, Bell, Log]) -> None:
+    writer, bell, log = unstarted
+    writer.put(PLAIN)
+
+    def more() -> None:
+        assert bell.slept == [module.GATHER_S]
+        writer.put(PLAIN)
+        writer.put(PLAIN)
+        bell.meanwhile.append(ends)
+
+    def ends() -> None:
+        writer._closing = True
+
+    bell.meanwhile.append(more)
+    writer._work()
+    assert log.written == [1, 2]
