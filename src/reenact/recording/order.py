@@ -1,9 +1,7 @@
 """The order of a recording: first come, first served, and a bound on every wait.
 
-A delivery is held until nothing else can run, so that its place can be had again. A busy wait must not hang and a
-busy server must not slow: a hold ends after ``hold_ms`` and is noted as unproven; where holds do not help they get
-shorter, and a run has a budget for all of them together. Time in which the program computes (it imports an SDK, it
-reads certificates) is charged at a lower rate: whoever is held then would have had to share the processor anyhow.
+A delivery is held until nothing else can run, so that its place can be had again. A hold that has lasted too long ends
+(``recording.holding``), and the delivery is noted as unproven.
 """
 
 from __future__ import annotations
@@ -12,14 +10,8 @@ from collections.abc import Callable
 
 from reenact.abc.sources import Clock
 from reenact.facts.order import Delivery, Tag
+from reenact.recording.holding import CEILING_US, Holds
 from reenact.seams.gate import Gate, Waiter
-
-BUDGET_US = 500_000
-"""What all unproven holds of one run may cost together."""
-WORK_RATE = 20
-"""A hold may last so many times longer while the program computes: 400 ms for the usual 20."""
-RETRY_EVERY = 64
-"""After holds have stopped helping, one delivery in so many is held again, to see whether they do now."""
 
 
 class RecordingGate(Gate):
@@ -34,6 +26,8 @@ class RecordingGate(Gate):
         fault: Told of every failure of ours; by default nobody is.
     """
 
+    ceiling_us = CEILING_US
+
     def __init__(
         self,
         clock: Clock,
@@ -46,14 +40,11 @@ class RecordingGate(Gate):
         super().__init__()
         self._clock = clock
         self._origin_us = origin_us
-        self._holds = order == "exact"
-        self._longest_us = hold_us
-        self._hold_us = hold_us
-        self._budget_us = BUDGET_US
+        self._exact = order == "exact"
+        self.holds = Holds(hold_us, hold_us)
         self._lane_seen = lane_seen
         self._fault = fault
         self._fresh: list[Delivery] = []
-        self._since_retry = 0
         self.count = 0
         self.unproven = 0
 
@@ -65,11 +56,10 @@ class RecordingGate(Gate):
         """Number it. Never raises: the strand that waits would wait for ever."""
         number = self.count
         self.count = number + 1
-        if not proven:
-            self.unproven += 1
-        elif 0 < self._hold_us < self._longest_us:
-            self._hold_us = min(self._longest_us, self._hold_us * 2)
+        self.unproven += not proven
         try:
+            if proven and self.holds.hold_us < self.holds.longest_us:
+                self.holds = self.holds.helped()
             if tag.lane:
                 self._lane_seen(tag.lane)
             self._fresh.append(Delivery(number, tag, self._clock.mono_us() - self._origin_us, proven))
@@ -80,7 +70,7 @@ class RecordingGate(Gate):
 
     def immediate(self, tag: Tag) -> bool:
         """A lone strand never waits."""
-        return not self.waiting or not self._holds
+        return not self.waiting or not self._exact
 
     def choose(self, settled: bool) -> Waiter | None:
         """First come, first served."""
@@ -90,22 +80,26 @@ class RecordingGate(Gate):
 
     def impatient(self) -> bool:
         """Whether holds have stopped helping (or were never asked for); now and then one is tried again."""
-        if not self._holds:
+        if not self._exact:
             return True
-        if self._hold_us > 0 and self._budget_us > 0:
-            return False
-        self._since_retry = (self._since_retry + 1) % RETRY_EVERY
-        if self._since_retry == 0 and self._budget_us > 0:
-            self._hold_us = 1_000
-            return False
-        return True
+        try:
+            now_us = self.now_us()
+            holds = self.holds = self.holds.next(now_us)
+            return not holds.hold_us or not holds.can_pay(now_us)
+        except Exception as error:
+            if self._fault(error) is True:
+                raise
+            return True
 
     def overdue(self, waited_us: int, worked_us: int) -> bool:
-        """Whether the hold has lasted long enough. Each overrun halves the next hold and is charged to the run."""
-        if waited_us - worked_us + worked_us // WORK_RATE < self._hold_us:
-            return False
-        self._budget_us -= waited_us
-        self._hold_us = self._hold_us // 2 if self._hold_us > 1_000 else 0
+        """Whether the hold has lasted long enough."""
+        try:
+            if self.holds.lasts(waited_us, worked_us):
+                return False
+            self.holds = self.holds.in_vain(waited_us)
+        except Exception as error:
+            if self._fault(error) is True:
+                raise
         return True
 
     def take_fresh(self) -> tuple[Delivery, ...]:

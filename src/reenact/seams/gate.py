@@ -26,6 +26,7 @@ from reenact.facts.order import Tag, signal_tag
 from reenact.seams import lanes
 from reenact.seams.carriers import Carrier
 from reenact.seams.posting import post, stop_tasks
+from reenact.seams.reckoning import UNSEEN, HoldClock
 
 _get_running_loop = asyncio._get_running_loop
 
@@ -37,9 +38,6 @@ _nevers = itertools.count()
 
 RECALLED = -2
 """The number of a turn that was called back: whoever waited for it goes on in another way (``Gate.recall``)."""
-
-SPARED_US = 10_000_000
-"""The most that one delivery waits without its being counted: a machine that is too busy gives nobody the processor."""
 
 
 class Waiter:
@@ -164,6 +162,8 @@ class Gate(ABC):
     virtual = False
     keeps_alarms = False
     """Whether it is asked, and not the system, when the program sets a timer that ends in a signal."""
+    ceiling_us = 10_000_000
+    """For how long one delivery waits at most without its being counted (``seams.reckoning``)."""
 
     def __init__(self) -> None:
         self.lock = _thread.RLock()
@@ -179,9 +179,7 @@ class Gate(ABC):
         self.held: tuple[Tag, ...] = ()
         self.unseen_us = -1
         self.parting = 0
-        self._seen = (-1, 0)
-        self._worked_us = 0
-        self._spared_us = 0
+        self._held_for = UNSEEN
         self.halted: Halt | None = None
         self.closed = False
         self._sleepers: dict[int, Callable[[], None]] = {}
@@ -328,19 +326,16 @@ class Gate(ABC):
             Whether nothing has passed since the last look, so that the next one may find it still.
         """
         with self.lock:
-            passes, since_us = self._seen
-            if passes != self.passes:
-                self._seen = (self.passes, now_us)
-                self._worked_us = self._spared_us = 0
+            if self._held_for.passes != self.passes:
+                self._held_for = HoldClock(self.passes, now_us)
                 return False
-            self._spared_us = min(SPARED_US, self._spared_us + spared_us)
-            waited_us = now_us - since_us - self._spared_us
-            self._worked_us = min(waited_us, self._worked_us + worked_us)
+            clock = self._held_for = self._held_for.at(now_us, worked_us, spared_us, self.ceiling_us)
+            waited_us = clock.waited_us
             if self.signal_due(waited_us):
                 pass
             elif self.running <= 0:
                 self.stalled(waited_us)
-            elif still or self.overdue(waited_us, self._worked_us):
+            elif still or self.overdue(waited_us, clock.worked_us):
                 running, self.running = self.running, 0
                 self.unseen_us = waited_us if still else -1
                 released = self.pump(settled=still, once=True)
@@ -352,7 +347,7 @@ class Gate(ABC):
 
     def stirs(self) -> None:
         """The program has run since the last look: how long nothing has happened is counted from now. Locked."""
-        self._seen = (-1, 0)
+        self._held_for = UNSEEN
 
     # --- counting ----------------------------------------------------------------------------------------------
 
@@ -442,7 +437,7 @@ class Gate(ABC):
             door.acquire()
             waiter = Waiter(tag, door.release)
             if not self.waiting:
-                self._seen = (-1, 0)
+                self._held_for = UNSEEN
             self.waiting[tag] = waiter
             self.running -= 1
             if self.running <= 0:
@@ -530,7 +525,7 @@ class Gate(ABC):
                 wake()
                 return waiter
             if not self.waiting:
-                self._seen = (-1, 0)
+                self._held_for = UNSEEN
             self.waiting[tag] = waiter
             if self.running <= 0:
                 self.pump()

@@ -19,17 +19,15 @@ from typing import Any
 
 from reenact.seams import background, lanes
 from reenact.seams.gate import Gate
+from reenact.seams.reckoning import LOOK_US, Look
 
 _mono_ns = time.monotonic_ns
 _process_ns = time.process_time_ns
 _own_ns = time.thread_time_ns
-LOOK_US = 1_000
 QUIET_NS = 200_000
 """Processor time the other threads may have used between two looks for a closer look to be worth its price."""
 _imports_under_way = getattr(importlib._bootstrap, "_module_locks", {})
 """CPython's own list: an SDK that a thread imports can take a second of the processor, and nobody spins there."""
-IMPORTING = 10
-"""Of what an import takes of the processor, one part in so many counts."""
 WORKING = 5
 """Without ``/proc``, one part in so many of the time between two looks spent on the processor counts as computing."""
 VIGIL_S = 0.05
@@ -42,18 +40,22 @@ STILL_US = 50_000
 """Without ``/proc``, a gate that makes no progress for this long counts as still."""
 
 
+Picture = dict[str, tuple[bytes, ...]]
+"""What the kernel says of each thread, by its number: processor time, time of waiting for a core, turns."""
+
+
 class _State:
     __slots__ = ("picture", "since_us")
 
     def __init__(self, since_us: int) -> None:
         self.since_us = since_us
-        self.picture: object = None
+        self.picture: Picture | None = None
 
 
 class Watch:
     """Looks at attended gates once a millisecond, and sleeps when there is none."""
 
-    def __init__(self, picture: Callable[[int], object] | None) -> None:
+    def __init__(self, picture: Callable[[int], Picture | None] | None) -> None:
         self._picture = picture
         self._gates: weakref.WeakKeyDictionary[Gate, _State] = weakref.WeakKeyDictionary()
         self._kept: weakref.WeakSet[Gate] = weakref.WeakSet()
@@ -95,7 +97,8 @@ class Watch:
     def _run(self) -> None:
         lanes.adopt_thread(None)
         me = threading.get_native_id()
-        others_ns, now_ns = 0, _mono_ns()
+        others_ns, mine_ns, now_ns = 0, 0, _mono_ns()
+        picture: Picture | None = None
         while True:
             with self._lock:
                 gates = list(self._gates.items())
@@ -107,13 +110,17 @@ class Watch:
                 del kept
                 continue
             self._bell.acquire(timeout=LOOK_US / 1e6)
-            before_ns, others_ns = others_ns, _process_ns() - _own_ns()
+            before_ns, looked_ns, mine_ns = others_ns, mine_ns, _own_ns()
+            others_ns = _process_ns() - mine_ns
             then_ns, now_ns = now_ns, _mono_ns()
             used_ns = others_ns - before_ns
             quiet = used_ns < QUIET_NS  # reading /proc against a busy interpreter takes 0.1 s and more
-            picture = self._picture(me) if self._picture is not None and quiet else None
+            pictured, picture = picture, self._picture(me) if self._picture is not None and quiet else None
             ready = not quiet or picture is None if self._picture is not None else used_ns * WORKING > now_ns - then_ns
-            worked_us, spared_us = _counted((now_ns - then_ns) // 1000, used_ns // 1000) if ready else (0, 0)
+            past_us, used_us, looking_us = ((now_ns - then_ns) // 1000, used_ns // 1000, (mine_ns - looked_ns) // 1000)
+            delayed_us = delayed(pictured, picture) if picture is not None and pictured is not None else 0
+            look = Look(past_us, used_us, looking_us, delayed_us, ready, bool(_imports_under_way))
+            worked_us, spared_us = look.reckoned()
             for gate, state in gates:
                 self._look(gate, state, picture, worked_us, spared_us)
             del gates, gate, state  # while asleep, nothing of a run that has ended is kept
@@ -143,7 +150,7 @@ class Watch:
                 else:
                     gate.stirs()
 
-    def _look(self, gate: Gate, state: _State, picture: object, worked_us: int, spared_us: int) -> None:
+    def _look(self, gate: Gate, state: _State, picture: Picture | None, worked_us: int, spared_us: int) -> None:
         """One look at one gate; it is forgotten here when it needs no more looks.
 
         What the processor did is put down to a gate's own program only where no other run shares it."""
@@ -174,21 +181,13 @@ def _at_a_prompt() -> bool:
     return False
 
 
-def _counted(past_us: int, used_us: int) -> tuple[int, int]:
-    """What a stretch of time counts for, in which something was ready to run: (processor time, what to leave out).
-
-    A thread that would run, and does not get to on a busy machine, is left out, and so is most of an import."""
-    worked_us = min(past_us, used_us // IMPORTING if _imports_under_way else used_us)
-    return worked_us, past_us - worked_us
-
-
-def kernel_picture(me: int) -> object:
+def kernel_picture(me: int) -> Picture | None:
     """What every thread but ``me`` has done so far, or None when one of them is running (Linux only).
 
-    Two equal pictures mean that nothing ran in between: each thread sleeps, with the same processor time and the
-    same number of context switches. About 24 µs a thread.
+    Two equal pictures mean that nothing ran in between: each thread sleeps, with the same processor time, the same time
+    of waiting for a core, and the same number of turns. About 20 µs a thread.
     """
-    picture = []
+    picture: Picture = {}
     try:
         for name in os.listdir("/proc/self/task"):
             if int(name) == me:
@@ -197,12 +196,23 @@ def kernel_picture(me: int) -> object:
                 fields = file.read().rsplit(b")", 1)[1].split()
             if fields[0] != b"S":
                 return None
-            with open(f"/proc/self/task/{name}/status", "rb") as file:
+            with open(f"/proc/self/task/{name}/schedstat", "rb") as file:
+                done = file.read().split()
+            if done[2:] != [b"0"]:
+                picture[name] = tuple(done)
+                continue
+            with open(f"/proc/self/task/{name}/status", "rb") as file:  # a kernel that keeps no such figures
                 switches = [line for line in file if b"ctxt" in line]
-            picture.append((name, fields[11], fields[12], *switches))
-    except OSError:
+            picture[name] = (fields[11] + b" " + fields[12], b"0", *switches)
+    except (OSError, IndexError):
         return None
     return picture
+
+
+def delayed(before: Picture, now: Picture) -> int:
+    """The longest that one thread has waited for a core between two pictures, in microseconds."""
+    waits = (int(done[1]) - int(before[name][1]) for name, done in now.items() if name in before)
+    return max(waits, default=0) // 1000
 
 
 WATCH = Watch(kernel_picture if os.path.isdir("/proc/self/task") else None)
