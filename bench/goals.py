@@ -64,7 +64,7 @@ def recording() -> list[Row]:
     """What recording costs the agent."""
     read, model, write = ("record_read[400]", "record_model[400]", "durable_write[200]")
     added, kept, chunk = Figure(model, "added_us"), Figure(model, "save_ms"), Figure("first_chunk", "later_ms")
-    vcr = "vcr_http[1000]"
+    vcr, large = "vcr_http[1000]", "large_argument[20]"
     return [
         Row("record an HTTP read: added in the agent's thread", Figure(read, "added_us"), "µs", "most", 60),
         Row("  the thread's own work alone", Figure(read, "added_work_us"), "µs", "most", 60),
@@ -73,6 +73,10 @@ def recording() -> list[Row]:
         Row("  the thread's own work alone", Figure(model, "added_work_us"), "µs", "most", 60),
         Row("  mean, with waits for the background writer", Figure(model, "added_mean_us"), "µs"),
         Row("  median, against a neighbour", added, "µs", "faster", 3, Figure(vcr, "added_us")),
+        Row("record a write that is handed 3 MB: agent's processor", Figure(large, "agent_ms"), "ms", "most", 30),
+        Row("  in all", Figure(large, "all_ms"), "ms", "most", 60),
+        Row("  in all, against json.dumps of it", Figure(large, "all_ms"), "ms", "shown", 0, Figure(large, "dumps_ms")),
+        Row("  at its first sight", Figure(large, "first_ms"), "ms"),
         Row("left to save at close: 400 reads", Figure(read, "save_ms"), "ms"),
         Row("  400 model calls (neighbour 1,000)", kept, "ms", "faster", 20, Figure(vcr, "save_ms")),
         Row("  a run without any call", Figure("empty_run", "save_ms"), "ms"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import random
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +18,7 @@ from reenact.facts import encoding, keys, weaving
 from reenact.facts.spans import Span
 from reenact.facts.spotting import normalise, spot, spot_woven
 from reenact.facts.weaving import Woven
+from reenact.store.payloads import compress, decompress
 
 SECRETS = (
     "sk-proj-9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c",
@@ -44,7 +46,7 @@ odd = some.one_of(
     some.tuples(some.integers(), some.text(max_size=2)),
     some.frozensets(some.integers(), max_size=3),
     some.dates(),
-    some.sampled_from(["\ud800", 10**400, math.nan, {1: 2}, {True: 1}, object()]),
+    some.sampled_from(["\ud800", 10**400, math.nan, {1: 2}, {True: 1}, object()]).map(copy.deepcopy),
 )
 
 
@@ -65,6 +67,7 @@ def cut_small() -> Iterator[None]:
     """Everything is large, so that each part of a small value is cut, known and put together."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(weaving, "RUN", 2)
+        patch.setattr(weaving, "USUAL", 24)
         patch.setattr(weaving, "LONGEST", 40)
         patch.setattr(weaving, "REMEMBERED", 4000)
         patch.setattr(encoding, "_SEVERAL", 3)
@@ -233,6 +236,41 @@ def test_what_nobody_uses_is_forgotten() -> None:
     for n in range(300):
         weave([{"n": n, "rest": ["y" * 30, n]} for _ in range(9)])
         assert sum(len(p.text) for g in (weaving._memory.young, weaving._memory.old) for p in g.values()) < 9000
+
+
+@pytest.mark.parametrize("chance", [True, False])
+def test_it_is_compressed_as_a_stream_like_any_other(chance: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weaving, "LONGEST", 1 << 16)
+    monkeypatch.setattr(weaving, "USUAL", 16 << 10)
+    some_text = (lambda n: random.Random(n).randbytes(400).hex()) if chance else (lambda n: "like any other " * 40)
+    value = {"db": {f"#W{n}": {"text": some_text(n), "n": n} for n in range(300)}, "few": [1, 2], "é": "ü" * 50}
+    for _ in range(3):
+        woven = weave(value)
+        assert woven is not None
+        how, packed = compress(woven)
+        assert decompress(how, packed) == woven == whole(value)[0]
+        assert len(packed) < 1.2 * len(compress(bytes(woven))[1]) + 1000
+        value["db"]["#W7"]["n"] += 1  # type: ignore[index, call-overload]
+
+
+@settings(deadline=None)
+@given(plain)
+def test_any_is_read_again_from_what_is_kept(value: Any) -> None:
+    woven = weave([value, "x" * 9000])
+    assert woven is None or decompress(*compress(woven)) == bytes(woven)
+
+
+def test_two_large_texts_that_differ_in_stand_ins_are_the_same_call() -> None:
+    def body(secret: str, last: str = "z") -> bytes:
+        rows = [{"n": n, "text": "y" * 30} for n in range(9000)]
+        return encoding.encode({"db": {"rows": rows, "api_key": secret, "last": last}}).body
+
+    head = {"tool": "look"}
+    rules = keys.Rules()
+    cleaned = body("~rxnfebsaztmnld~")
+    assert rules.same("tool/1", head, bytes(cleaned), head, body(SECRETS[0]))
+    assert not rules.same("tool/1", head, bytes(cleaned), head, body(SECRETS[0], "a"))
+    assert not rules.same("tool/1", head, bytes(cleaned), {"tool": "other"}, body(SECRETS[0]))
 
 
 def test_normalising_is_as_ever() -> None:

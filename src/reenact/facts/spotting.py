@@ -122,7 +122,7 @@ def normalise(data: bytes) -> bytes:
     A text that exhausts the budget is returned as it is.
     """
     try:
-        spans = spot(data)
+        spans = spot_woven(data) if type(data) is Woven else spot(data)
     except Exhausted:
         return data
     return reduced(data, spans)

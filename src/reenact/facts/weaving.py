@@ -23,15 +23,18 @@ from reenact.facts.jsontext import writer
 from reenact.facts.scalars import INTEGER_LIMIT
 
 RUN = 32
-"""Entries of a container that make a piece, on the average."""
+"""Entries of a container that are looked at to find out how large they are."""
 
-LONGEST = 256 << 10
+USUAL = 16 << 10
+MOST = 512
+"""Bytes of a fingerprint, and entries, that make a run on the average."""
+
+LONGEST = 64 << 10
 """Bytes of a fingerprint beyond which a run is cut further."""
 
 REMEMBERED = 24 << 20
 """Bytes of text in each of two generations of pieces."""
 
-_SMALL = 64 << 10
 _FEW = 64
 _DEEPEST = 16
 _FORM = 4
@@ -67,13 +70,15 @@ class Node:
 
     Attributes:
         mapping: Whether it is a dictionary.
+        depth: In how many others it lies.
         parts: In order.
     """
 
-    __slots__ = ("mapping", "parts")
+    __slots__ = ("depth", "mapping", "parts")
 
-    def __init__(self, mapping: bool) -> None:
+    def __init__(self, mapping: bool, depth: int) -> None:
         self.mapping = mapping
+        self.depth = depth
         self.parts: list[Piece | tuple[str, Node]] = []
 
     def weight(self, most: int) -> tuple[int, int, int]:
@@ -148,6 +153,8 @@ class _Memory:
         self.size = 0
         self.runs: dict[int, int] = {}
         """Containers to be cut: how many entries make a run."""
+        self.parents: dict[int, None] = {}
+        """Those that hold others that are to be cut, and are themselves too large for it to be seen at a glance."""
         self.unfit: dict[int, None] = {}
 
     def find(self, fingerprint: bytes) -> Piece | None:
@@ -187,8 +194,18 @@ def _node(value: Any, depth: int) -> Node:
     memory = _memory
     if depth > _DEEPEST or id(value) in memory.unfit:
         raise _Unfit
+    try:
+        return _cut(value, depth)
+    except (_Unfit, ValueError):
+        if depth:  # the outermost is often made for the call, and another lies in its place at the next
+            _hint(memory.unfit, value, None)
+        raise
+
+
+def _cut(value: Any, depth: int) -> Node:
+    memory = _memory
     mapping = type(value) is dict
-    node = Node(mapping)
+    node = Node(mapping, depth)
     keys: list[str] = list(value) if mapping else []
     held = list(value.values()) if mapping else list(value)
     if mapping:
@@ -196,21 +213,46 @@ def _node(value: Any, depth: int) -> Node:
     elif str in set(map(type, held)):  # texts of a list may be credentials by the list's name: not cut
         node.parts.append(_piece(held, mapping) or _made(held, mapping))
         return node
-    length = memory.runs.get(id(value), RUN)
-    known = memory.runs
-    singly = depth == 0 and len(held) <= _FEW
+    length = memory.runs.get(id(value)) or _length(held)
+    _hint(memory.runs, value, length)
     start = 0
-    for at, item in enumerate(held):
-        kind = type(item)
-        if (kind is dict or kind is list) and item and (singly or id(item) in known):
-            _run(node, value, keys[start:at], held[start:at], depth)
-            _child(node, keys[at] if mapping else "", item, depth)
-            start = at + 1
-        elif at - start >= 4 * length or (hash(keys[at]) % length == 0 if mapping else at % length == length - 1):
-            _run(node, value, keys[start : at + 1], held[start : at + 1], depth)
-            start = at + 1
-    _run(node, value, keys[start:], held[start:], depth)
+    for at in _cut_out(value, held, singly=depth == 0 and len(held) <= _FEW):
+        _runs(node, value, keys[start:at], held[start:at], length)
+        _child(node, keys[at] if mapping else "", held[at], depth)
+        start = at + 1
+    _runs(node, value, keys[start:], held[start:], length)
     return node
+
+
+def _length(held: list[Any]) -> int:
+    """How many entries of a container make a run of the usual size, a power of two: by what the first of them take."""
+    few = held[:RUN]
+    each = max(1, len(marshal.dumps(few, _FORM)) // max(1, len(few)))
+    return min(MOST, 1 << max(0, (USUAL // each).bit_length() - 1))
+
+
+def _cut_out(value: Any, held: list[Any], *, singly: bool) -> list[int]:
+    """Places of the containers that are cut themselves, or may have to be."""
+    if singly:
+        return [at for at, item in enumerate(held) if (type(item) is dict or type(item) is list) and item]
+    if id(value) not in _memory.parents:
+        return []
+    known = _memory.runs
+    return [at for at, item in enumerate(held) if id(item) in known and (type(item) is dict or type(item) is list)]
+
+
+def _runs(node: Node, value: Any, keys: list[str], held: list[Any], length: int) -> None:
+    """Entries in a row. A dictionary's are cut by their names, so that one that is gone leaves the other runs whole."""
+    if node.mapping:
+        ends = [at + 1 for at, key in enumerate(keys) if hash(key) % length == 0]
+    else:
+        ends = list(range(length, len(held), length))
+    start = 0
+    for end in [*ends, len(held)]:
+        while end > start:
+            stop = min(end, start + 4 * length)
+            _run(node, value, keys[start:stop], held[start:stop])
+            start = stop
 
 
 def _require_names(keys: list[Any], held: list[Any]) -> None:
@@ -222,25 +264,19 @@ def _require_names(keys: list[Any], held: list[Any]) -> None:
         raise _Unfit
 
 
-def _run(node: Node, value: Any, keys: list[str], held: list[Any], depth: int) -> None:
+def _run(node: Node, value: Any, keys: list[str], held: list[Any]) -> None:
     """Some entries of a container: one piece, or where they are too large together, each by itself."""
-    if not held:
-        return
     entries: Any = dict(zip(keys, held, strict=True)) if node.mapping else held
-    try:
-        piece = _piece(entries, node.mapping)
-    except (_Unfit, ValueError):
-        if depth:  # the outermost is often made for the call, and another lies in its place at the next
-            _hint(_memory.unfit, value, None)
-        raise
+    piece = _piece(entries, node.mapping)
     if piece is not None:
         node.parts.append(piece)
         return
     _hint(_memory.runs, value, max(1, _memory.runs.get(id(value), RUN) // 4))
+    _hint(_memory.parents, value, None)
     for at, item in enumerate(held):
         key = keys[at] if node.mapping else ""
         if type(item) is dict or type(item) is list:
-            _child(node, key, item, depth)
+            _child(node, key, item, node.depth)
         else:
             node.parts.append(_made({key: item} if node.mapping else [item], node.mapping))
 
@@ -252,7 +288,6 @@ def _child(node: Node, key: str, item: Any, depth: int) -> None:
         if piece is not None:
             node.parts.append(piece)
             return
-        _hint(_memory.runs, item, RUN)
     node.parts.append((key, _node(item, depth + 1)))
 
 

@@ -16,8 +16,12 @@ Canonical = Callable[[bytes], bytes | None]
 _STANDIN = MARK.decode()
 _spelled = writer(ascii_only=True, nan=False)
 
-_Entry = tuple[str, bytes]
-"""A name (empty in a list) and the canonical text of the entry, its name included."""
+_Entries = tuple[list[str], list[bytes]]
+"""Names (none in a list), and the canonical text of each entry, its name included."""
+
+_orders: list[tuple[list[str], list[int]]] = []
+"""In which order the entries of the last few large dictionaries come: their names seldom change."""
+_ORDERS = 8
 
 
 class _Irregular(Exception):
@@ -60,32 +64,34 @@ class _Texts:
             raise _Irregular
         self._places = iter(body.places)
 
-    def next(self, mapping: bool) -> list[_Entry]:
+    def next(self, mapping: bool) -> _Entries:
         """The entries of the next piece, which come in their order."""
         place, piece = next(self._places)
         spans = tuple(self._spans.get(place, ()))
         known = piece.known.get("canonical")
         if known is None or known[0] != (spans, mapping):
             known = piece.known["canonical"] = ((spans, mapping), self._entries(piece, spans, mapping))
-        entries: list[_Entry] = known[1]
+        entries: _Entries = known[1]
         return entries
 
-    def _entries(self, piece: Piece, spans: Sequence[Span], mapping: bool) -> list[_Entry]:
+    def _entries(self, piece: Piece, spans: Sequence[Span], mapping: bool) -> _Entries:
         text = reduced(piece.text, list(spans))
         if not mapping:
-            return [("", self._one(b"[" + text + b"]")[1:-1])]
+            return [], [self._one(b"[" + text + b"]")[1:-1]]
         if b"\\u0000" in text:
             raise _Irregular
         written = text.decode()
-        entries = []
+        names: list[str] = []
+        texts: list[bytes] = []
         at = 0
         while at < len(written):
             key, colon = scan(written, at)
             _, end = scan(written, colon + 1)
             value = self._one(written[colon + 1 : end].encode())
-            entries.append((key, _spelled(key).encode() + b":" + value))
+            names.append(key)
+            texts.append(_spelled(key).encode() + b":" + value)
             at = end + 1
-        return entries
+        return names, texts
 
     def _one(self, text: bytes) -> bytes:
         found = self._canonical(text)
@@ -95,17 +101,31 @@ class _Texts:
 
 
 def _node(node: Node, texts: _Texts) -> bytes:
-    entries: list[_Entry] = []
+    names: list[str] = []
+    written: list[bytes] = []
     for part in node.parts:
         if isinstance(part, Piece):
-            entries.extend(texts.next(node.mapping))
-        else:
-            key, deeper = part
-            if _STANDIN in key:
-                raise _Irregular
-            text = _node(deeper, texts)
-            entries.append((key, _spelled(key).encode() + b":" + text if node.mapping else text))
-    if node.mapping:
-        entries.sort(key=lambda entry: entry[0])
-    joined = b",".join([text for _, text in entries])
-    return b"{%b}" % joined if node.mapping else b"[%b]" % joined
+            its_names, its_texts = texts.next(node.mapping)
+            names += its_names
+            written += its_texts
+            continue
+        key, deeper = part
+        if _STANDIN in key:
+            raise _Irregular
+        text = _node(deeper, texts)
+        names.append(key)
+        written.append(_spelled(key).encode() + b":" + text if node.mapping else text)
+    if not node.mapping:
+        return b"[%b]" % b",".join(written)
+    return b"{%b}" % b",".join([written[at] for at in _order(names)])
+
+
+def _order(names: list[str]) -> list[int]:
+    """Places of the names, sorted."""
+    for known, order in list(_orders):
+        if known == names:
+            return order
+    order = sorted(range(len(names)), key=names.__getitem__)
+    _orders.insert(0, (names, order))
+    del _orders[_ORDERS:]
+    return order

@@ -15,8 +15,9 @@ from typing import Any
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Log
+from reenact.facts.call import Value
 from reenact.facts.interruptions import by_signal_handler
-from reenact.facts.record import Printed, Record, SegmentArrived
+from reenact.facts.record import CallIssued, CallSettled, Printed, Record, SegmentArrived
 from reenact.seams import background, lanes
 from reenact.seams.posting import post
 from reenact.seams.turns import rejoin_cancelled
@@ -38,6 +39,9 @@ BACKPRESSURE_S = 5.0
 
 _LARGE = frozenset({SegmentArrived, Printed})
 """Records that carry as many bytes as the agent receives or prints: what waits of them is counted."""
+_VALUES = frozenset({CallIssued, CallSettled})
+"""Records that carry values: of these the large ones are counted."""
+_COUNTED = 64 << 10
 
 
 class Receipt:
@@ -110,6 +114,17 @@ class Receipt:
                 raise
 
 
+def _size(record: Record) -> int:
+    """Bytes of the value that a record carries; 0 for the small ones, which nobody counts."""
+    if isinstance(record, CallIssued):
+        size = len(record.call.body)
+    elif isinstance(record, CallSettled) and isinstance(record.outcome, Value):
+        size = len(record.outcome.body) + len(record.outcome.changes)
+    else:
+        return 0
+    return size if size >= _COUNTED else 0
+
+
 class Writer:
     """Drains a queue of records into a log.
 
@@ -165,8 +180,13 @@ class Writer:
         self._queue.append(record)
         if self._asleep:
             self._ring()
-        if type(record) in _LARGE:
+        kind = type(record)
+        if kind in _LARGE:
             self._account(len(record.data))  # type: ignore[union-attr]
+        elif kind in _VALUES:
+            size = _size(record)
+            if size:
+                self._account(size)
 
     def receipt(self, *, durable: bool = False, in_place: bool = False) -> Receipt:
         """A turn that comes when everything queued so far is in the file (``durable``: on the disk)."""
@@ -202,7 +222,7 @@ class Writer:
     def _account(self, size: int) -> None:
         with self._bytes_lock:
             self._bytes += size
-            if self._bytes <= QUEUE_BYTES:
+            if self._bytes <= QUEUE_BYTES or self._bytes == size:  # what waits alone is there already
                 return
             door = _thread.allocate_lock()
             door.acquire()
@@ -340,6 +360,8 @@ class Writer:
                 continue
             if type(item) in _LARGE:
                 self._taken += len(item.data)  # type: ignore[union-attr]
+            elif type(item) in _VALUES:
+                self._taken += _size(item)
             batch.append(item)
             queue.popleft()
 

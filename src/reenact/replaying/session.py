@@ -22,6 +22,7 @@ from reenact.errors import Divergence, ForkError, Halt, StoreError, Unreplayable
 from reenact.facts.call import (
     STATE,
     Call,
+    Effect,
     EndKind,
     Failure,
     Fidelity,
@@ -87,6 +88,8 @@ class Tally:
     set_now: dict[str, str] = field(default_factory=dict)
     own_state: dict[str, None] = field(default_factory=dict)
     """Parameters that are a tool's own state, in the order in which they were met: they are not compared."""
+    unchecked: dict[str, str] = field(default_factory=dict)
+    """Tools answered from the recording that were given what is too large to be looked into for changes."""
 
 
 def _unwatched(event: int) -> None:
@@ -388,7 +391,12 @@ class ReplaySession:
         """Keep it and stop the agent; when observing, keep it and go on."""
         place = waiting_place() if self.gate.unseen_us >= 0 else None
         unseen = [f"the program waits at {place} for what no seam records"] if place else []
-        divergence.cause = "; ".join([*self.changed_inputs(), *unseen, divergence.cause])
+        suspects = [
+            f"{tool} may have changed {what}: it is too large to be looked into, so a replay does not change it"
+            f" (--through {tool} runs it again; @tool(state=…) leaves a parameter out of what is asked)"
+            for tool, what in list(self.tally.unchecked.items())[:1]
+        ]
+        divergence.cause = "; ".join([*self.changed_inputs(), *unseen, *suspects, divergence.cause])
         halt = Halt(divergence.message)
         with self._lock:
             if self._observing or not self.divergences:
@@ -484,12 +492,20 @@ class ReplaySession:
                 tally.moved += 1
             self.gate.loose.add(event.number)
             self._disordered |= {path, event.lane}
-        if event.call.kind is Kind.TOOL and STATE in event.call.head:
-            tally.own_state.update(dict.fromkeys(event.call.head[STATE]))
+        if event.call.kind is Kind.TOOL:
+            self._count_tool(event)
         if event.fidelity is not Fidelity.EXACT:
             tally.redacted += 1
             if _LEVELS.index(event.fidelity) > _LEVELS.index(tally.fidelity):
                 tally.fidelity = event.fidelity
+
+    def _count_tool(self, event: Event) -> None:
+        """What is not known of what a tool did to its arguments."""
+        if STATE in event.call.head:
+            self.tally.own_state.update(dict.fromkeys(event.call.head[STATE]))
+        unchecked = event.outcome.head.get("unchecked") if isinstance(event.outcome, Value | Failure) else None
+        if unchecked and event.call.effect is Effect.WRITE and event.name not in self.options.through:
+            self.tally.unchecked[event.name] = ", ".join(unchecked)
 
     def _recorded_scope(self, found: Match) -> str:
         """The recorded path of a call's scope, in a lane whose calls were not all made in their order."""

@@ -16,6 +16,7 @@ import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from reenact.facts import weaving
 from reenact.facts.order import Tag
 
 if TYPE_CHECKING:
@@ -351,6 +352,8 @@ def session_ended(fallback: Lane | None = None) -> None:
     _sessions = max(0, _sessions - 1)  # it may be 0 already, where the session began in a parent process
     if fallback is not None and _fallback is fallback:
         _fallback = None
+    if not _sessions:
+        weaving.forget()
 
 
 def forget_fallback() -> None:

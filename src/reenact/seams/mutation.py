@@ -124,6 +124,8 @@ class Look:
     def _content(self, item: Any) -> Content:  # noqa: PLR0911 - one line a sort of object
         kind = type(item)
         if kind is list or kind is tuple or kind is deque:
+            if len(item) > self._left:
+                raise _TooLarge
             return (kind.__name__, "", tuple(self._part(part) for part in list(item)))
         if is_one_of(kind, _MAPPINGS):
             return ("dict", kind.__name__, self._pairs(item))
@@ -148,6 +150,8 @@ class Look:
 
     def _pairs(self, held: dict[Any, Any]) -> tuple[tuple[Any, Part], ...]:
         read: Any = OrderedDict.items if issubclass(type(held), OrderedDict) else dict.items
+        if dict.__len__(held) > self._left:  # before it is listed: that costs more than to look at what there may be
+            raise _TooLarge
         return tuple((_key(key), self._part(value)) for key, value in list(read(held)))
 
 

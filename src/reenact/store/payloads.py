@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from reenact.errors import BlobCorrupt, BlobMissing
 from reenact.facts.ids import tail
+from reenact.facts.weaving import Woven
 
 DIGEST_SIZE = 16
 RAW, ZLIB = range(2)
@@ -28,6 +29,9 @@ _LEVEL = 1
 _WORTH = 0.9
 _TRIAL = 8192
 _REMEMBERED = 50_000
+_ZLIB_HEAD = b"\x78\x01"
+_ZLIB_END = b"\x03\x00"
+"""An empty last block."""
 
 
 class Hash(Protocol):
@@ -77,7 +81,11 @@ class KeyedHash:
 
 
 def compress(data: bytes) -> tuple[int, bytes]:
-    """Bytes as they are kept: (how, what). Large incompressible bytes cost a trial of their first kilobytes only."""
+    """Bytes as they are kept: (how, what). Large incompressible bytes cost a trial of their first kilobytes only. Of
+    what was woven each piece is compressed once."""
+    if type(data) is Woven:
+        packed = _packed(data)
+        return (ZLIB, packed) if len(packed) < len(data) * _WORTH else (RAW, data)
     size = len(data)
     if size < _LEAST:
         return RAW, data
@@ -85,6 +93,29 @@ def compress(data: bytes) -> tuple[int, bytes]:
         return RAW, data
     packed = zlib.compress(data, _LEVEL)
     return (ZLIB, packed) if len(packed) < size * _WORTH else (RAW, data)
+
+
+def _packed(data: Woven) -> bytes:
+    """The same stream as of other bytes, put together of blocks that refer to nothing before them."""
+    blocks = [_ZLIB_HEAD]
+    loose = 0
+    for at, piece in data.places:
+        if len(piece.text) < _TRIAL:
+            continue
+        if loose < at:
+            blocks.append(_block(data[loose:at]))
+        packed = piece.known.get("packed")
+        if packed is None:
+            packed = piece.known["packed"] = _block(piece.text)
+        blocks.append(packed)
+        loose = at + len(piece.text)
+    blocks += [_block(data[loose:]), _ZLIB_END, zlib.adler32(data).to_bytes(4, "big")]
+    return b"".join(blocks)
+
+
+def _block(data: bytes) -> bytes:
+    deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return deflate.compress(data) + deflate.flush(zlib.Z_FULL_FLUSH)
 
 
 def decompress(codec: int, data: bytes) -> bytes:
