@@ -5,7 +5,9 @@ takes the processor away in between, the deadline has passed: asyncio then sets 
 first chance. A replay, whose clock stands still there, sets one, which no delivery of the recording would fire. So a
 timer is set in a recording too: what the agent would have met had its process not been stopped there.
 
-Where code of the agent's runs in between, a passed deadline is its own doing, and stays as it is.
+Where code of the agent's runs in between, a passed deadline is its own doing, and stays as it is. anyio's scopes
+(``move_on_after``) decide in the same way and are not hooked: where one has passed so, a replay says that its order is
+not proven.
 """
 
 from __future__ import annotations
