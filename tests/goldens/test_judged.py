@@ -259,12 +259,16 @@ def test_an_answer_with_a_credential_in_it_stays_the_same_question(case: Case) -
 
 def test_a_golden_with_its_fix_is_judged_on_both_and_stale_where_nobody_has_judged(case: Case) -> None:
     before = case.requests
-    case.run("fork", f"{case.incident}:0", "--live", "none", "--result", f"1={json.dumps('I have no documents.')}")
+    case.mend(FIX)
+    case.run("fork", f"{case.incident}:0", "--live", "none")
+    case.write(AGENT)
     case.run(
         "golden", "add", case.incident, "--as", "refunds", "--force", "--expect", EXPECTED, "--fixed", "@", "--no-test"
     )
     assert case.requests == before + 2 and len(case.opinions()) == 2
-    assert case.outcome("refunds")["opinions"]["kept"] == 1, "the fixed log has the fixed answer"
+    assert case.outcome("refunds", status=1)["opinions"]["kept"] == 1
+    case.mend(FIX)
+    assert case.outcome("refunds")["opinions"]["kept"] == 1
     case.mend("said = 'Nobody has said that.'")
     assert case.outcome("refunds", status=3)["opinions"]["missing"] == 1
     assert case.requests == before + 2

@@ -68,7 +68,7 @@ def replay_run(
         announce(first_line(run.id, options))
         if options.mode == "events":
             return player.walk(store.open(run), options)
-        kept = kept_revision(run)
+        kept = "" if options.as_is else kept_revision(run)
         options = replace(options, rev=options.rev or kept)
         known = {"commit": kept} if kept else _revision_note(store, run) if options.rev else {}
     around = project or project_of(store_url)

@@ -101,6 +101,13 @@ def kept_revision(run: Run) -> str:
     return str(kept.get("rev") or "") if isinstance(kept, Mapping) else ""
 
 
+def without_revision(run: Run) -> Run:
+    """A run without the commit that it keeps as its code: what runs on it is the code of today."""
+    if not kept_revision(run):
+        return run
+    return replace(run, environment={**run.environment, "fork": {**run.environment["fork"], "rev": ""}})
+
+
 def find_revision(rev: str, folder: str, run: Run) -> tuple[str, str]:
     """The root of the repository, and the commit that a revision is.
 
@@ -181,8 +188,29 @@ def remarks(run: Run, known: Mapping[str, Json], rev: str, commit: str) -> tuple
     return tuple(words)
 
 
+def file_at(root: str, commit: str, path: str) -> bytes | None:
+    """A file as a commit has it; None where that has none.
+
+    Args:
+        root: Root of the repository.
+        commit: The commit.
+        path: Of the file, from the root on.
+    """
+    return _said(root, "cat-file", "blob", f"{commit}:{path}")
+
+
+def is_known(root: str, path: str) -> bool:
+    """Whether git knows a file of a repository today."""
+    return _said(root, "ls-files", "--error-unmatch", "--", path) is not None
+
+
 def _git(folder: str, *words: str) -> str | None:
-    """What git says; None where it fails or is not there."""
+    """What git says as text; None where it fails or is not there."""
+    said = _said(folder, *words)
+    return None if said is None else os.fsdecode(said).strip()
+
+
+def _said(folder: str, *words: str) -> bytes | None:
     try:
         done = subprocess.run(
             ["git", "-C", folder, *words],
@@ -194,4 +222,4 @@ def _git(folder: str, *words: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return os.fsdecode(done.stdout).strip() if done.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
-from reenact.errors import UnreplayableRun, UsageError
+from reenact.errors import ReenactError, UnreplayableRun, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.facts.stopped import was_stopped
@@ -19,13 +21,15 @@ from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.court import GoldenCourt
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.history import Change
-from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.incident import incident_code
+from reenact.testing.goldens.opened import OpenGolden, open_golden
 from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.running import on_run
+from reenact.testing.goldens.running import QUIET, RAISED, Manner, served
 from reenact.testing.goldens.seeds import OTHER_SEEDS, any_seed
 from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.writing import stamp, with_golden
 from reenact.timetravel.bundling.packing import Packed, pack
+from reenact.timetravel.forks.plan import Plan
 
 Say = Callable[[str], object]
 ADVICE: Final = ("  likely cause: ", "  next: ")
@@ -77,7 +81,8 @@ def add_golden(
         say: Told what is being done, a line each.
 
     Raises:
-        UsageError: An expectation is too weak to be a test; there is a golden of that name.
+        UsageError: An expectation is too weak to be a test, or the code of the incident passes; there is a golden of
+            that name.
         UnreplayableRun: Today's code cannot be run on it, or does not come as far as the incident; nothing is expected
             of it, and it does not stay the same; a model that judges could not be asked.
     """
@@ -103,10 +108,11 @@ def add_golden(
         packed = pack(store, runs, drawn, golden.to_json())
         say("replaying it in a clean process, on today's code")
         now = _now(shelf, draft, golden, court)
+        golden = _proven(shelf, open_golden(drawn), golden, now, court, say)
         court.asks = "never"
         say(f"trying it under {len(OTHER_SEEDS)} other hash seeds")
         drafted = open_golden(drawn)
-        golden = replace(golden, any_seed=any_seed(shelf, drafted, drafted.recorded, now, court))
+        golden = replace(golden, any_seed=any_seed(shelf, drafted, now, court))
         opinions = court.asked()
         with_golden(drawn, golden, opinions=opinions)
         drawn.replace(path)
@@ -147,10 +153,11 @@ def _require_strength(
 
 
 def _now(shelf: Shelf, name: str, golden: Golden, court: GoldenCourt) -> Outcome:
-    """What today's code does on the incident; with a golden that it cannot even start, there is no test."""
+    """What today's code does on what the golden serves; with one that it cannot even start, there is no test."""
     opened = open_golden(shelf.path(name))
-    now = on_run(shelf, opened, opened.recorded, court=court)
-    if now.status == "passed" or (now.status == "failed" and golden.judged):
+    with ExitStack() as stack:
+        now = served(stack, shelf, opened, Manner(), court).outcome
+    if now.status == "passed" or (now.status == "failed" and _must_fail(opened)):
         return now
     if now.status == "failed":
         raise _not_the_same(golden, opened.store.run(opened.recorded.id), now)
@@ -159,6 +166,63 @@ def _now(shelf: Shelf, name: str, golden: Golden, court: GoldenCourt) -> Outcome
         cause="the code, or what it asks, has changed since the run was recorded, or the run lacks something",
         next_command=f"reenact replay {tail(opened.recorded.id)}",
     )
+
+
+def _must_fail(opened: OpenGolden) -> bool:
+    """Whether a golden is a test of a mistake: the code that made it must fail."""
+    return opened.golden.judged or opened.fixed is not None
+
+
+def _proven(shelf: Shelf, opened: OpenGolden, golden: Golden, now: Outcome, court: GoldenCourt, say: Say) -> Golden:
+    """The golden with what is known of whether it fails on the code of its incident.
+
+    Raises:
+        UsageError: It does not: that code passes.
+    """
+    if not _must_fail(opened):
+        return golden
+    code = incident_code(opened.store.open(opened.recorded), str(shelf.root))
+    if code.missing:
+        return replace(golden, proven=False, unproven=code.missing)
+    then = now
+    if code.rev:
+        say(f"trying it on the code of the incident, {code.rev[:12]}")
+        try:
+            with ExitStack() as stack:
+                then = served(stack, shelf, opened, Manner(replace(QUIET, rev=code.rev), rev=code.rev), court).outcome
+        except ReenactError as error:
+            return replace(golden, proven=False, unproven=f"the code of the incident cannot be run: {error.message}")
+    if then.status == "passed":
+        raise _no_test(golden, opened)
+    strayed = bool(code.rev) and RAISED in then.message  # for want of a file that git does not keep, perhaps
+    if then.status != "failed" or strayed or (golden.judged and not then.boundaries):
+        why = (then.message or then.status).splitlines()[0]
+        return replace(golden, proven=False, unproven=f"the code of the incident is {then.status} on it: {why}")
+    return replace(golden, proven=True, unproven="")
+
+
+def _no_test(golden: Golden, opened: OpenGolden) -> UsageError:
+    """A golden that the code of the incident passes tests nothing of the code."""
+    run = tail(opened.recorded.id)
+    again = ["reenact", "golden", "add", run, "--as", golden.name]
+    again += [word for each in golden.expect for word in ("--expect", str(each.get("text")))]
+    plan = Plan.from_json(kept) if opened.fixed and (kept := opened.fixed.environment.get("fork")) else None
+    told = f"golden {golden.name} is not added: the code of the incident passes on it"
+    if plan is None or plan.rev or not plan.changes:
+        return UsageError(
+            told,
+            cause="with the answers that it serves, that code already does what is expected",
+            next_command=f"reenact show {run}",
+        )
+    whose = f"fork {tail(opened.fixed.id)}" if opened.fixed else "the fork"
+    cause = f"{whose} differs by {', '.join(plan.changes)}; the golden gives that to any code, and tests none"
+    if plan.results or plan.errors or plan.rewrites:
+        cause += (
+            ". Without --fixed it answers as the incident did, and asks what the mended code asks anew with "
+            f"--on-miss live-read; golden run {golden.name} --live model asks models each time"
+        )
+        again += ["--on-miss", "live-read"]
+    return UsageError(told, cause=cause, next_command=shlex.join(again))
 
 
 def _not_the_same(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:

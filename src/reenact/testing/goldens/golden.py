@@ -56,6 +56,9 @@ class Golden:
             it only reads, or it is answered by ``answers``.
         answers: Scripted answers.
         any_seed: Whether it has been shown not to depend on the interpreter's hash seed; None where nobody has tried.
+        proven: Whether it has been shown to fail on the code of its incident; None where nothing is expected of that,
+            and where nobody has tried.
+        unproven: Why it has not; empty where it has.
         history: What has become of it, oldest first.
         pending: Differences that were accepted in a review which is not finished, in the order of the run: others are
             still open, so the golden is what it was.
@@ -68,6 +71,8 @@ class Golden:
     on_miss: OnMiss = "fail"
     answers: tuple[Scripted, ...] = ()
     any_seed: bool | None = None
+    proven: bool | None = None
+    unproven: str = ""
     history: tuple[Change, ...] = field(default=())
     pending: tuple[Change, ...] = field(default=())
 
@@ -113,6 +118,8 @@ class Golden:
             "on_miss": self.on_miss,
             "answers": [each.to_json() for each in self.answers],
             "any_seed": self.any_seed,
+            "proven": self.proven,
+            "unproven": self.unproven,
             "history": chained(self.history),
             "pending": [each.to_json() for each in self.pending],
         }
@@ -144,6 +151,8 @@ class Golden:
                 on_miss=data.get("on_miss") or "fail",
                 answers=tuple(Scripted(**each) for each in _listed(data, "answers")),
                 any_seed=data.get("any_seed"),
+                proven=data.get("proven"),
+                unproven=str(data.get("unproven") or ""),
                 history=unchained(_listed(data, "history"), required=written != 1),
                 pending=tuple(map(Change.from_json, _listed(data, "pending"))),
             )

@@ -16,6 +16,7 @@ from reenact.facts.run import Run
 from reenact.replaying.entries import start_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
+from reenact.replaying.revision import without_revision
 from reenact.replaying.starting import Process, Starter, run_process
 from reenact.seams.boot.parent import run_program
 from reenact.testing.goldens.golden import Golden
@@ -122,7 +123,9 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
     """
     run, golden = asked.run, asked.golden
     moved_run, moved = relocated(run, project)
-    with code_of(moved_run, asked.planned, start_of(moved_run, options, project, project), moved) as code:
+    with code_of(
+        without_revision(moved_run), asked.planned, start_of(moved_run, options, project, project), moved
+    ) as code:
         child = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
         more = {
             "child": child,

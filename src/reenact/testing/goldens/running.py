@@ -34,13 +34,16 @@ from reenact.timetravel.forks.report import ForkReport
 
 R = TypeVar("R")
 
-QUIET = Options(divert_output=True)
-"""What the agent prints is not shown."""
+QUIET = Options(divert_output=True, as_is=True)
+"""What the agent prints is not shown; a golden is about today's code, whichever its run had."""
 
 WARM_SEED = "1"
 """The hash seed of processes that several goldens share: each of them was tried under it when it was added."""
 
 UNTESTED: Final = "the agent's own code has crossed no boundary: nothing of it was tested"
+
+RAISED: Final = "today's code raised"
+"""How a message begins of code that ended otherwise than it did then, by an exception."""
 
 _MEMORY = "/dev/shm"
 _BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
@@ -147,13 +150,26 @@ def running(shelf: Shelf, name: str, manner: Manner = Manner()) -> Iterator[Ran]
         try:
             opened = manner.opens(path)
             manner = manner.of(opened)
-            ran = judged_on(stack, shelf, opened, manner) if opened.golden.judged else re_enacted(shelf, opened, manner)
+            ran = served(stack, shelf, opened, manner)
         except ReenactError as error:
             ran = Ran(Outcome(name, shelf.shown(path), status_of(error), message=str(error)))
         yield replace(ran, outcome=replace(ran.outcome, name=name, duration_us=CLOCK.mono_us() - started_us))
 
 
-def judged_on(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
+def served(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None) -> Ran:
+    """A golden on exactly what it serves: by its expectations, or as *same*. ``court``: by the opinions of whom.
+
+    Raises:
+        ReplayError: It cannot be started here, or has ended without a report.
+    """
+    if opened.golden.judged:
+        return judged_on(stack, shelf, opened, manner, court)
+    return re_enacted(shelf, opened, manner)
+
+
+def judged_on(
+    stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner, court: GoldenCourt | None = None
+) -> Ran:
     """A golden's expectations over what today's code does: on the log of the fork that fixed it, where there is one.
 
     Code that asks what only the incident has answers for has not been fixed: it is then judged on that.
@@ -161,10 +177,10 @@ def judged_on(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
     """
-    found = today_on(stack, shelf, opened, opened.answering, manner)
+    found = today_on(stack, shelf, opened, opened.answering, manner, court)
     if opened.fixed is None or found.outcome.status != "stale" or found.outcome.opinions.get("missing"):
         return found
-    before = today_on(stack, shelf, opened, opened.recorded, replace(manner, misses=None, live="none"))
+    before = today_on(stack, shelf, opened, opened.recorded, replace(manner, misses=None, live="none"), court)
     if before.outcome.status != "failed":
         return found
     message = f"today's code re-enacts the incident\n{before.outcome.message}"
@@ -288,7 +304,7 @@ def concluded(told: Told, verdicts: tuple[Verdict, ...], unjudged: str = "") -> 
 
 def raised_by(report: ForkReport | Report) -> str:
     """The exception that has ended today's code, in words; empty where that ended otherwise, or as it did then."""
-    return f"today's code raised {report.raised}" if report.raised else ""
+    return f"{RAISED} {report.raised}" if report.raised else ""
 
 
 def _lines(*texts: str) -> str:

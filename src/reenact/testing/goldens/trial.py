@@ -23,7 +23,7 @@ from reenact.testing.goldens.reviewing import look, settle
 from reenact.testing.goldens.running import Manner, Ran, running
 from reenact.testing.goldens.shelf import WILD, Shelf
 
-SHOWN = Options()
+SHOWN = Options(as_is=True)
 """What the agent prints belongs to the test, which captures it."""
 
 

@@ -60,9 +60,11 @@ def command(
     """Keep run REF as tests/goldens/NAME.reenact, and a test that fails now for the reason of the incident.
 
     Each --expect is an expression over a run, as for `ls --where`, and must fail on REF: one that holds already is no
-    test, and is refused. Without any, the golden must re-enact without a difference, now too; a run that was killed
-    does not. The bundle is replayed in a clean process before it takes its name, and tried under two other hash seeds.
-    A model that judges (`judge(…)`) is asked once about each answer, and what it says is kept in the bundle.
+    test, and is refused. So is a golden that the code of the incident passes, as where the fork of --fixed was given
+    another answer; where that code is not at hand, the golden is kept as *not proven to fail*. Without --expect and
+    --fixed, the golden must re-enact without a difference, now too; a run that was killed does not. The bundle is
+    replayed in a clean process before it takes its name, and tried under two other hash seeds. A model that judges
+    (`judge(…)`) is asked once about each answer, and what it says is kept in the bundle.
 
     A scripted --answer is JSON. What a model says is {"say": TEXT, "uses": [{"name": TOOL, "arguments": {…}}]}, in
     whatever protocol it is asked.
@@ -153,6 +155,8 @@ def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
         shell.talk(f"reenact: it fails now: {safe(first)}  ({now.crossed})")
     else:
         shell.talk(f"reenact: it passes now: {now.crossed}")
+    if added.golden.proven is False:
+        shell.talk(f"reenact: not proven to fail: {safe(added.golden.unproven)}")
     if added.golden.any_seed is False:
         shell.talk("reenact: what it does depends on the hash seed: it always runs in an interpreter of its own")
     shell.next(f"reenact golden run {shlex.quote(added.golden.name)}")

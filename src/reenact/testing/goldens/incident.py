@@ -1,0 +1,137 @@
+"""The incident's code: the code that a recorded run ran, as far as it is at hand, to try a new golden against it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reenact.abc.store import Recording
+from reenact.errors import UsageError
+from reenact.facts.before import NOTE as BEFORE
+from reenact.facts.run import Run
+from reenact.recording.evidence import PROCESS
+from reenact.replaying.relocating import relocated
+from reenact.replaying.revision import REVISION, file_at, find_revision, is_known, kept_revision
+from reenact.seams.file_reads import ABSENT
+from reenact.seams.file_reads import NOTE as FILE
+from reenact.seams.places import root_of
+
+_CODE: Final = (".py", ".pyw")
+_FEW: Final = 3
+_DIGITS: Final = 32
+"""Of a digest; what stands in its place (a file that was too large) says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentCode:
+    """Where the code of a recorded run is.
+
+    Attributes:
+        rev: The commit that has it; empty where the files as they are have it.
+        missing: Why it is nowhere; empty where it is at hand.
+    """
+
+    rev: str = ""
+    missing: str = ""
+
+
+def incident_code(recording: Recording, project: str) -> IncidentCode:
+    """Where the code that a run ran is: in the files as they are, at its commit, or nowhere.
+
+    Args:
+        recording: The run, with the evidence that it keeps of its sources, of the files that it read (a prompt may be
+            one) and of its revision.
+        project: Root of the project.
+
+    Cost: a read of each of these files, and of each again by git where one of them differs today.
+    """
+    notes = recording.notes(None)
+    run, moved = relocated(recording.run, project)
+    kept = kept_revision(recording.run)
+    if kept:
+        found = _repository(kept, run.entry.cwd or project, run)
+        return (
+            IncidentCode(kept) if found else IncidentCode(missing=f"git does not hold the revision {kept[:12]} it ran")
+        )
+    revision = _mapping(notes.get(REVISION)) or _mapping(recording.run.environment.get("git"))
+    commit = str(revision.get("commit") or "")
+    root = str(revision.get("root") or recording.run.entry.cwd or project)
+    files = _files(recording, root)
+    if not any(path.endswith(_CODE) for path in files):
+        return IncidentCode(missing="what code it ran is not known")
+    differs = [path for path in files if _digest_of(path if moved is None else moved.moved(path)) not in files[path]]
+    repository = _repository(commit, run.entry.cwd or project, run) if differs else ""
+    then = {path: file_at(repository, commit, os.path.relpath(path, root)) if repository else None for path in files}
+    deciding = [path for path in files if _decides(path, files[path], then[path], repository)]
+    changed = [os.path.relpath(path, root) for path in deciding if path in differs]
+    if not changed:
+        return IncidentCode()
+    where = f"{_listed(changed)} changed since it was recorded"
+    lost = [os.path.relpath(path, root) for path in deciding if _digest(then[path]) not in files[path]]
+    if lost or not repository:
+        whose = f"does not hold {', '.join(lost[:_FEW])} as it was" if repository else "has no commit of it"
+        return IncidentCode(missing=f"{where}, and git {whose}")
+    return IncidentCode(commit)
+
+
+def _decides(path: str, digests: tuple[str, ...], then: bytes | None, repository: str) -> bool:
+    """Whether a file is part of the code, or one that git keeps beside it. Any other one is data: where the code reads
+    it, it is today's. What was not there is data that the run has made, unless git knows it now: a fix may have added
+    it."""
+    if path.endswith(_CODE) or then is not None:
+        return True
+    if digests == (ABSENT,):
+        return bool(repository) and is_known(repository, path)
+    return not repository
+
+
+def _files(recording: Recording, root: str) -> dict[str, tuple[str, ...]]:
+    """The files that decide what a run does, by path, with the digests of what it found in each; what the run itself
+    has written is its own doing."""
+    notes = recording.notes(None)
+    sources = _mapping(_mapping(notes.get(PROCESS)).get("sources"))
+    found: dict[str, tuple[str, ...]] = {
+        os.path.join(root, str(path)): (str(digest),) for path, digest in sources.items()
+    }
+    below = root_of(recording.run) or root
+    written = {_mapping(note).get("path") for name, note in notes.items() if name.startswith(BEFORE)}
+    for name, note in notes.items():
+        path = name.removeprefix(FILE)
+        if name.startswith(FILE) and f"./{path}" not in written:
+            digests = tuple(map(str, _mapping(note).get("digests") or ()))
+            if all(digest == ABSENT or len(digest) == _DIGITS for digest in digests):
+                found.setdefault(os.path.join(below, path), digests)
+    return found
+
+
+def _repository(commit: str, folder: str, run: Run) -> str:
+    """Root of the repository that has a commit; empty where none has."""
+    try:
+        return find_revision(commit, folder, run)[0] if commit else ""
+    except UsageError:
+        return ""
+
+
+def _digest_of(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    except OSError:
+        return ABSENT
+
+
+def _digest(data: bytes | None) -> str:
+    """The digest by which a run knows a file."""
+    return ABSENT if data is None else hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _mapping(found: Any) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _FEW} more have" if len(paths) > _FEW else " has" if len(paths) == 1 else " have"
+    return ", ".join(paths[:_FEW]) + more
