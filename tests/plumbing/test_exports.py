@@ -141,3 +141,47 @@ def test_a_project_adds_a_rule(bench: Bench) -> None:
     bench.record(program.replace("LINES", "1"), plumbing="{ audit = 'POST 127.0.0.1/audit/* 200 {\"ok\": true}' }")
     bench.write(program.replace("LINES", "2") + "\nprint(ask('/audit/run8', {})['ok'], file=sys.stderr)\n")
     assert "plumbing 2" in bench.replay(code=1)
+
+
+QUEUE = """
+import json, queue, random, threading, time, urllib.request
+
+def post(path, body):
+    request = urllib.request.Request("WORLD" + path, json.dumps(body).encode(), {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)
+
+todo = queue.Queue()
+
+def hand_over():
+    while True:
+        name = todo.get()
+        post("/v1/logs", {"resourceLogs": [{"name": name, "id": random.random()}]})
+        todo.task_done()
+        time.sleep(0)
+
+def watch():
+    while True:
+        time.sleep(10)
+
+for each in (hand_over, watch):
+    threading.Thread(target=each, daemon=True).start()
+for name in range(COUNT):
+    todo.put(name)
+deadline = time.time() + 5
+with todo.all_tasks_done:
+    while todo.unfinished_tasks and time.time() < deadline:
+        todo.all_tasks_done.wait(timeout=deadline - time.time())
+print(post("/ask", {})["value"])
+"""
+
+
+def test_a_queue_beside_a_thread_that_only_sleeps(bench: Bench) -> None:
+    """What sleeps periodically does not keep an exporter, and who waits for it, from going on."""
+    bench.record(QUEUE.replace("COUNT", "3"))
+    assert "verdict: same" in bench.replay()
+    for count in ("1", "9"):
+        bench.write(QUEUE.replace("COUNT", count))
+        last = bench.replay()
+        assert "verdict: same" in last, last
+        assert f"plumbing {count}" in last

@@ -42,9 +42,12 @@ def test_what_is_allowed_goes_out(bench: Bench) -> None:
     assert "verdict: same" in bench.replay()
 
 
-def test_a_fork_cannot_branch_at_telemetry(bench: Bench) -> None:
-    """No replay waits for it, so nothing can change there."""
-    bench.record(agent("export('a')", "export('b')"))
-    said = "\n".join(bench.run("fork", "@:1", "--live", "reads", code=2))
-    assert "only hands telemetry over" in said
-    assert "branch at is 2" in said
+def test_a_fork_at_telemetry_branches_behind_it(bench: Bench) -> None:
+    """No replay waits for it: what comes next is the branching event, also at the beginning of a run."""
+    begins = 'export("first")\nprint(ask("/tool/1")'
+    bench.record(agent("export('a')", "export('b')").replace('print(ask("/tool/1")', begins))
+    for reference in ("@:0", "@~1:2"):
+        said = bench.run("fork", reference, "--live", "reads")
+        last = next(line for line in reversed(said) if "live calls made" in line)
+        assert "live calls made: 0" in last, last
+        assert "plumbing 3" in last

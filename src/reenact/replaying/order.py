@@ -29,6 +29,8 @@ SIGNAL_US = 2_000
 """How long a strand has waited before a recorded signal is sent to it: by then it really waits."""
 ENDLESS = 5_000
 """So many timers beyond the recording are a program that waits for what will never come."""
+PERIODIC = 2_000
+"""After so many, in which nothing recorded has come, whoever sleeps periodically brings no delivery that is awaited."""
 STUCK_US = 500_000
 """How long nothing at all may happen before the replay is declared to be at its end."""
 
@@ -169,7 +171,7 @@ class ReplayGate(Gate):
                 del self.waiting[head.tag]
             if not settled and not self._given_up:
                 return None
-            beyond = self._out_of_place() or self._beyond_recording()
+            beyond = self._out_of_place() or (self._beyond_recording() if self._beyond < PERIODIC else None)
             if beyond is not None or self._may_come(head):
                 return beyond
             self._unawaited(head)

@@ -55,11 +55,11 @@ def require_place(recording: Recording, number: int) -> Event:
             next_command=f"reenact show {run}",
         ) from None
     if is_plumbing(event.call):
-        raise _is_telemetry(recording, event)
+        event = recording.event(place_at(recording, number))
     around = inside(recording, event)
     if around is None:
         return event
-    after = _next_place(recording, number)
+    after = next((e.number for e in recording.events(after=number) if inside(recording, e) is None), None)
     near = f"{around.number}" + (f" or {after}" if after is not None else "")
     raise ForkError(
         f"event {number} ({event.name}) lies inside {around.name} (event {around.number}), which is answered frozen",
@@ -68,18 +68,8 @@ def require_place(recording: Recording, number: int) -> Event:
     )
 
 
-def _next_place(recording: Recording, number: int) -> int | None:
-    """The first event behind ``number`` that a fork can branch at."""
-    behind = (event for event in recording.events(after=number) if not is_plumbing(event.call))
-    return next((event.number for event in behind if inside(recording, event) is None), None)
-
-
-def _is_telemetry(recording: Recording, event: Event) -> ForkError:
-    """The branching event is an export, which no replay waits for."""
-    run, after = tail(recording.run.id), _next_place(recording, event.number)
-    near = f"the next event a fork can branch at is {after}" if after is not None else "the run has no event behind it"
-    return ForkError(
-        f"event {event.number} ({event.name}) only hands telemetry over: nothing the agent does depends on it",
-        cause=near,
-        next_command=f"reenact fork {run}:{after}" if after is not None else f"reenact show {run}",
-    )
+def place_at(recording: Recording, number: int) -> int:
+    """The number of the event that a fork at ``number`` branches at: itself, or the first one behind telemetry, for no
+    replay waits for that, and nothing depends on it."""
+    behind = (event.number for event in recording.events(after=number - 1) if not is_plumbing(event.call))
+    return next(behind, number)

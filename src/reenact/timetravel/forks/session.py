@@ -49,7 +49,7 @@ from reenact.timetravel.forks.keeping import KeepingSession
 from reenact.timetravel.forks.ladder import Found, Ladder
 from reenact.timetravel.forks.ledger import Doubt, Standing, in_doubt
 from reenact.timetravel.forks.moments import moment_us
-from reenact.timetravel.forks.places import prefix_is_behind
+from reenact.timetravel.forks.places import place_at, prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
 from reenact.timetravel.forks.rewriting import as_sent, is_model, is_rewritten, said, sent, unwritable
 from reenact.timetravel.forks.stopping import nothing_comes, refused_call, unwritten
@@ -77,6 +77,7 @@ class ForkSession(KeepingSession):
     """Gives a call the place in the code that its parent would have, where its code lies in a scratch folder."""
 
     def __init__(self, recording: Recording, redactor: Redactor, rules: Rules, options: Options, plan: Plan) -> None:
+        plan = replace(plan, at=place_at(recording, plan.at))
         super().__init__(recording, redactor, rules, options, plan)
         self.arguments = arguments(plan.input) if plan.input is not None else None
         self._ladder = Ladder(self.tape, rules)
