@@ -23,7 +23,7 @@ CONTRACT = {
     "resume": "(run, *, entry=None, store=None)",
     "compare": "(left, right, *, store=None)",
     "step": "(name, state=None)",
-    "tool": "(fn=None, *, effect='write', name=None, key=None)",
+    "tool": "(fn=None, *, effect='write', name=None, key=None, state=())",
     "model": "(fn=None, *, name=None)",
     "retriever": "(fn=None, *, embedding_model=None)",
     "note": "(key, value)",
