@@ -92,6 +92,34 @@ def test_a_change_without_consequence_is_told_and_no_difference(files: World) ->
     assert "the file data/b.txt has changed since it was recorded" in replayed.stderr
 
 
+def test_a_path_that_was_only_looked_at_is_named_where_that_comes_to_something_else(files: World) -> None:
+    files.record(
+        """
+        import os, pathlib
+        import reenact
+        @reenact.tool(effect="read")
+        def search(query):
+            return [query]
+        names = [name for name in ("data", "data/b.txt", "flag", "other") if os.path.exists(name)]
+        print(pathlib.Path("data/c.bin").is_file(), os.access("data/d.txt", os.R_OK), os.path.getsize("data/e.txt"))
+        print(search(str(names)))
+        """
+    )
+    files.exact(files.run(sys.executable, "agent.py"))
+    files.write("now here", "flag")
+    (files.folder / "data" / "d.txt").unlink()
+    replayed = files.replay()
+    assert replayed.returncode == 1
+    assert "likely cause: the file flag was not there when it was recorded; " in replayed.stderr
+    assert "the file data/d.txt is not there any more" in replayed.stderr
+    (files.folder / "flag").unlink()
+    files.write("this is d.txt", "data/d.txt")
+    (files.folder / "data" / "b.txt").unlink()
+    replayed = files.replay()
+    assert replayed.returncode == 1
+    assert "likely cause: the file data/b.txt is not there any more; " in replayed.stderr
+
+
 def test_a_file_touched_but_the_same_is_the_same(files: World) -> None:
     files.record('print(len(open("data/b.txt").read()))\n')
     text = (files.folder / "data" / "b.txt").read_text()

@@ -9,6 +9,7 @@ from typing import Any
 from reenact.abc.store import Recording
 from reenact.errors import StoreError
 from reenact.facts.call import Json
+from reenact.seams import looks
 from reenact.seams.file_reads import ABSENT, NOTE
 
 _FEW = 3
@@ -26,16 +27,32 @@ class Files:
         self._changed: dict[str, str] = {}
 
     @cached_property
-    def _recorded(self) -> Mapping[str, list[Any]]:
+    def _notes(self) -> Mapping[str, Any]:
         try:
-            notes = self._recording.notes(None)
+            return self._recording.notes(None)
         except StoreError:
             return {}
+
+    @cached_property
+    def _recorded(self) -> Mapping[str, list[Any]]:
         return {
             name[len(NOTE) :]: list(note.get("digests") or ())
-            for name, note in notes.items()
+            for name, note in self._notes.items()
             if name.startswith(NOTE) and isinstance(note, Mapping)
         }
+
+    def looked(self, name: str, note: Json) -> None:
+        """A path is looked at for the first time; of one at which the recorded run never looked nothing is said."""
+        recorded = self._notes.get(looks.NOTE + name)
+        was, now = recorded.get("was") if isinstance(recorded, Mapping) else None, note["was"]
+        if was is None or was == now or name in self._changed:
+            return
+        if was == looks.ABSENT:
+            self._changed[name] = f"the {now} {name} was not there when it was recorded"
+        elif now == looks.ABSENT:
+            self._changed[name] = f"the {was} {name} is not there any more"
+        else:
+            self._changed[name] = f"{name} was a {was} when it was recorded, and is a {now}"
 
     def now(self, name: str, note: Json) -> None:
         """A file is read; of one that the recorded run never read nothing is said."""

@@ -63,6 +63,7 @@ from reenact.seams.environment import NOTE as VARIABLE
 from reenact.seams.file_reads import NOTE as FILE
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
+from reenact.seams.looks import NOTE as LOOK
 from reenact.seams.restating import restated
 from reenact.seams.strands import release
 from reenact.seams.turns import parent_path
@@ -268,6 +269,8 @@ class ReplaySession:
             self.tally.remarks[key] = str(value)
         elif key.startswith(FILE):
             self._files.now(key[len(FILE) :], value)
+        elif key.startswith(LOOK):
+            self._files.looked(key[len(LOOK) :], value)
         elif key.startswith(VARIABLE):
             name = key[len(VARIABLE) :]
             self.tally.set_now[name] = (

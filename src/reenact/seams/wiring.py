@@ -17,6 +17,7 @@ from reenact.seams import (
     flags,
     http,
     listings,
+    looks,
     machine,
     mcp,
     numpy_random,
@@ -60,9 +61,9 @@ def install() -> None:
 def rehearse() -> None:
     """Do once what the first session of a process does for the first time: the sessions of its children need not."""
     rebinding.search_ahead()
-    for seam in (clock, entropy, machine, environment, listings):
+    for seam in (clock, entropy, machine, environment, listings, looks):
         seam.install()
-    for seam in (listings, environment, machine, entropy, clock):
+    for seam in (looks, listings, environment, machine, entropy, clock):
         seam.remove()
 
 
@@ -73,6 +74,7 @@ def begin(run: Run) -> None:
     machine.install()
     environment.install()
     listings.install()
+    looks.install()
     if run.capture.get("file_contents"):
         file_contents.install()
 
@@ -81,6 +83,7 @@ def end(run: Run) -> None:
     """The session of a run ends; after the last one the clocks are the system's again."""
     if run.capture.get("file_contents"):
         file_contents.remove()
+    looks.remove()
     listings.remove()
     environment.remove()
     machine.remove()

@@ -25,6 +25,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
 from reenact.seams.file_reads import NOTE as FILE
 from reenact.seams.lanes import Lane
+from reenact.seams.looks import NOTE as LOOK
 from reenact.seams.restating import differs, restated
 from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed
@@ -142,7 +143,7 @@ class KeepingSession(ReplaySession):
         """The agent's notes are the fork's own."""
         if key == DIFFERS:
             self.course.remarks.append(f"the live server is another one: {value}")
-        elif key.startswith(FILE):
+        elif key.startswith((FILE, LOOK)):
             super().note(lane, key, value)
         self.child.note(lane, key, value)
 

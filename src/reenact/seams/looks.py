@@ -1,0 +1,126 @@
+"""Paths that a program looks at below its root: whether each was there is named in the run.
+
+``os.stat`` and ``os.access`` are replaced, and with them ``os.path.exists`` and its like, and ``pathlib``, which are
+built on them. The disk answers, always; the first look at a path is kept as a note, and the session of a replay says
+where it comes to something else. The import system asks below this, and is not slowed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil  # it asks at its import whether these functions take descriptors: let it see the system's own
+import stat as modes
+import sys
+import weakref
+from typing import Any, Final
+
+from reenact.seams import places
+from reenact.seams.callers import module_of, whose
+from reenact.seams.file_reads import busy, loads
+from reenact.seams.lanes import Lane, listening
+from reenact.seams.rebinding import Rebinding
+
+__all__ = ["ABSENT", "NOTE", "install", "remove"]
+
+NOTE: Final = "there."
+"""What the name of a note of a look begins with; the path below the root follows. It holds what was there."""
+
+ABSENT: Final = "absent"
+MOST: Final = 500
+"""Paths whose looks are named in one run."""
+
+assert shutil.rmtree
+_stat = os.stat
+_access = os.access
+_SOURCES: Final = (".py", ".pyc", ".pyi", ".so")
+_PATHS: Final = frozenset({"genericpath", "posixpath", "ntpath", "os", "pathlib", "pathlib._local", "pathlib._os"})
+
+_seen: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
+"""What each session has been told of."""
+
+
+class _Looks:
+    """Replacements that stay plain callables where a class holds one, as builtins do: bound methods."""
+
+    __slots__ = ()
+
+    def stat(self, path: Any, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
+        """``os.stat``. About 0.3 µs more for a path that was looked at before."""
+        lane = listening()
+        if lane is not None and dir_fd is None and path.__class__ is not int:
+            _look(lane, path, sys._getframe(1))
+        return _stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+
+    def access(
+        self,
+        path: Any,
+        mode: int,
+        *,
+        dir_fd: int | None = None,
+        effective_ids: bool = False,
+        follow_symlinks: bool = True,
+    ) -> bool:
+        """``os.access``."""
+        lane = listening()
+        if lane is not None and dir_fd is None and path.__class__ is not int:
+            _look(lane, path, sys._getframe(1))
+        return _access(path, mode, dir_fd=dir_fd, effective_ids=effective_ids, follow_symlinks=follow_symlinks)
+
+    def __deepcopy__(self, _memo: object) -> _Looks:
+        return self
+
+
+def _look(lane: Lane, path: Any, frame: Any) -> None:
+    """Note the first look at a path."""
+    try:
+        text = path if path.__class__ is str else places.text_of(path)
+        seen = _seen.get(lane.session)
+        if seen is None:
+            seen = _seen.setdefault(lane.session, set())
+        if text is None or text in seen or len(seen) >= MOST or lane.quiet or busy():
+            return
+        seen.add(text)
+        place = places.absolute(text)
+        name = places.below(place, places.root_of(lane.session.run))
+        if name is None or name == "." or name.endswith(_SOURCES) or places.installed(place) or not _is_agents(frame):
+            return
+        lane.session.note(Lane(lane.path, lane.session, lane.gate), NOTE + name, {"was": _what(place)})
+    except Exception as fault:
+        if lane.session.fault(fault):
+            raise
+
+
+def _is_agents(frame: Any) -> bool:
+    """Whether it is not the interpreter that looks for source code, nor we."""
+    while frame is not None and module_of(frame) in _PATHS:
+        frame = frame.f_back
+    return frame is not None and not loads(frame) and whose(module_of(frame)) != "ours"
+
+
+def _what(place: str) -> str:
+    """What is at a path."""
+    try:
+        found = _stat(place)
+    except OSError:
+        return ABSENT
+    return "folder" if modes.S_ISDIR(found.st_mode) else "file"
+
+
+_looks = _Looks()
+_rebinding = Rebinding(lambda name: name.partition(".")[0] == "reenact")
+_rebinding.add(os, "stat", _stat, _looks.stat)
+_rebinding.add(os, "access", _access, _looks.access)
+os.supports_dir_fd |= {_looks.stat, _looks.access}
+os.supports_follow_symlinks |= {_looks.stat, _looks.access}
+os.supports_fd |= {_looks.stat}
+os.supports_effective_ids |= {_looks.access}
+
+
+def install() -> None:
+    """One more session listens: from the first on, looks come here."""
+    _rebinding.join()
+
+
+def remove() -> None:
+    """One session less: after the last, ``os`` is the system's own again."""
+    _rebinding.leave()
