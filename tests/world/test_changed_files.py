@@ -144,6 +144,15 @@ def test_what_was_done_to_a_file_afterwards_does_not_matter(world: World) -> Non
     world.exact(recorded)
 
 
+def test_beside_files_whose_content_is_kept(world: World) -> None:
+    world.write('file_contents = ["data/*"]\n', "reenact.toml")
+    world.write("kept", "data/kept.txt")
+    recorded = world.record(
+        program("looks and makes", "reads, changes and writes") + "print(open('data/kept.txt').read())"
+    )
+    world.exact(recorded)
+
+
 def test_a_file_that_a_fix_adds_is_seen(world: World) -> None:
     program = (
         ASK

@@ -41,6 +41,8 @@ _readlink = os.readlink
 _realpath = os.path.realpath
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _NAMELESS: Final = getattr(os, "O_TMPFILE", 0)
+_THROUGH: Final = frozenset({"reenact.seams.file_contents", "reenact.seams.standing"})
+"""Modules of ours that do what others ask of them."""
 _MACHINE: Final = ("/dev/", "/proc/", "/sys/")
 
 _Paths = Iterator[tuple[Any, Any]]
@@ -103,6 +105,7 @@ def changing(lane: Lane, event: str, args: tuple[Any, ...], frame: Any) -> None:
     keep = getattr(lane.session, "keep_file", None)
     if keep is None:
         return
+    module = _module(frame)
     folders = 0
     for path, folder in CHANGES[event](args):
         text = _whole(path, folder)
@@ -110,7 +113,7 @@ def changing(lane: Lane, event: str, args: tuple[Any, ...], frame: Any) -> None:
             continue
         changes = _of(lane.session)
         if text not in changes.met:
-            changes.meet(text, event, module_of(frame) if frame is not None else "", moved=folders > 0)
+            changes.meet(text, event, module, moved=folders > 0)
         folders += event == "os.rename" and os.path.isdir(text)
 
 
@@ -136,6 +139,16 @@ def named(path: str, root: str, home: str) -> str:
         return f"./{inside}"
     inside = places.below(path, home) if home != os.sep else None
     return path if inside is None else f"~/{inside}"
+
+
+def _module(frame: Any) -> str:
+    """The module that makes the change; empty where no Python code does."""
+    while frame is not None:
+        module = module_of(frame)
+        if module not in _THROUGH:
+            return module
+        frame = frame.f_back
+    return ""
 
 
 def _whole(path: Any, folder: Any) -> str | None:

@@ -39,6 +39,18 @@ _seen: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
 """What each session has been told of."""
 
 
+class _Last:
+    """The session that was told last, and what it has been told of: it is asked at every look."""
+
+    __slots__ = ("told",)
+
+    def __init__(self) -> None:
+        self.told: tuple[Any, set[str]] = (None, set())
+
+
+_last = _Last()
+
+
 class _Looks:
     """Replacements that stay plain callables where a class holds one, as builtins do: bound methods."""
 
@@ -47,9 +59,12 @@ class _Looks:
     def stat(self, path: Any, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
         """``os.stat``. About 0.3 µs more for a path that was looked at before."""
         lane = listening()
-        if lane is not None and dir_fd is None and path.__class__ is not int:
+        if lane is None or dir_fd is not None:
+            return _stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+        told = _last.told
+        if path.__class__ is not str or lane.session is not told[0] or path not in told[1]:
             _look(lane, path, sys._getframe(1))
-        return _stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+        return _stat(path) if follow_symlinks else _stat(path, follow_symlinks=False)
 
     def access(
         self,
@@ -62,7 +77,7 @@ class _Looks:
     ) -> bool:
         """``os.access``."""
         lane = listening()
-        if lane is not None and dir_fd is None and path.__class__ is not int:
+        if lane is not None and dir_fd is None:
             _look(lane, path, sys._getframe(1))
         return _access(path, mode, dir_fd=dir_fd, effective_ids=effective_ids, follow_symlinks=follow_symlinks)
 
@@ -77,6 +92,7 @@ def _look(lane: Lane, path: Any, frame: Any) -> None:
         seen = _seen.get(lane.session)
         if seen is None:
             seen = _seen.setdefault(lane.session, set())
+        _last.told = (lane.session, seen)
         if text is None or text in seen or len(seen) >= MOST or lane.quiet or busy():
             return
         seen.add(text)
@@ -124,3 +140,4 @@ def install() -> None:
 def remove() -> None:
     """One session less: after the last, ``os`` is the system's own again."""
     _rebinding.leave()
+    _last.told = (None, set())
