@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -121,6 +122,22 @@ def missing(event: Event, body: bytes, next_command: str) -> Divergence:
         reason="missing",
         cause="the code no longer makes this call, or waits for something that comes only after it",
         next_command=next_command,
+    )
+
+
+def unproven_order(numbers: Sequence[int], order: Json) -> str:
+    """Why unchanged code may come to something else: the order in which things happened was not proven.
+
+    Args:
+        numbers: Deliveries of the recording for which it was not, in order.
+        order: How the order was to be kept.
+    """
+    places = f"{numbers[0]} and {len(numbers) - 1} more" if len(numbers) > 1 else str(numbers[0])
+    if order == "arrival":
+        return f"order not proven at {places}: it was recorded with order = arrival; record with REENACT_ORDER=exact"
+    return (
+        f"order not proven at {places}: something else could still run there when it was recorded (a busy machine, a "
+        "busy wait), so the code need not have changed; record with REENACT_HOLD_MS=1000 (setting hold_ms)"
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from reenact.facts.order import Delivery, Tag, call_around
 from reenact.replaying.unseen import Unseen
@@ -278,6 +279,14 @@ class ReplayGate(Gate):
             self.contained = None
             self.running += runs and handled
             return handled
+
+    def unproven_so_far(self) -> list[int]:
+        """Numbers of the recorded deliveries, up to the next one, whose order is not proven."""
+        with self.lock:
+            last = self._next.number if self._next is not None else sys.maxsize
+            return [
+                each.number for each in takewhile(lambda each: each.number <= last, self._again()) if not each.proven
+            ]
 
     def signals_later(self, number: int) -> bool:
         """Whether a recorded signal of that number is yet to come."""

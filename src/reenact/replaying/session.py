@@ -390,6 +390,11 @@ class ReplaySession:
         """What there is to say of files and variables that are not what the recorded run read."""
         return [*self.amiss(), *self._files.changed(), *self.tally.set_now.values()]
 
+    def unproven_order(self) -> list[str]:
+        """What there is to say of a recording whose order is not proven up to here."""
+        unproven = self.gate.unproven_so_far() if self.run.totals.unproven else []
+        return [words.unproven_order(unproven, self.run.capture.get("order"))] if unproven else []
+
     def _diverged(self, divergence: Divergence) -> Halt:
         """Keep it and stop the agent; when observing, keep it and go on."""
         place = waiting_place() if self.gate.unseen_us >= 0 else None
@@ -399,7 +404,9 @@ class ReplaySession:
             f" (--through {tool} runs it again; @tool(state=…) leaves a parameter out of what is asked)"
             for tool, what in list(self.tally.unchecked.items())[:1]
         ]
-        divergence.cause = "; ".join([*self.changed_inputs(), *unseen, *suspects, divergence.cause])
+        unproven = self.unproven_order()
+        code = [] if unproven else [divergence.cause]
+        divergence.cause = "; ".join([*unproven, *self.changed_inputs(), *unseen, *suspects, *code])
         halt = Halt(divergence.message)
         with self._lock:
             if self._observing or not self.divergences:

@@ -77,7 +77,7 @@ def conclude(
         )
     for number in tally.unread:
         every.append(Difference("unread", f"event {number} was read less far than in the recording", number))
-    unproven = _unproven(session) if not diverged else []
+    unproven = _unproven(session) if not diverged else _unproven_before(session)
     exact = not (tally.reordered or tally.moved or unproven)
     verdict = "different" if every else ("exact" if exact else "same")
     report = Report(
@@ -106,6 +106,7 @@ def conclude(
         remarks=(
             *remarks(session.run),
             *session.matching_remarks(),
+            *(session.unproven_order() if every and not diverged else ()),
             *session.changed_inputs(),
             *tally.remarks.values(),
             *(_handled_within(number) for number in sorted(tally.signals) if every),
@@ -141,6 +142,12 @@ def _unproven(session: ReplaySession) -> list[str]:
     if session.gate.surplus:
         notes.append(f"order not proven of {session.gate.surplus} turns that were not recorded")
     return notes
+
+
+def _unproven_before(session: ReplaySession) -> list[str]:
+    """What was not proven of the recorded order up to a divergence, which may be its cause."""
+    unproven = session.gate.unproven_so_far() if session.run.totals.unproven else ()
+    return [f"order not proven at {number}" for number in unproven]
 
 
 def last_line(report: Report) -> str:

@@ -110,7 +110,7 @@ def _tell(shell: Shell, run: Run, dropped: str) -> None:
     shell.talk(
         f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {counted(totals.events, 'event')} "
         f"({totals.models} model, {totals.tools} tool){_served(run)}  {preview.duration(spent)}"
-        + (f"  {dropped}" if dropped else f"{_kit(shell, run)}  -> reenact show {tail(run.id)}")
+        + (f"  {dropped}" if dropped else f"{_kit(shell, run)}{_order(shell, run)}  -> reenact show {tail(run.id)}")
     )
     for reason in run.degraded[:1]:
         shell.talk(f"reenact: the recording is incomplete: {preview.safe(reason)}")
@@ -120,6 +120,19 @@ def _served(run: Run) -> str:
     """How many requests a server has served, each a run of its own."""
     served = run.capture.get("served")
     return f"  {counted(served, 'request')}" if isinstance(served, int) else ""
+
+
+def _order(shell: Shell, run: Run) -> str:
+    """Where the order is not proven, if it is not: a replay may be different there with the same code."""
+    if not run.totals.unproven:
+        return ""
+    try:
+        with opened(shell) as store:
+            first = next((each.number for each in store.open(run).deliveries() if not each.proven), None)
+    except ReenactError:
+        return ""
+    more = f" and {run.totals.unproven - 1} more" if run.totals.unproven > 1 else ""
+    return "" if first is None else f"  order not proven at {first}{more}"
 
 
 def _kit(shell: Shell, run: Run) -> str:
