@@ -99,9 +99,13 @@ class Ambient:
         return value
 
     def _beyond(self, lane: Lane, source: str, reads: _Source) -> Any:
-        """A surplus read goes on from the last one of its source and never stands still."""
+        """A surplus read goes on from the last one of its source and never stands still.
+
+        What a clock shows is never behind the last delivery: whoever reckons what is left of a time-out that the
+        recording does not have finds it over."""
         salt = f"{lane.path} {lane.position}".encode()
-        last = reads.values[-1] if reads.values else self._as_recorded(source, None)
+        now = self._as_recorded(source, None)
+        last = now if not reads.values else max(reads.values[-1], now) if now is not None else reads.values[-1]
         if last is None and source == TIMED:
             last = timed(made(self._as_recorded("wall", None) // 1000, salt))
         return extrapolate(source, last, reads.at - len(reads.values), salt)

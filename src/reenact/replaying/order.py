@@ -32,6 +32,8 @@ ENDLESS = 5_000
 """So many timers beyond the recording are a program that waits for what will never come."""
 PERIODIC = 2_000
 """After so many, in which nothing recorded has come, whoever sleeps periodically brings no delivery that is awaited."""
+HOPES = 1_000
+"""So many time-outs that the recording does not have are waited for before a call is said not to be made."""
 STUCK_US = 500_000
 """How long nothing at all may happen before the replay is declared to be at its end."""
 
@@ -48,6 +50,8 @@ class ReplayGate(Gate):
     """
 
     virtual = True
+    lets_ahead = True
+    """Whether a time-out whose place is not proven may go one place earlier."""
 
     def __init__(
         self,
@@ -63,17 +67,20 @@ class ReplayGate(Gate):
         self._ignorable = ignorable
         self._missing = missing
         self._stopped = stopped
-        self._next = next(order, None)
+        self._early: set[Tag] = set()
+        self._next = self._read()
+        self._after = self._read()
         self._numbers: dict[Tag, int] | None = None
         self._now_us = 0
         self.give_up_us = GIVE_UP_US
         self.quiet_us = QUIET_US
         self._given_up = False
-        self._early: set[Tag] = set()
         self.loose: set[int] = set()
         """Events found out of their place: their deliveries need not wait for those that stand before them."""
         self.plumbing: set[int] = set()
         """Events that hand telemetry over: nothing waits for their deliveries, and none of them is in doubt."""
+        self.is_missed: Callable[[Delivery], bool] = lambda head: True
+        """Whether a recorded answer that nobody awaits tells of a call that was not made."""
         self.doubts: list[int] = []
         self.surplus = 0
         self.granted: list[Delivery] = []
@@ -108,9 +115,9 @@ class ReplayGate(Gate):
         return tag.kind == "e" and tag.number in self.plumbing
 
     def _out_of_turn(self, tag: Tag, head: Delivery | None) -> int:
-        """The number of a delivery that is not the next one: an answer found out of its place is passed over when its
-        own number comes; whatever else the recording does not have."""
-        number = self._number(tag) if head is not None and self._may_be_early(tag) else None
+        """The number of a delivery that is not the next one; -1 where the recording does not have it, or no longer.
+        What goes before its place, as an answer found out of it does, is passed over when its own number comes."""
+        number = self._number(tag) if head is not None else None
         if head is None or number is None or number < head.number:
             if self._is_plumbing(tag):
                 return -1
@@ -120,14 +127,24 @@ class ReplayGate(Gate):
                 self._stopped()
             return -1
         self._early.add(tag)
+        if self._after is not None and self._after.tag in self._early:
+            self._early.remove(self._after.tag)
+            self._after = self._read()
+        if tag.kind != "e":
+            self.doubts.append(number)
         return number
 
+    def _read(self) -> Delivery | None:
+        """The next delivery of the recording that has not been given out early."""
+        found = next(self._order, None)
+        while self._early and found is not None and found.tag in self._early:
+            self._early.remove(found.tag)
+            found = next(self._order, None)
+        return found
+
     def _advance(self) -> None:
-        """Go on to the next number that has not been given out early."""
-        self._next = next(self._order, None)
-        while self._early and self._next is not None and self._next.tag in self._early:
-            self._early.remove(self._next.tag)
-            self._next = next(self._order, None)
+        """Go on to the next number."""
+        self._next, self._after = self._after, self._read()
         if self.awaits_signal():
             self.attend(self)
 
@@ -135,16 +152,18 @@ class ReplayGate(Gate):
         """The only runnable strand goes on at once when the next number is its own."""
         if self._next is not None and self._next.tag != tag:
             self._pass_over()
-        return self._next is not None and self._next.tag == tag
+        return self._next is not None and self._next.tag == tag and self._hasty() is None
 
     def alone(self, tag: Tag) -> int | None:
         """``immediate`` and ``grant`` in one step, for a turn that is the next one."""
-        head = self._next
+        head, following = self._next, self._after
         if head is None or head.tag != tag or self.keeping or not head.proven or self._early:
             return super().alone(tag)
+        if following is not None and not following.proven and self._hasty() is not None:
+            return None
         self.passes += 1
         self._now_us = max(self._now_us, head.at_us)
-        self._next = following = next(self._order, None)
+        self._next, self._after = following, next(self._order, None)
         if following is not None and following.tag.kind == "i":
             self.attend(self)
         return head.number
@@ -168,16 +187,18 @@ class ReplayGate(Gate):
             if waiter is not None:
                 if waiter.alive is None or waiter.alive():
                     # a timer that fires sees its own deadline passed
-                    return None if self._is_too_early(head) else self._jump([waiter])
+                    return None if self._is_too_early(head) else self._jump([self._hasty() or waiter])
                 del self.waiting[head.tag]
             if not settled and not self._given_up:
                 return None
-            beyond = self._out_of_place() or (self._beyond_recording() if self._beyond < PERIODIC else None)
-            if beyond is not None or self._may_come(head):
-                return beyond
-            self._unawaited(head)
-            if self.halted is not None:
-                return None
+            other = self._out_of_place() or (self._beyond_recording() if self._beyond < PERIODIC else None)
+            if other is not None or self._may_come(head):
+                return other
+            other = self._leading_to(head)
+            if other is None:
+                self._unawaited(head)
+            if other is not None or self.halted is not None:
+                return other
         return self._after_recording()
 
     def _unawaited(self, head: Delivery) -> None:
@@ -190,6 +211,34 @@ class ReplayGate(Gate):
             self.doubts.append(head.number)
         if self._next is head:
             self._advance()
+
+    def _hasty(self) -> Waiter | None:
+        """A time-out that goes before the delivery it came behind.
+
+        It was let go while the strand that had this delivery was at work, and that strand had not ended the wait by
+        then, for that withdraws the time-out. Where the work takes less time than it took, it would: a queue would
+        hold one item more, and the batch would be another one. Its wait has begun already, so nothing is turned round
+        but that."""
+        after = self._after
+        if after is None or after.proven or after.tag.kind != "t" or not self.lets_ahead:
+            return None
+        waiter = self.waiting.get(after.tag)
+        return (
+            waiter if waiter is not None and not waiter.sleeper and (waiter.alive is None or waiter.alive()) else None
+        )
+
+    def _leading_to(self, head: Delivery) -> Waiter | None:
+        """Who may go before a call is said not to be made: a strand that waits for no answer and may yet make it.
+
+        It comes out of its turn where it did more than then, or less: work that is done once was done by another
+        request, a thread was let go without proof. A time-out that the recording does not have is the last resort."""
+        if head.tag.kind != "e" or not self.is_missed(head):
+            return None
+        others = [each for each in self.waiting.values() if each.tag.kind != "e" and each.tag.lane != "~never"]
+        ready = [each for each in others if each.deadline_us is None]
+        if ready:
+            return min(ready, key=lambda each: self._number(each.tag) or 0)
+        return self._jump(others) if self._beyond <= HOPES else None
 
     def _may_come(self, head: Delivery) -> bool:
         """Whether a strand that blocks where no hook sees it may yet come to this delivery."""

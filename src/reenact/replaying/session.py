@@ -155,6 +155,7 @@ class ReplaySession:
         """Told of a file that is there from now on, though what makes it is answered from the recording."""
         self.matches: list[tuple[int, str, int]] = []
         self.gate = self._make_gate()
+        self.gate.is_missed = self._is_missed
         lasted_us = (self.run.ended_us or self.run.started_us) - self.run.started_us
         self.gate.give_up_us += 4 * lasted_us
         self.gate.quiet_us += 2 * lasted_us
@@ -451,11 +452,17 @@ class ReplaySession:
             body = canonical_body(body, nearest.call.media, ignore)
         return words.changed(nearest, body, call, next_command)
 
+    def _is_missed(self, delivery: Delivery) -> bool:
+        """Whether its call should have been made: its counterpart did not ask something else, nothing has been said of
+        it already, and it is no plumbing."""
+        number = delivery.tag.number
+        return number not in self._passed and not is_plumbing(self.recording.event(number).call)
+
     def _nobody_awaits(self, delivery: Delivery) -> None:
         """A recorded answer is due and nobody waits for it (gate locked)."""
+        if not self._is_missed(delivery):
+            return
         event = self.recording.event(delivery.tag.number)
-        if event.number in self._passed or is_plumbing(event.call):
-            return  # its counterpart asked something else, or this has been said already
         self._passed.add(event.number)
         if self._waits_for_a_caller():
             return

@@ -105,8 +105,9 @@ def _working(original: Any) -> Any:
         if lane is None:
             return await function(cls, func, args, *rest, **options)
         gate: Gate = lane.gate
-        handover = _Handover(gate, lane.tag("p"))
-        job = Job(lane.child(name_of(func)), gate, func)
+        child = lane.child(name_of(func))
+        handover = _Handover(gate, Tag("p", child.path, 0, 0))  # its own: a job more or less shifts no other's
+        job = Job(child, gate, func)
         gate.started()
         try:
             with lanes.inside(Lane(lane.path, lane.session, gate, below=True)):  # its threads are no lanes

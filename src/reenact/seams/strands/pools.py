@@ -194,7 +194,8 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
         if lane is None:
             return original(self, fn, *args, **kwargs)
         gate: Gate = lane.gate
-        child = lane.child(_named(fn, args))
+        name = _named(fn, args)
+        child = lane.child(name)
         desk = _desks.setdefault(self, weakref.WeakKeyDictionary()).setdefault(gate, Desk())
         with gate.lock:
             ready = desk.active < self._max_workers
@@ -211,6 +212,7 @@ def _submitting(original: Callable[..., Any]) -> Callable[..., Any]:
             job.refused()
             raise
         future._reenact_identity = identity(child.path)
+        future._reenact_job = name
         with lanes.inside(None):
             future.add_done_callback(job.settled)
         return future
@@ -256,11 +258,14 @@ def _running(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _calling_back(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``add_done_callback``: a strand named after the job, so that one more job of another name shifts none of them."""
+
     def add_done_callback(self: Any, fn: Any) -> Any:
         lane = lanes.counted()
         if lane is None:
             return original(self, fn)
-        child = lane.child("callback")
+        job = getattr(self, "_reenact_job", "")
+        child = lane.child(f"{job}.callback" if job else "callback")
 
         def callback(future: Any) -> Any:
             with lanes.inside(child):

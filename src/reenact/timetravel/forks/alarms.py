@@ -112,6 +112,7 @@ class AlarmGate(TimedGate):
     """
 
     keeps_alarms = True
+    lets_ahead = False
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
