@@ -25,7 +25,8 @@ from reenact.facts.values import describe_error, encode, restore_error
 from reenact.seams import lanes
 from reenact.seams.functions import MEDIA, SeamCall, throw
 from reenact.seams.lanes import Lane
-from reenact.seams.turns import NOW, rejoin, rejoin_cancelled
+from reenact.seams.resting import Resting
+from reenact.seams.turns import NOW, closed, closed_again, rejoin, rejoin_cancelled
 
 T = TypeVar("T")
 HEAD = {"generator": True}
@@ -272,10 +273,11 @@ async def taped_async(tape: Taping, body: AsyncGenerator[Any, Any]) -> AsyncGene
         try:
             sent = yield item
         except GeneratorExit:
+            closing = Resting(body.aclose())
             with tape.scope.resumed():
-                await body.aclose()
+                await closing
             tape.dropped(EndKind.CLOSED)
-            await rejoin()
+            await (rejoin(rested=False) if tape.whole else closed(closing))  # a body that runs again rests by itself
             raise
         except BaseException as error:
             await tape.part("thrown", thrown(error))
@@ -311,7 +313,7 @@ async def played_async(play: Playing) -> AsyncGenerator[Any, Any]:
             sent = yield value
         except GeneratorExit:
             crossing.dropped()
-            await rejoin()
+            await closed_again()
             raise
         except BaseException as error:
             play.agree(play.read(await crossing.part()), "thrown", thrown(error))

@@ -1,4 +1,4 @@
-"""Whether a coroutine has rested: only then can another task have run meanwhile."""
+"""How a coroutine has rested: only where it has can another task have run meanwhile."""
 
 from __future__ import annotations
 
@@ -14,13 +14,25 @@ class Resting:
 
     Attributes:
         rested: Whether it has given its thread away at least once.
+        turns: How many turns of its loop it has passed over.
+        waited: Whether it has waited for anything else than a turn of its loop.
+        thrown: How many errors were thrown into it: cancellations.
     """
 
-    __slots__ = ("_inner", "rested")
+    __slots__ = ("_inner", "rested", "thrown", "turns", "waited")
 
     def __init__(self, awaitable: Awaitable[Any]) -> None:
         self._inner: Any = awaitable.__await__()
         self.rested = False
+        self.turns = 0
+        self.waited = False
+        self.thrown = 0
+
+    def _rests(self, waited_for: Any) -> Any:
+        self.rested = True
+        self.turns += 1
+        self.waited = self.waited or waited_for is not None
+        return waited_for
 
     def __await__(self) -> Resting:
         return self
@@ -29,21 +41,16 @@ class Resting:
         return self
 
     def __next__(self) -> Any:
-        waited_for = next(self._inner)
-        self.rested = True
-        return waited_for
+        return self._rests(next(self._inner))
 
     def send(self, value: Any) -> Any:
         """Go on with what the loop gives."""
-        waited_for = self._inner.send(value)
-        self.rested = True
-        return waited_for
+        return self._rests(self._inner.send(value))
 
     def throw(self, *error: Any) -> Any:
         """Go on with what the loop raises: a cancellation."""
-        waited_for = self._inner.throw(*error)
-        self.rested = True
-        return waited_for
+        self.thrown += 1
+        return self._rests(self._inner.throw(*error))
 
     def close(self) -> None:
         """Nobody awaits it any more."""

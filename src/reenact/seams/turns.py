@@ -8,10 +8,18 @@ from collections.abc import Generator
 from contextlib import nullcontext
 from typing import Any
 
+from reenact.facts import texts
 from reenact.facts.order import Tag
 from reenact.seams import lanes
+from reenact.seams.ambient import answer
 from reenact.seams.carriers import cancelled
 from reenact.seams.gate import Gate
+from reenact.seams.resting import Resting
+
+RESTED = "flags/rested"
+"""The source of how a coroutine rested while something of the world was closed: how many turns of its loop it passed
+over, how many cancellations reached it, and 1 where it ended by them; ``-`` where it waited for more than that."""
+_WAITED = "-"
 
 
 class Now:
@@ -98,6 +106,72 @@ async def rejoin_cancelled(error: BaseException) -> None:
         await rejoin()
     except cancelled():
         pass
+
+
+async def closed(closing: Resting, cancelled_by: BaseException | None = None) -> None:
+    """Come back to the agent's code when something of the world has been closed, or its closing was cancelled.
+
+    Closing rarely waits for the world: it passes over some turns of the loop and no more. How many is noted, so that a
+    replay passes over as many, and nobody is held: whoever closes what a dropped generator held would otherwise be at
+    it still when the loop ends. Only where the world was waited for is a turn taken.
+
+    Args:
+        closing: How it went.
+        cancelled_by: The cancellation it ended by, which is raised again by the caller."""
+    lane = lanes.counted()
+    if lane is None or not lanes.is_carried():
+        return
+    if not lane.gate.virtual:  # not a fork that goes on live
+        how = f"{closing.turns} {closing.thrown} {int(cancelled_by is not None)}"
+        answer(lane, RESTED, texts.known(_WAITED if closing.waited else how))
+        if not closing.waited:
+            lane.tag("j")
+            return
+    if cancelled_by is not None:
+        await rejoin_cancelled(cancelled_by)
+    else:
+        await rejoin(rested=closing.rested)
+
+
+async def closed_again() -> None:
+    """``closed`` in a replay, where there was nothing to close."""
+    lane = lanes.counted()
+    if lane is None or not lanes.is_carried():
+        return
+    rested = texts.text_of(answer(lane, RESTED, texts.UNKNOWN))
+    if rested in ("", _WAITED):
+        await rejoin(rested=bool(rested))
+    else:
+        lane.tag("j")
+        await _Passing(*map(int, rested.split()))
+
+
+class _Passing:
+    """Passes over so many turns of the loop, and takes cancellations as what was closed then did.
+
+    Args:
+        turns: How many.
+        thrown: How many cancellations had reached it.
+        raised: Whether it had ended by them."""
+
+    __slots__ = ("raised", "thrown", "turns")
+
+    def __init__(self, turns: int, thrown: int, raised: int) -> None:
+        self.turns = turns
+        self.thrown = thrown
+        self.raised = raised
+
+    def __await__(self) -> Generator[None, Any, None]:
+        last: BaseException | None = None
+        for _ in range(self.turns):
+            try:
+                yield
+            except cancelled() as error:
+                if not self.thrown:
+                    raise
+                last = error
+        if self.raised and last is not None:
+            raise last
 
 
 class _Taking:

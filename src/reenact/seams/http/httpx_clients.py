@@ -21,7 +21,8 @@ from reenact.seams.http import exchange
 from reenact.seams.http.exchange import CANCELLED, CLOSED, EOF
 from reenact.seams.http.outgoing import going_out
 from reenact.seams.lanes import Lane, inside, listening
-from reenact.seams.turns import rejoin, rejoin_cancelled
+from reenact.seams.resting import Resting
+from reenact.seams.turns import closed, closed_again, rejoin_cancelled
 
 TRIGGERS: tuple[str, ...] = ("httpx", "httpx2")
 
@@ -58,13 +59,14 @@ def _closing_async(original: Any) -> Any:
         lane = listening()
         if lane is None:
             return await original(self, *failure)
+        closing = Resting(original(self, *failure))
         try:
             with inside(lane.beneath()):
-                result = await original(self, *failure)
+                result = await closing
         except cancelled() as error:
-            await rejoin_cancelled(error)
+            await closed(closing, error)
             raise
-        await rejoin()
+        await (closed_again() if lane.gate.virtual and not closing.rested else closed(closing))
         return result
 
     return close
@@ -382,6 +384,12 @@ class _Recorded:
         self._crossing.dropped(CLOSED)
 
 
+async def _closing_of(what: Any) -> None:
+    aclose = getattr(what, "aclose", None)
+    if aclose is not None:
+        await aclose()
+
+
 class _RecordedAsync:
     """``_Recorded`` for coroutines."""
 
@@ -414,7 +422,7 @@ class _RecordedAsync:
             await crossing.end(EOF)
         except GeneratorExit:
             crossing.dropped(CLOSED)
-            await self._leave(source)
+            await self._close(source)
             raise
         except BaseException:
             crossing.dropped(CANCELLED)
@@ -429,9 +437,17 @@ class _RecordedAsync:
 
     async def aclose(self) -> None:
         self._crossing.dropped(CLOSED)
-        with self._crossing.enter():
-            await self._inner.aclose()
-        await rejoin()
+        await self._close(self._inner)
+
+    async def _close(self, what: Any) -> None:
+        closing = Resting(_closing_of(what))
+        try:
+            with self._crossing.enter():
+                await closing
+        except cancelled() as error:
+            await closed(closing, error)
+            raise
+        await closed(closing)
 
     def __del__(self) -> None:
         self._crossing.dropped(CLOSED)
@@ -474,7 +490,11 @@ class _PlayedAsync:
         while True:
             part = await crossing.part()
             if isinstance(part, bytes):
-                yield part
+                try:
+                    yield part
+                except GeneratorExit:
+                    await closed_again()
+                    raise
             elif part.kind is EndKind.EOF:
                 return
             else:
@@ -482,7 +502,7 @@ class _PlayedAsync:
 
     async def aclose(self) -> None:
         self._crossing.dropped()
-        await rejoin()
+        await closed_again()
 
     def __del__(self) -> None:
         self._crossing.dropped()

@@ -12,6 +12,7 @@ from reenact.seams.strands import (
     anyio_hooks,
     awaited_signals,
     deadlines,
+    dropped,
     identity,
     locks,
     loops,
@@ -28,6 +29,7 @@ def install() -> None:
     identity.install()
     loops.install()
     deadlines.install()
+    dropped.install()
     threads.install()
     locks.install()
     pools.install()

@@ -22,6 +22,7 @@ from reenact.seams import lanes
 from reenact.seams.gate import Gate
 from reenact.seams.patching import replace
 from reenact.seams.posting import post
+from reenact.seams.strands.dropped import closer_of
 from reenact.seams.strands.identity import identity, make_task
 
 _Base = asyncio.base_events.BaseEventLoop
@@ -71,7 +72,8 @@ def creating(original: Callable[..., Any]) -> Callable[..., Any]:
             task = make_task(original, self, coro, near, options)
             lanes.adopt_task(task, near)
             return task
-        lane = lanes.current()
+        closer = closer_of(self, coro)
+        lane = closer or lanes.current()
         if lane is None:
             return original(self, coro, **options)
         if lane.below:
@@ -81,7 +83,7 @@ def creating(original: Callable[..., Any]) -> Callable[..., Any]:
             lanes.adopt_task(task, lane)
             return task
         watch(self, lane.gate)
-        child = lane.child(name_of(coro))
+        child = closer or lane.child(name_of(coro))
         if options.get("context") is not None:
             task = make_task(original, self, coro, child, options)
             lanes.adopt_task(task, child)

@@ -1,0 +1,154 @@
+"""Asynchronous generators that are dropped before their end: who closes them, in which order, and what that says.
+
+A loop keeps its generators in a set and closes what is left of them in the order of that set, which is the order of
+their addresses: what is said then differs from run to run. A recorded program closes them in the order in which they
+were begun, one of those that it could have taken by itself, so that its replay can take it again.
+
+When a generator is dropped is told by the collector of garbage, which comes when it comes. The strand that closes one
+is therefore a child of the strand that began it, numbered there and then.
+
+Generators of a transport exist only while recording. What closes them lies below it: it takes no ordinals and no
+turns, and what the loop has to say of it is said again in a replay.
+"""
+
+from __future__ import annotations
+
+import asyncio.base_events
+import gc
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from types import AsyncGeneratorType
+from typing import Any
+
+from reenact.seams import lanes
+from reenact.seams.lanes import Lane, inside
+from reenact.seams.patching import replace
+
+_Base = asyncio.base_events.BaseEventLoop
+
+
+async def _none() -> Any:
+    yield
+
+
+_CLOSING = type(_none().aclose())
+"""What ``aclose`` and ``athrow`` of an asynchronous generator make: the work of who closes it."""
+
+
+def install() -> None:
+    """Hook how loops learn of generators, and of what happens when these are closed."""
+    replace(_Base, "_asyncgen_firstiter_hook", beginning)
+    replace(_Base, "_asyncgen_finalizer_hook", dropping)
+    replace(_Base, "call_exception_handler", _complaining)
+
+
+class Begun(weakref.WeakSet[Any]):
+    """The generators of a loop, walked in the order in which they were begun.
+
+    Who closes one is known by its address: a weak reference to it is gone before its loop is told that it was dropped.
+
+    Args:
+        agens: What the loop knows at first.
+
+    Attributes:
+        closers: The lane of who closes a generator, should it be dropped.
+        dropped: Those that are dropped, and whose closing has not begun.
+    """
+
+    def __init__(self, agens: Iterable[Any] = ()) -> None:
+        super().__init__()
+        self.closers: dict[int, Lane] = {}
+        self.dropped: set[int] = set()
+        self._at: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._count = 0
+        for agen in agens:
+            self.add(agen)
+
+    def add(self, item: Any) -> None:
+        """Put a generator behind all others."""
+        self._count += 1
+        self._at.setdefault(item, self._count)
+        super().add(item)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(sorted(super().__iter__(), key=self._at.__getitem__))
+
+    def closed_in(self, agen: Any, lane: Lane) -> None:
+        """A generator is closed in ``lane``. Those that came to their end are forgotten now and then."""
+        closers = self.closers
+        if len(closers) > _MANY + 2 * (len(self) + len(self.dropped)):
+            alive = self.dropped | {id(each) for each in self}
+            for known in [each for each in closers if each not in alive]:
+                del closers[known]
+        closers[id(agen)] = lane
+
+
+_MANY = 64
+"""So many closers are kept at least."""
+
+
+def _begun(loop: Any) -> Begun | None:
+    agens = getattr(loop, "_asyncgens", None)
+    return agens if isinstance(agens, Begun) else None
+
+
+def beginning(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A generator is iterated for the first time."""
+
+    def _asyncgen_firstiter_hook(self: Any, agen: Any) -> Any:
+        lane = lanes.current()
+        if lane is not None:
+            begun = _begun(self)
+            if begun is None:
+                begun = self._asyncgens = Begun(self._asyncgens)
+            if lane.owned:
+                begun.closed_in(agen, lane if lane.below else lane.child(f"{agen.__qualname__}.aclose"))
+        return original(self, agen)
+
+    return _asyncgen_firstiter_hook
+
+
+def dropping(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Nobody iterates a generator any more. Its loop is told by whoever happens to collect garbage, and that strand has
+    no part in it."""
+
+    def _asyncgen_finalizer_hook(self: Any, agen: Any) -> Any:
+        begun = _begun(self)
+        if begun is None or id(agen) not in begun.closers:
+            return original(self, agen)
+        begun.dropped.add(id(agen))
+        with inside(None):
+            return original(self, agen)
+
+    return _asyncgen_finalizer_hook
+
+
+def closer_of(loop: Any, work: Any) -> Lane | None:
+    """The lane of a task that closes a generator; None for any other task.
+
+    Args:
+        loop: The task's.
+        work: What the task is made of.
+    """
+    if type(work) is not _CLOSING:
+        return None
+    begun = _begun(loop)
+    agen = next((each for each in gc.get_referents(work) if type(each) is AsyncGeneratorType), None)
+    if begun is None or agen is None:
+        return None
+    begun.dropped.discard(id(agen))
+    return begun.closers.get(id(agen))
+
+
+def _complaining(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A loop says what went wrong: of a generator of a transport, as that transport does."""
+
+    def call_exception_handler(self: Any, context: dict[str, Any]) -> Any:
+        begun = _begun(self)
+        lane = begun.closers.get(id(context.get("asyncgen"))) if begun is not None else None
+        if lane is None or not lane.below:
+            return original(self, context)
+        with inside(lane):
+            return original(self, context)
+
+    return call_exception_handler
