@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 from reenact.abc.store import Recording
@@ -78,12 +79,14 @@ class Ambient:
         self._now_us = now_us
         self._wall_us, self._mono_us = clock_of(recording.run)
         self.moves = moves_of(recording)
+        self.address: Callable[[Lane], str] = attrgetter("path")
+        """Where the reads of a lane are recorded."""
 
     def read(self, lane: Lane, source: str) -> Any:
         """One read, remembered if the replay is kept."""
         window: Window | None = lane.data
         if window is None or window.position != lane.position:
-            window = lane.data = Window(lane.position, self._recording.ambient(lane.path, lane.position))
+            window = lane.data = Window(lane.position, self._recording.ambient(self.address(lane), lane.position))
         return self.taken(window, lane, source)
 
     def taken(self, window: Window, lane: Lane, source: str) -> Any:

@@ -42,6 +42,7 @@ class Replay:
         divergence: The first divergence, or None.
         live_calls: Contacts with the world that came about: 0, unless something was live.
         matched, reordered, moved, unused: Counts of calls.
+        renamed: How many strands run a function that has another name now.
         fidelity: The weakest fidelity that was served.
         enforcement: What kept the replay from the world.
         report: Everything as one value.
@@ -55,6 +56,7 @@ class Replay:
     matched: int
     reordered: int
     moved: int
+    renamed: int
     unused: int
     fidelity: str
     enforcement: tuple[str, ...]
@@ -193,6 +195,7 @@ def _concluded(run: Run, report: Report, output: Any, divergence: Divergence | N
         report.matched,
         report.reordered,
         report.moved,
+        report.renamed,
         report.unused,
         report.fidelity,
         report.enforcement,

@@ -112,6 +112,22 @@ def ambiguous(nearest: Event | None, call: Call, next_command: str) -> Divergenc
     )
 
 
+def renamed(nearest: Event | None, names: Sequence[str], lane: str, call: Call, next_command: str) -> Divergence:
+    """A strand of a new name may be several recorded ones, which had different outcomes."""
+    now = lane.rpartition("/")[2]
+    return Divergence(
+        f"diverged: {call.kind.value} {call.name} is made by {now}, a name that the recording does not have"
+        + (f"\n  source    {call.source}" if call.source else ""),
+        event=nearest.number if nearest is not None else None,
+        source=call.source,
+        now=asked(call.head, call.body, call.kind),
+        reason="renamed",
+        cause=f"{now.partition('#')[0]} may be what was {' or '.join(names)}: these asked the same then and were told"
+        " different things, so which of them was renamed to it cannot be known",
+        next_command=next_command,
+    )
+
+
 def missing(event: Event, body: bytes, next_command: str) -> Divergence:
     """A recorded call that the agent did not make."""
     return Divergence(

@@ -3,7 +3,8 @@
 1. The same lane's next recorded call, when the key agrees (for tools a provider's ``tool_call_id`` is the better
    ordinal).
 2. The same key further on in the same lane, never across a write: *reordered*.
-3. The same key in another lane, if exactly one is left and that lane has ended or will not appear: *moved*.
+3. The same key in another lane, if exactly one is left (or all that are left had the same outcome) and that lane has
+   ended or will not appear: *moved*.
 4. Otherwise nothing: a divergence. Candidates that hold different outcomes are never guessed between.
 """
 
@@ -35,12 +36,14 @@ class Match:
 class Miss:
     """No recorded call: the nearest one, and why it is not it.
 
-    ``reason``: ``changed`` (the lane's next call asks something else), ``added`` (the lane has no further call) or
-    ``ambiguous`` (several recordings, with different outcomes, would fit).
+    ``reason``: ``changed`` (the lane's next call asks something else), ``added`` (the lane has no further call),
+    ``ambiguous`` (several recordings, with different outcomes, would fit) or ``renamed`` (so would several strands,
+    whose names are ``names``, and the lane's own is none of the recording).
     """
 
     nearest: Event | None
-    reason: Literal["changed", "added", "ambiguous"]
+    reason: Literal["changed", "added", "ambiguous", "renamed"]
+    names: tuple[str, ...] = ()
 
 
 _make_match = maker(Match)
@@ -81,7 +84,7 @@ class Matcher:
         if path == UNOWNED:
             return self._by_key_alone(call)
         head = self._tape.head(path)
-        if head is not None and self._agrees(head, call) and self._ordinal_agrees(head, call):
+        if head is not None and self.agrees(head, call) and self._ordinal_agrees(head, call):
             return Match(head, "exact")
         rest = self._tape.lane(path).rest()
         return self._by_ordinal(head, rest, call) or self._past_the_next(path, head, rest, call)
@@ -90,7 +93,7 @@ class Matcher:
         """The one recorded call of the lane that a provider gave the same identity."""
         if call.ordinal is None:
             return None
-        named = [event for event in rest if event.call.ordinal == call.ordinal and self._agrees(event, call)]
+        named = [event for event in rest if event.call.ordinal == call.ordinal and self.agrees(event, call)]
         if len(named) != 1:
             return None
         return Match(named[0], "exact" if named[0] is head else "reordered")
@@ -102,11 +105,12 @@ class Matcher:
             return Match(further, "reordered")
         if ambiguous:
             return Miss(head, "ambiguous")
-        if any(self._agrees(event, call) for event in rest):  # behind a write: nothing elsewhere is the only one left
+        if any(self.agrees(event, call) for event in rest):  # behind a write: nothing elsewhere is the only one left
             return Miss(head, "changed")
         return self._elsewhere(path, head, call)
 
-    def _agrees(self, event: Event, call: Call) -> bool:
+    def agrees(self, event: Event, call: Call) -> bool:
+        """Whether a recorded call asks what ``call``, cleaned as the recording was, asks."""
         recorded = event.call
         if not self._same_kind(event, call):
             return False
@@ -124,7 +128,7 @@ class Matcher:
     def _further_on(self, rest: list[Event], call: Call) -> tuple[Event | None, bool]:
         candidates = []
         for event in rest:
-            if self._agrees(event, call):
+            if self.agrees(event, call):
                 candidates.append(event)
             elif event.call.effect is Effect.WRITE and not event.call.observed:
                 break
@@ -133,15 +137,16 @@ class Matcher:
         return None, bool(candidates)
 
     def _elsewhere(self, path: str, head: Event | None, call: Call) -> Match | Miss:
-        others = [event for event in self._tape.unused() if event.lane != path and self._agrees(event, call)]
-        if len(others) == 1 and self._gone(others[0].lane):
+        others = [event for event in self._tape.unused() if event.lane != path and self.agrees(event, call)]
+        equal = all(alike(others[0], other) for other in others[1:])
+        if others and equal and all(self._gone(event.lane) for event in others):
             return Match(others[0], "moved")
         if head is not None and head.call.kind is not Kind.OUTPUT:  # behind the last call stands only the result
             return Miss(head, "changed")
-        return Miss(others[0] if others else None, "ambiguous" if len(others) > 1 else "added")
+        return Miss(others[0] if others else None, "added" if equal else "ambiguous")
 
     def _by_key_alone(self, call: Call) -> Match | Miss:
-        candidates = [event for event in self._tape.lane(UNOWNED).rest() if self._agrees(event, call)]
+        candidates = [event for event in self._tape.lane(UNOWNED).rest() if self.agrees(event, call)]
         if not candidates:
             return self._elsewhere(UNOWNED, None, call)
         if all(alike(candidates[0], other) for other in candidates[1:]):

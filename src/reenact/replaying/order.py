@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 
 from reenact.facts.order import Delivery, Tag, call_around
@@ -85,6 +85,8 @@ class ReplayGate(Gate):
         self.surplus = 0
         self.granted: list[Delivery] = []
         self.keeping = False
+        self.stand_in: Callable[[Tag, Iterable[Tag]], Tag | None] = lambda due, waiting: None
+        """The turn that is waited for in place of one that nobody awaits, by a strand of another name."""
         self.unseen: Unseen | None = None
         """Who is waited for while a strand blocks where no hook sees it; None: nobody."""
         self.cut_short = False
@@ -191,6 +193,8 @@ class ReplayGate(Gate):
                 del self.waiting[head.tag]
             if not settled and not self._given_up:
                 return None
+            if self._stands_in(head):
+                continue
             other = self._out_of_place() or (self._beyond_recording() if self._beyond < PERIODIC else None)
             if other is not None or self._may_come(head):
                 return other
@@ -200,6 +204,16 @@ class ReplayGate(Gate):
             if other is not None or self.halted is not None:
                 return other
         return self._after_recording()
+
+    def _stands_in(self, head: Delivery) -> bool:
+        """Whether the next delivery is waited for under another name: from now on it is waited for under its own."""
+        tag = self.stand_in(head.tag, self.waiting)
+        if tag is None:
+            return False
+        waiter = self.waiting.pop(tag)
+        waiter.tag = head.tag
+        self.waiting[head.tag] = waiter
+        return True
 
     def _unawaited(self, head: Delivery) -> None:
         """Nobody waits for the next delivery, and nobody will: go on to the one after it."""

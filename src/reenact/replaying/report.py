@@ -33,7 +33,7 @@ class Report:
     Attributes:
         verdict: ``exact``, ``same`` or ``different``.
         first_line: Mode, what is frozen, live calls allowed; said before the agent starts, repeated here.
-        last_line: Live calls made, events matched, reordered, moved, unused, fidelity, enforcement and verdict.
+        last_line: Live calls made, the counts, fidelity, enforcement and verdict.
         run: Id of the recorded run.
         mode: ``code`` or ``events``.
         divergence: The first divergence as data (``Divergence`` attributes and its message); None without one.
@@ -41,6 +41,7 @@ class Report:
         live_calls: Contacts with the world that came about; 0.
         refused: Contacts that were refused, and where in the agent's code.
         events, matched, reordered, moved, unused: Counts, without plumbing.
+        renamed: How many strands run a function that has another name now.
         plumbing: How often the program has handed telemetry over in this replay.
         unproven: Notes on deliveries whose order is not proven.
         redacted: Matched events whose bytes redaction has changed.
@@ -69,6 +70,7 @@ class Report:
     matched: int = 0
     reordered: int = 0
     moved: int = 0
+    renamed: int = 0
     unused: int = 0
     plumbing: int = 0
     unproven: tuple[str, ...] = ()

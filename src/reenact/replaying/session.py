@@ -54,6 +54,7 @@ from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.plumbing import Exports, Uncounted
+from reenact.replaying.renaming import Renaming
 from reenact.replaying.tape import Tape
 from reenact.replaying.unseen import Unseen
 from reenact.seams import lanes
@@ -79,6 +80,8 @@ class Tally:
     matched: int = 0
     reordered: int = 0
     moved: int = 0
+    renamed: int = 0
+    """Strands whose functions have other names now."""
     redacted: int = 0
     fidelity: Fidelity = Fidelity.EXACT
     unread: list[int] = field(default_factory=list)
@@ -143,6 +146,7 @@ class ReplaySession:
         self._matcher = (
             KeyedMatcher(self.tape, rules) if is_imported(self.run) else Matcher(self.tape, rules, self._gone)
         )
+        self.renaming = Renaming(self.tape)
         self._lanes: dict[str, Lane] = {}
         self._frozen_scopes: set[str] = set()
         self._disordered: set[str] = set()
@@ -164,8 +168,10 @@ class ReplaySession:
         self.gate.cut_short = self.run.interrupted_at is not None or self._end is not None
         if not is_imported(self.run):
             self.gate.unseen = Unseen(self._lane_of, self._gone, self._due)
+            self.gate.stand_in = self.renaming.stand_in
         self.gate.attend = WATCH.attend
         self.ambience = Ambient(recording, self.gate.now_us, keeping=options.save)
+        self.ambience.address = self.renaming.address
         self.root = Lane(self.run.lane or "root", self, self.gate)
         self._lanes[self.root.path] = self.root
         self.tape.lane(self.root.path)
@@ -199,7 +205,8 @@ class ReplaySession:
             found: Match | Miss | Own | None = self._matcher.identical(path, call)
             if found is None:
                 cleaned = self._redactor.call(call)
-                found = self._matcher.find(path, cleaned)
+                found = self._renamed(lane, cleaned) or self._matcher.find(lane.path, cleaned)
+                path = lane.path
             if type(found) is Match:
                 self._count(found, path)
                 if self.options.save:
@@ -442,6 +449,8 @@ class ReplaySession:
     def _miss(self, miss: Miss, call: Call, lane: Lane) -> Divergence:
         nearest = miss.nearest
         next_command = self._next(nearest.number if nearest is not None else None)
+        if miss.reason == "renamed":
+            return words.renamed(nearest, miss.names, lane.path, call, next_command)
         if miss.reason == "ambiguous":
             return words.ambiguous(nearest, call, next_command)
         if nearest is None or miss.reason == "added":
@@ -523,6 +532,22 @@ class ReplaySession:
         unchecked = event.outcome.head.get("unchecked") if isinstance(event.outcome, Value | Failure) else None
         if unchecked and event.call.effect is Effect.WRITE and event.name not in self.options.through:
             self.tally.unchecked[event.name] = ", ".join(unchecked)
+
+    def _renamed(self, lane: Lane, call: Call) -> Miss | None:
+        """Give a lane its recorded address where its function has another name now; a miss where that is not clear."""
+        matcher = self._matcher
+        if not isinstance(matcher, Matcher):
+            return None
+        unclear = self.renaming.pair(lane, partial(self._asks, matcher, call))
+        self.tally.renamed = self.renaming.count
+        around: Lane | None = lane
+        while around is not None and self._lanes.setdefault(around.path, around) is not None:
+            around = around.origin
+        return unclear
+
+    @staticmethod
+    def _asks(matcher: Matcher, call: Call, event: Event) -> bool:
+        return matcher.agrees(event, call)
 
     def _recorded_scope(self, found: Match) -> str:
         """The recorded path of a call's scope, in a lane whose calls were not all made in their order."""

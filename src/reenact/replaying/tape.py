@@ -132,6 +132,10 @@ class Tape:
         for fact in list(self._recording.lanes()):
             yield from self.lane(fact.path).rest()
 
+    def paths(self) -> list[str]:
+        """The addresses of all recorded lanes."""
+        return [fact.path for fact in self._recording.lanes()]
+
     def exports(self) -> int:
         """How many recorded exports have been read."""
         return sum(tape.exports for tape in self._lanes.values())

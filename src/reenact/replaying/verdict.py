@@ -78,7 +78,7 @@ def conclude(
     for number in tally.unread:
         every.append(Difference("unread", f"event {number} was read less far than in the recording", number))
     unproven = _unproven(session) if not diverged else _unproven_before(session)
-    exact = not (tally.reordered or tally.moved or unproven)
+    exact = not (tally.reordered or tally.moved or tally.renamed or unproven)
     verdict = "different" if every else ("exact" if exact else "same")
     report = Report(
         run=session.run.id,
@@ -93,6 +93,7 @@ def conclude(
         matched=tally.matched,
         reordered=tally.reordered,
         moved=tally.moved,
+        renamed=tally.renamed,
         unused=len(unused),
         plumbing=session.exports.made,
         unproven=tuple(unproven),
@@ -153,7 +154,7 @@ def _unproven_before(session: ReplaySession) -> list[str]:
 def last_line(report: Report) -> str:
     """Live calls made, what was matched, plumbing, fidelity, enforcement, verdict."""
     counts = f"matched {report.matched} of {report.events}"
-    for name in ("reordered", "moved", "unused", "plumbing"):
+    for name in ("reordered", "moved", "renamed", "unused", "plumbing"):
         count = getattr(report, name)
         if count:
             counts += f", {name} {count}"

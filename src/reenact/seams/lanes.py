@@ -13,6 +13,7 @@ import functools
 import os
 import threading
 import weakref
+from collections.abc import Collection
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +107,10 @@ class Lane:
         name = _plain(name)
         path = f"{self.path}/{name}#{self._ordinal('/' + name)}"
         return Lane(path, self.session, self.gate, parent=self.parent, origin=self)
+
+    def children(self) -> Collection[str]:
+        """What it has started so far: names, each behind ``/`` for a strand and ``>`` for a call."""
+        return self._children
 
     def scope(self, name: str, event: int, *, path: str = "") -> Lane:
         """The inside of a call of this lane. A replay passes the recorded ``path``."""

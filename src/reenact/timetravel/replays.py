@@ -97,4 +97,4 @@ def _replay_of(store: Any, recorded: Run, fork: Run, report: ForkReport) -> Repl
         matched=report.frozen,
         saved=report.run,
     )
-    return Replay(recorded, output, "fork", None, report.live, report.frozen, 0, 0, 0, told.fidelity, (), told)
+    return Replay(recorded, output, "fork", None, report.live, report.frozen, 0, 0, 0, 0, told.fidelity, (), told)

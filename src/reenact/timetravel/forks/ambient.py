@@ -101,7 +101,7 @@ class ForkAmbient(Ambient):
         """One read. ``fresh``: what is left of an alarm in the fork, where that is asked."""
         window = self._windows.get(lane.path)
         if window is None or window.position != lane.position:
-            window = self._windows[lane.path] = self._opened(lane.path, lane.position, lane.position)
+            window = self._windows[lane.path] = self._opened(self.address(lane), lane.position, lane.position)
         value = self.taken(window, lane, source)
         if source in _LEFT and self._gate.cut:
             return self._of_an_alarm(source, value, fresh, window)

@@ -69,6 +69,7 @@ class KeepingSession(ReplaySession):
         self.gate: ForkGate
         self.gate.tell = self.course.remarks.append
         self.ambience: ForkAmbient = ForkAmbient(recording, self.gate)
+        self.ambience.address = self.renaming.address
 
     def records(self, child: RecordingSession, ledger: Ledger, answered: Callable[[int, int], object]) -> None:
         """Everything that happens is noted in ``child``, and ``ledger`` asked before a write; ``answered`` is told of

@@ -161,6 +161,7 @@ class ForkSession(KeepingSession):
     def _find(self, lane: Lane, call: Call) -> Found:
         """What the recording has for a call behind the cut."""
         asked = self._redactor.call(self._counterparts.as_then(call))
+        self._renamed(lane, asked)
         found = self._ladder.find(lane.path, asked)
         if call.name == SESSION and is_of_connection(call):
             return session_found(self.tape, asked, found)
@@ -173,7 +174,7 @@ class ForkSession(KeepingSession):
         assert not isinstance(found, Own)  # an imported run has no place to branch at
         if found is None:
             cleaned = self._redactor.call(call)
-            other = self._matcher.find(lane.path, cleaned)
+            other = self._renamed(lane, cleaned) or self._matcher.find(lane.path, cleaned)
             if isinstance(other, Miss):
                 rest = self.tape.lane(lane.path).rest() if self._adds_on else ()
                 at_end = self._adds_on and all(event.call.kind is Kind.OUTPUT for event in rest)  # how it failed

@@ -1,0 +1,184 @@
+"""Renaming: which recorded strand one is whose function has another name now.
+
+A lane is known by the names and numbers on its path. Where a name does not appear among the recorded children of a
+lane, and a recorded one does not appear now, the one may be the other. They are paired once, at the first call of the
+strand, by parent, number and what is asked; from then on the strand has its recorded address, and all that is
+addressed by lane follows: its calls, its place in the order, its reads, and the strands that it starts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise, zip_longest
+
+from reenact.facts.event import Event
+from reenact.facts.order import Tag
+from reenact.replaying.matching import Miss, alike
+from reenact.replaying.tape import Tape
+from reenact.seams.lanes import UNOWNED, Lane
+
+_STEP = re.compile(r"([/>])([^/>#]*)#(\d+)")
+
+
+class Renaming:
+    """Pairs strands of new names with recorded ones.
+
+    Args:
+        tape: The recorded calls.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._recorded: dict[str, defaultdict[str, set[str]]] | None = None
+        self._paths: set[str] = set()
+        self._old: dict[tuple[str, str], str] = {}
+        self._taken: set[str] = set()
+        self.count = 0
+        """How many strands have been paired."""
+
+    def pair(self, lane: Lane, agrees: Callable[[Event], bool]) -> Miss | None:
+        """Give a lane its recorded address, if it is one under another name. What cannot be told apart is returned.
+
+        Args:
+            lane: About to make a call.
+            agrees: Whether a recorded call is that one.
+        """
+        if lane.path == UNOWNED or lane.position > 1:
+            return None
+        _follow(lane)
+        if self._is_recorded(lane.path):
+            return None
+        ways = [way for way in self._ways(lane) if way[-1] not in self._taken]
+        heads = [(way, head) for way in ways if (head := self._tape.head(way[-1])) is not None and agrees(head)]
+        if not heads:
+            return None
+        if len(heads) > 1 and not all(self._same(heads[0][0][-1], way[-1]) for way, _ in heads[1:]):
+            last = [_STEP.findall(way[-1])[-1][1] for way, _ in heads]
+            return Miss(heads[0][1], "renamed", tuple(dict.fromkeys(last)))
+        self._take(lane, heads[0][0])
+        return None
+
+    def address(self, lane: Lane) -> str:
+        """Where the reads of a lane are recorded that has not made a call yet: its own address, or the only one that it
+        may have under another name. It has that one for good only when it has made a call."""
+        if lane.path == UNOWNED or lane.position:
+            return lane.path
+        _follow(lane)
+        if self._is_recorded(lane.path):
+            return lane.path
+        ways = [way[-1] for way in self._ways(lane) if way[-1] not in self._taken]
+        return ways[0] if len(ways) == 1 else lane.path
+
+    def stand_in(self, due: Tag, waiting: Iterable[Tag]) -> Tag | None:
+        """The one turn of those that are waited for that may be ``due`` under another name: the start of a thread or a
+        job, or a timer of a strand that has not made a call yet. None where none may be, or more than one.
+
+        Args:
+            due: The next recorded turn. Nobody waits for it.
+            waiting: The turns that are waited for.
+        """
+        steps = list(_STEP.finditer(due.lane))
+        if due.kind == "e" or not steps or not self._is_recorded(due.lane):
+            return None
+        parent, last = due.lane[: steps[-1].start()], steps[-1]
+        found = [
+            tag for tag in waiting if tag._replace(lane="") == due._replace(lane="") and self._may_be(tag, parent, last)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def _may_be(self, tag: Tag, parent: str, step: re.Match[str]) -> bool:
+        """Whether a lane that no recording has is one below ``parent`` under another name."""
+        now = list(_STEP.finditer(tag.lane))
+        if not now or tag.lane in self._paths or tag.lane[: now[-1].start()] != parent:
+            return False
+        kind, name, number = now[-1][1], now[-1][2], now[-1][3]
+        known = self._old.get((parent, kind + name), step[1] + step[2])
+        return kind == step[1] == "/" and number == step[3] and known == step[1] + step[2]
+
+    def _is_recorded(self, path: str) -> bool:
+        if self._recorded is None:
+            self._recorded = defaultdict(lambda: defaultdict(set))
+            for fact in self._tape.paths():
+                at = 0
+                for step in _STEP.finditer(fact):
+                    parent, at = fact[: step.start()], step.end()
+                    self._recorded[parent][step[1] + step[2]].add(step[3])
+                    self._paths.add(fact[:at])
+        return path in self._paths
+
+    def _ways(self, lane: Lane) -> list[list[str]]:
+        """The recorded addresses that a lane may have: of each, those of the lanes around it and its own."""
+        steps = list(_STEP.finditer(lane.path))
+        start = lane.path[: steps[0].start()] if steps else lane.path
+        around: dict[str, Lane] = {}
+        origin = lane.origin
+        while origin is not None:
+            around.setdefault(origin.path, origin)
+            origin = origin.origin
+        ways = [[start]]
+        for step in steps:
+            now = around.get(lane.path[: step.start()])
+            ways = [[*way, found] for way in ways for found in self._children(way[-1], step, now)]
+        return ways
+
+    def _children(self, parent: str, step: re.Match[str], now: Lane | None) -> list[str]:
+        """The recorded lanes below ``parent`` that a part of a path may stand for."""
+        kind, name, number = step[1], step[2], step[3]
+        if self._recorded is None or parent not in self._recorded:
+            return []
+        recorded = self._recorded[parent]
+        if kind + name in recorded:
+            return [f"{parent}{kind}{name}#{number}"] if number in recorded[kind + name] else []
+        known = self._old.get((parent, kind + name))
+        names = [known] if known is not None else list(recorded)
+        appeared = now.children() if now is not None else ()
+        return [
+            f"{parent}{each}#{number}"
+            for each in names
+            if each[0] == kind == "/" and number in recorded[each] and (each == known or each not in appeared)
+        ]
+
+    def _take(self, lane: Lane, way: Sequence[str]) -> None:
+        """A lane has a recorded address from now on, and so have those around it."""
+        self.count += 1
+        self._taken.add(way[-1])
+        addresses = dict(zip(self._prefixes(lane.path), way, strict=True))
+        names = [step[0] + step[1] for step in _STEP.findall(lane.path)]
+        for (parent, now), name in zip(pairwise(way), names, strict=True):
+            self._old[parent, name] = now[len(parent) :].partition("#")[0]
+        each: Lane | None = lane
+        while each is not None:
+            each.path = addresses.get(each.path, each.path)
+            each = each.origin
+
+    @staticmethod
+    def _prefixes(path: str) -> list[str]:
+        steps = list(_STEP.finditer(path))
+        return [path[: steps[0].start()] if steps else path, *(path[: step.end()] for step in steps)]
+
+    def _same(self, left: str, right: str) -> bool:
+        """Whether two recorded strands asked the same and were told the same, and started nothing."""
+        if any(path.startswith((f"{left}/", f"{left}>", f"{right}/", f"{right}>")) for path in self._paths):
+            return False
+        pairs = zip_longest(self._tape.lane(left).rest(), self._tape.lane(right).rest())
+        return all(
+            one is not None
+            and other is not None
+            and one.call.name == other.call.name
+            and one.request == other.request
+            and alike(one, other)
+            for one, other in pairs
+        )
+
+
+def _follow(lane: Lane) -> None:
+    """A lane that was numbered before the lane around it got its recorded address lies below that one now."""
+    around = lane.origin
+    if around is None:
+        return
+    _follow(around)
+    if not lane.path.startswith(around.path):
+        step = list(_STEP.finditer(lane.path))[-1]
+        lane.path = around.path + step[0]
