@@ -47,6 +47,7 @@ KNOWN = {
     "POST https://api.smith.langchain.com/runs/multipart": "langsmith",
     "POST https://eu.api.smith.langchain.com/runs/batch": "langsmith",
     "PATCH https://api.smith.langchain.com/runs/0f3b": "langsmith",
+    "POST https://eu.api.smith.langchain.com/api/v1/runs": "langsmith",
     "POST https://cloud.langfuse.com/api/public/ingestion": "langfuse",
     "POST https://us.cloud.langfuse.com/api/public/otel/v1/traces": "otlp",
     "POST https://o1.ingest.us.sentry.io/api/42/envelope/": "sentry",
@@ -87,6 +88,7 @@ READ = [
     "POST https://api.braintrust.dev/btql",
     "POST https://api.openai.com/v1/chat/completions",
     "POST https://api.openai.com/v1/batches",
+    "POST https://api.smith.langchain.com/api/v1/annotation-queues/7/runs",
     "POST https://trace.wandb.ai/obj/read",
     "POST https://trace.wandb.ai/calls/stream_query",
     "POST https://example.com/batch/",
@@ -111,7 +113,7 @@ FORMS = {
     "protobuf": ("/v1/traces", SPAN, "application/x-protobuf", "otlp"),
     "json": ("/v1/metrics", text(resourceMetrics=[]), "application/json", "otlp"),
     "multipart": ("/ls/runs/multipart", PARTS, "multipart/form-data; boundary=b", "langsmith"),
-    "runs": ("/runs/batch", text(post=[], patch=[]), "application/json", "langsmith"),
+    "runs": ("/runs/batch", text(post=[], patch=[{"trace_id": "t"}]), "application/json", "langsmith"),
     "ingestion": ("/api/public/ingestion", text(batch=[{"type": "trace-create"}]), "application/json", "langfuse"),
     "envelope": (
         "/api/7/envelope/",
@@ -119,7 +121,7 @@ FORMS = {
         "application/x-sentry-envelope",
         "sentry",
     ),
-    "events": ("/batch/", text(api_key="phc", batch=[]), "application/json", "posthog"),
+    "events": ("/batch/", text(api_key="phc", batch=[{"event": "seen"}]), "application/json", "posthog"),
     "traces of an agent": ("/v0.4/traces", b"\x91\x90", "application/msgpack", "datadog"),
 }
 
@@ -133,6 +135,44 @@ def test_other_hosts_need_the_form_too(form: str, encoding: str) -> None:
     assert named(call(f"POST http://127.0.0.1:4318{path}", sent, media, encoding)) == rule
     assert named(call(f"POST http://127.0.0.1:4318{path}", b'{"order": 1}', media)) == ""
     assert named(call("POST http://127.0.0.1:4318/orders", body, media)) == ""
+
+
+OWN = {
+    "/batch": {"api_key": "k", "batch": ["question one", "question two"]},
+    "/capture": {"api_key": "k", "event": "payment-7", "amount": 12},
+    "/e": {"api_key": "k", "event": "concert", "seats": 2},
+    "/call/start": {"start": "+49301234", "voice": "calm"},
+    "/call/end": {"end": True, "call": "c1"},
+    "/calls/complete": {"batch": ["c1", "c2"]},
+    "/call/upsert_batch": {"batch": [{"id": "c1"}]},
+    "/runs/batch": {"post": ["a", "b"]},
+    "/runs": {"name": "nightly", "pipeline": 3},
+    "/api/v1/store": {"event_id": "concert-42", "seat": "4F"},
+    "/api/v1/envelope": {"event_id": "concert-42", "signer": "ann"},
+    "/1/batch/orders": [{"data": {"sku": 3}}],
+}
+"""Requests of services of an agent's own, at paths where telemetry goes elsewhere: their answers are read."""
+
+
+@pytest.mark.parametrize("path", OWN)
+def test_a_service_of_ones_own_at_such_a_path_is_none(path: str) -> None:
+    """What is asked there is compared."""
+    assert named(call(f"POST https://shop.example.com{path}", json.dumps(OWN[path]).encode())) == ""
+
+
+def test_a_job_that_ends_is_no_trace() -> None:
+    """A time at which a run of anything ended is not yet one of LangSmith's."""
+    job = text(status="done", end_time="2026-01-01T00:00:00Z", trace_id="t")
+    assert named(call("PATCH https://jobs.example.com/runs/7", job)) == ""
+    trace = text(trace_id="t", dotted_order="o", end_time="2026-01-01T00:00:00Z")
+    assert named(call("PATCH https://traces.example.com/api/v1/runs/7", trace)) == "langsmith"
+
+
+@pytest.mark.parametrize("path", ["/v1/logs", "/v1/metrics", "/v1/traces"])
+def test_other_protobuf_at_such_a_path_is_none(path: str) -> None:
+    """A query with fields of one's own, whose number and length happen to be those of an export."""
+    query = b"\x0a\x0e\x0a\x04shop\x12\x06orders"
+    assert named(call(f"POST https://shop.example.com{path}", query, "application/x-protobuf")) == ""
 
 
 def test_an_rpc_is_recognised_by_its_service_and_message() -> None:

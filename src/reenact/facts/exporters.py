@@ -87,9 +87,10 @@ def _tracing() -> Iterator[Endpoint]:
     yield Endpoint(
         "langsmith", _POST, "**/runs/multipart", smith, "multipart post.|patch.|feedback.|attachment.", _TAKEN
     )
-    yield Endpoint("langsmith", _POST, "**/runs/batch", smith, "json post|patch", _TAKEN)
-    yield Endpoint("langsmith", _POST, "**/runs", smith, "json id+name+run_type", _TAKEN)
-    yield Endpoint("langsmith", ("PATCH",), "**/runs/*", smith, "json trace_id|dotted_order|end_time", _TAKEN)
+    yield Endpoint("langsmith", _POST, "**/runs/batch", smith, "json post/*/trace_id|patch/*/trace_id", _TAKEN)
+    for prefix, hosts in (("", smith), ("api/v1/", smith), ("**/", ())):  # other parts of that service are read
+        yield Endpoint("langsmith", _POST, f"{prefix}runs", hosts, "json id+name+run_type", _TAKEN)
+        yield Endpoint("langsmith", ("PATCH",), f"{prefix}runs/*", hosts, "json trace_id+dotted_order", _TAKEN)
 
     fuse = ("cloud.langfuse.com", "*.cloud.langfuse.com")
     taken = Success(207, _JSON, b'{"successes":[],"errors":[]}')
@@ -100,10 +101,14 @@ def _tracing() -> Iterator[Endpoint]:
 
     weave = ("trace.wandb.ai",)
     started = Success(200, _JSON, b'{"id":"","trace_id":""}')
-    yield Endpoint("weave", _POST, "**/call/upsert_batch", weave, "json batch", Success(200, _JSON, b'{"res":[]}'))
-    yield Endpoint("weave", _POST, "**/calls/complete", weave, "json batch", Success(200, _JSON, b'{"res":[]}'))
-    yield Endpoint("weave", _POST, "**/call/start", weave, "json start", started)
-    yield Endpoint("weave", _POST, "**/call/end", weave, "json end", _OBJECT)
+    yield Endpoint(
+        "weave", _POST, "**/call/upsert_batch", weave, "json batch/*/req", Success(200, _JSON, b'{"res":[]}')
+    )
+    yield Endpoint(
+        "weave", _POST, "**/calls/complete", weave, "json batch/*/project_id", Success(200, _JSON, b'{"res":[]}')
+    )
+    yield Endpoint("weave", _POST, "**/call/start", weave, "json start/project_id", started)
+    yield Endpoint("weave", _POST, "**/call/end", weave, "json end/project_id", _OBJECT)
 
     opik = ("www.comet.com",)
     created = Success(204)
@@ -131,7 +136,7 @@ def _errors_and_apm() -> Iterator[Endpoint]:
     """Error trackers and monitoring."""
     sentry = ("sentry.io", "*.sentry.io")
     yield Endpoint("sentry", _POST, "**/api/*/envelope", sentry, "lines event_id|sent_at|dsn", _OBJECT)
-    yield Endpoint("sentry", _POST, "**/api/*/store", sentry, "json event_id", _OBJECT)
+    yield Endpoint("sentry", _POST, "**/api/*/store", sentry, "json event_id+timestamp+platform", _OBJECT)
     rollbar = Success(200, _JSON, b'{"err":0,"result":{"id":null}}')
     yield Endpoint("rollbar", _POST, "api/1/item", ("api.rollbar.com",), "json access_token+data", rollbar)
 
@@ -147,7 +152,7 @@ def _errors_and_apm() -> Iterator[Endpoint]:
         yield Endpoint("datadog", _POST, path, dogs, "", _TAKEN)
 
     comb = ("api.honeycomb.io", "api.*.honeycomb.io")
-    yield Endpoint("honeycomb", _POST, "1/batch/*", comb, "items data", Success(200, _JSON, b"[]"))
+    yield Endpoint("honeycomb", _POST, "1/batch/*", comb, "items data+time", Success(200, _JSON, b"[]"))
     yield Endpoint("honeycomb", _POST, "1/events/*", comb, "", Success(200))
     relic = ("trace-api.newrelic.com", "trace-api.*.newrelic.com", "metric-api.newrelic.com", "log-api.newrelic.com",
              "metric-api.*.newrelic.com", "log-api.*.newrelic.com", "insights-collector.newrelic.com",
@@ -169,8 +174,9 @@ def _analytics() -> Iterator[Endpoint]:
     """Product analytics, and what frameworks report of themselves."""
     hog = ("*.i.posthog.com", "app.posthog.com", "eu.posthog.com", "us.posthog.com")
     noted = Success(200, _JSON, b'{"status":1}')
+    events = "api_key+batch/*/event|api_key+event+distinct_id|api_key+event+properties/distinct_id"
     for path in ("batch", "capture", "e", "i/v0/e", "i/v0/ai/batch", "track"):
-        yield Endpoint("posthog", _POST, path, hog, "json api_key+batch|api_key+event", noted)
+        yield Endpoint("posthog", _POST, path, hog, f"json {events}", noted)
     done = Success(200, _JSON, b'{"success":true}')
     segment = ("api.segment.io", "api.segment.com", "*.segmentapis.com")
     for path in ("batch", "track", "identify", "page", "screen", "group", "alias"):

@@ -12,6 +12,9 @@ from reenact.facts.compression import undo
 _LARGEST = 16 << 20
 _VARINT_BYTES = 10
 _LENGTH_DELIMITED = 2
+_OF_RESOURCE = (1, 2, 3, 1000)
+_SCOPES = 2
+_OF_SCOPE = (1, 2, 3)
 _MSGPACK_ARRAYS = (0xDC, 0xDD)
 
 
@@ -21,7 +24,8 @@ def has_form(form: str, head: Mapping[str, Json], body: bytes, media: str) -> bo
     Args:
         form: ``protobuf`` (an OTLP export), ``json KEY+KEY|KEY`` (an object that has all keys of one alternative),
             ``items KEY+KEY|KEY`` (a list of such objects), ``multipart PREFIX|PREFIX`` (parts whose names begin so),
-            ``lines KEY|KEY`` (JSON lines of which the first has one of the keys) or ``msgpack`` (a list).
+            ``lines KEY|KEY`` (two JSON lines or more, of which the first has one of the keys) or ``msgpack`` (a list).
+            A key may be a path: ``batch/*/event`` is the key of every item of a list.
         head: The request's.
         body: As it goes over the wire.
         media: Its media type.
@@ -52,7 +56,17 @@ def is_export(body: bytes) -> bool:
 def _is_resource(data: bytes) -> bool:
     """Resource (1), scopes (2), schema URL (3); older ones have a deprecated field (1000)."""
     fields = _fields(data)
-    return fields is not None and {number for number, _, _ in fields} <= {1, 2, 3, 1000} and bool(fields)
+    return (
+        bool(fields)
+        and all(number in _OF_RESOURCE for number, _, _ in fields or ())
+        and all(_is_scope(data[start:end]) for number, start, end in fields or () if number == _SCOPES)
+    )
+
+
+def _is_scope(data: bytes) -> bool:
+    """Scope (1), what it has measured (2), schema URL (3)."""
+    fields = _fields(data)
+    return fields is not None and all(number in _OF_SCOPE for number, _, _ in fields)
 
 
 def _fields(data: bytes) -> list[tuple[int, int, int]] | None:
@@ -90,11 +104,28 @@ def _parsed(body: bytes) -> Any:
 
 def _has_keys(value: Any, wanted: Sequence[str]) -> bool:
     """Whether it is an object that has all keys of one alternative."""
-    return isinstance(value, dict) and any(all(key in value for key in keys.split("+")) for keys in wanted)
+    return isinstance(value, dict) and any(
+        all(_has(value, key.split("/")) for key in keys.split("+")) for keys in wanted
+    )
+
+
+def _has(value: Any, path: Sequence[str]) -> bool:
+    """Whether something lies at a path; ``*`` is every item of a list that has any."""
+    if not path:
+        return True
+    if path[0] == "*":
+        return isinstance(value, list) and bool(value) and all(_has(each, path[1:]) for each in value)
+    return isinstance(value, dict) and path[0] in value and _has(value[path[0]], path[1:])
 
 
 def _are_items(value: Any, wanted: Sequence[str]) -> bool:
     return isinstance(value, list) and bool(value) and all(_has_keys(each, wanted) for each in value)
+
+
+def _begins_lines(body: bytes, wanted: Sequence[str]) -> bool:
+    """Whether the first line is an object with these keys, and the second one an object too."""
+    lines = body.split(b"\n", 2)
+    return len(lines) > 1 and _has_keys(_parsed(lines[0]), wanted) and isinstance(_parsed(lines[1]), dict)
 
 
 def _is_list(body: bytes) -> bool:
@@ -115,7 +146,7 @@ _TESTS: Mapping[str, Callable[[bytes, Sequence[str], str], bool]] = {
     "protobuf": lambda body, names, media: is_export(body),
     "json": lambda body, names, media: _has_keys(_parsed(body), names),
     "items": lambda body, names, media: _are_items(_parsed(body), names),
-    "lines": lambda body, names, media: _has_keys(_parsed(body.partition(b"\n")[0]), names),
+    "lines": lambda body, names, media: _begins_lines(body, names),
     "multipart": _names_parts,
     "msgpack": lambda body, names, media: _is_list(body),
 }
