@@ -15,6 +15,7 @@ from reenact.abc.store import Recording
 from reenact.facts.call import EndKind, Json, Kind, Stream, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.insides import holds_unseen
+from reenact.facts.plumbing import is_plumbing
 from reenact.timetravel.readings import decision_of, is_model
 from reenact.timetravel.steps import event_state
 
@@ -89,7 +90,7 @@ def unanswered(recording: Recording) -> Finding:
         decision = decision_of(event)
         if is_model(event):
             waiting = [each for each in waiting if each[0] in known]  # the conversation went on
-        elif _acts(event) or event.kind == Kind.HTTP:
+        elif _acts(event) or (event.kind == Kind.HTTP and not is_plumbing(event.call)):
             name = event.name
             answered = next((each for each in waiting if each[0] == name), None)
             answered = answered or next((each for each in waiting if each[0] not in known), None)
@@ -115,12 +116,13 @@ def state_left(recording: Recording, name: str) -> Finding:
 
 
 def acts(recording: Recording) -> Iterator[Event]:
-    """What the agent did: its calls of tools, retrievals and plain HTTP, without what happened inside one of them."""
+    """What the agent did: its calls of tools, retrievals and plain HTTP, without what happened inside one of them, and
+    without telemetry."""
     inside: set[int] = set()
     for event in recording.events():
         if event.parent in inside:
             inside.add(event.number)
-        elif _acts(event) or (event.kind == Kind.HTTP and not is_model(event)):
+        elif _acts(event) or (event.kind == Kind.HTTP and not is_model(event) and not is_plumbing(event.call)):
             inside.add(event.number)
             yield event
 

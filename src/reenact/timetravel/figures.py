@@ -23,7 +23,7 @@ def figures(recording: Recording, calls: Iterable[str], more: Unseen) -> dict[st
 
     Args:
         recording: The run.
-        calls: Kind and name of each of its events, with a blank between them.
+        calls: Kind and name of each of its events but telemetry, with a blank between them.
         more: What belongs to its answers and has no event in it: it counts, as in the run that it is compared with.
 
     Returns:
@@ -33,15 +33,17 @@ def figures(recording: Recording, calls: Iterable[str], more: Unseen) -> dict[st
     if more.events:
         run = replace(run, totals=_plus(run.totals, summed(more.events)))
     scope = RunScope(run, lambda: recording)
-    names = Counter(call.partition(" ")[2] for call in calls if call.startswith("tool "))
+    kept = list(calls)
+    names = Counter(call.partition(" ")[2] for call in kept if call.startswith("tool "))
     names.update(event.name for event in more.events if event.call.kind is Kind.TOOL)
-    cost = money(run_cost(recording, prices() if run.totals.models else None, more.events, more.around))
+    known: dict[str, Json] = {"events": len(kept) + len(more.events)}
+    known["cost"] = money(run_cost(recording, prices() if run.totals.models else None, more.events, more.around))
     return {
         "run": run.id,
         "tail": tail(run.id),
         "agent": run.agent,
         "relation": run.relation,
-        **{name: cost if name == "cost" else scope.value(name) for name in _ASKED},
+        **{name: known[name] if name in known else scope.value(name) for name in _ASKED},
         "error": run.error or None,
         "calls": dict(sorted(names.items(), key=lambda each: (-each[1], each[0]))),
     }

@@ -161,8 +161,9 @@ def _now(shelf: Shelf, name: str, golden: Golden, court: GoldenCourt) -> Outcome
         return now
     if now.status == "failed":
         raise _not_the_same(golden, opened.store.run(opened.recorded.id), now)
+    told = now.message.replace(f"@golden/{golden.name} ", f"{tail(opened.recorded.id)} ")  # there is no such golden yet
     raise UnreplayableRun(
-        f"golden {golden.name} is not added: today's code does not re-enact the incident\n{now.message}",
+        f"golden {golden.name} is not added: today's code does not re-enact the incident\n{told}",
         cause="the code, or what it asks, has changed since the run was recorded, or the run lacks something",
         next_command=f"reenact replay {tail(opened.recorded.id)}",
     )
@@ -205,7 +206,8 @@ def _no_test(golden: Golden, opened: OpenGolden) -> UsageError:
     """A golden that the code of the incident passes tests nothing of the code."""
     run = tail(opened.recorded.id)
     again = ["reenact", "golden", "add", run, "--as", golden.name]
-    again += [word for each in golden.expect for word in ("--expect", str(each.get("text")))]
+    expected = [str(each.get("text")) for each in golden.expect] or ["EXPR"]  # with none it must stay as it was
+    again += [word for each in expected for word in ("--expect", each)]
     plan = Plan.from_json(kept) if opened.fixed and (kept := opened.fixed.environment.get("fork")) else None
     told = f"golden {golden.name} is not added: the code of the incident passes on it"
     if plan is None or plan.rev or not plan.changes:
