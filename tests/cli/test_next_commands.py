@@ -24,7 +24,10 @@ _HANDED_ON = frozenset(
     {"next_command", "instead", "data['next']", "data['next_command']", "self.next_command", "error.next_command"}
 )
 """Expressions that only hand on what was written elsewhere."""
-_BEGINNINGS = {"self._named.again()": f"reenact golden add @golden/{_STAND_IN} --as {_STAND_IN} --force"}
+_BEGINNINGS = {
+    "self._named.again()": f"reenact golden add @golden/{_STAND_IN} --as {_STAND_IN} --force",
+    "shlex.join(again)": f"reenact golden add {_STAND_IN} --as {_STAND_IN} --expect {_STAND_IN}",
+}
 """Beginnings that are put together of what a run or a golden has; a test of its own types each."""
 
 

@@ -14,6 +14,7 @@ import struct
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -57,10 +58,12 @@ class Watch:
 
     def __init__(self, place: Path) -> None:
         self._fatal = -1
+        self._memory: mmap.mmap | None = None
         self.reached: Callable[[int], object] = _nowhere
         """Told the number of each event that is reached; about 0.2 µs."""
         try:
-            self.reached = _trail(place / _REACHED)
+            self._memory = _shared(place / _REACHED)
+            self.reached = partial(_reached, self._memory)
             if not faulthandler.is_enabled():  # where the program's author has turned it on, it is theirs
                 self._fatal = _high(os.open(place / _FATAL, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
                 faulthandler.enable(self._fatal)
@@ -70,6 +73,9 @@ class Watch:
     def close(self) -> None:
         """The process goes on without us."""
         self.reached = _nowhere
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
         if self._fatal >= 0:
             faulthandler.disable()
             os.close(self._fatal)
@@ -80,19 +86,21 @@ def _nowhere(number: int) -> None:
     """Nobody is told."""
 
 
-def _trail(path: Path) -> Callable[[int], object]:
+def _reached(memory: mmap.mmap, number: int) -> None:
+    try:
+        _NUMBER.pack_into(memory, 0, number + 1)  # 0 is none
+    except ValueError:  # closed: a strand has outlived the run
+        return
+
+
+def _shared(path: Path) -> mmap.mmap:
+    """Memory that the process which waits for this one can read, in a file."""
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         os.truncate(descriptor, _NUMBER.size)
-        memory = mmap.mmap(descriptor, _NUMBER.size)
+        return mmap.mmap(descriptor, _NUMBER.size)
     finally:
         os.close(descriptor)
-    pack = _NUMBER.pack_into
-
-    def reached(number: int) -> None:
-        pack(memory, 0, number + 1)  # 0 is none
-
-    return reached
 
 
 def _high(descriptor: int) -> int:

@@ -216,6 +216,7 @@ def _no_test(golden: Golden, opened: OpenGolden) -> UsageError:
             cause="with the answers that it serves, that code already does what is expected",
             next_command=f"reenact show {run}",
         )
+    live = ""
     whose = f"fork {tail(opened.fixed.id)}" if opened.fixed else "the fork"
     cause = f"{whose} differs by {', '.join(plan.changes)}; the golden gives that to any code, and tests none"
     if plan.results or plan.errors or plan.rewrites:
@@ -223,8 +224,8 @@ def _no_test(golden: Golden, opened: OpenGolden) -> UsageError:
             ". Without --fixed it answers as the incident did, and asks what the mended code asks anew with "
             f"--on-miss live-read; golden run {golden.name} --live model asks models each time"
         )
-        again += ["--on-miss", "live-read"]
-    return UsageError(told, cause=cause, next_command=shlex.join(again))
+        live = " --on-miss live-read"
+    return UsageError(told, cause=cause, next_command=f"{shlex.join(again)}{live}")
 
 
 def _not_the_same(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
