@@ -485,3 +485,25 @@ def test_what_is_cleaned_by_other_rules_is_remembered_apart() -> None:
     value = Call(Kind.TOOL, "look", Effect.READ, "value/1", head, b"{}")
     assert [gate().call(value), gate().call(value)] == [value, value]
     assert "correcthorse7" not in repr(gate().call(dataclasses.replace(value, kind=Kind.PROCESS)))
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes"),
+    [
+        ("the password: 'abc1", "it's"),
+        ("<password>none of it", "a < b"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIEv", "-----END PRIVATE KEY-----"),
+    ],
+)
+def test_what_begins_in_one_text_and_would_end_in_another_hides_nothing_between(opens: str, closes: str) -> None:
+    value = {
+        "note": opens,
+        "password": "tr0ub4dor&3",
+        "url": "postgres://ann:c0rrect-h0rse@db.example/x",
+        "last": closes,
+    }
+    for body in (value, {"nested": json.dumps(value)}, [value]):
+        for text in (json.dumps(body), json.dumps(body, separators=(",", ":"))):
+            stored = repr(cleaned(issued(text.encode())))
+            assert "tr0ub4dor" not in stored and "c0rrect" not in stored
+            assert "nested" in text or closes in stored.replace("\\'", "'")

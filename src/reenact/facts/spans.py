@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
+
+_IN_STRING = re.compile(rb'(?:[^"\\]|\\.)*+', re.DOTALL)
 
 
 class Span(NamedTuple):
@@ -29,6 +32,12 @@ def replaced(data: bytes, spans: list[Span], change: Callable[[bytes, Span], byt
         at = span.end
     parts.append(data[at:])
     return b"".join(parts)
+
+
+def string_end(data: bytes, at: int, limit: int) -> int:
+    """Where the string of JSON ends in which ``at`` stands; ``limit`` where it goes on beyond it."""
+    found = _IN_STRING.match(data, at, limit)
+    return limit if found is None else found.end()
 
 
 class Budget:

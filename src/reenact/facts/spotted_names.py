@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from reenact.facts.credentials import STANDIN, Sort, looks_random, named, trivial
-from reenact.facts.spans import Budget, Span
+from reenact.facts.spans import Budget, Span, string_end
 
 _AFTER = re.compile(rb"(\\{0,15})([\"'])?(?:\s|\\[nrt]){0,32}(:|=|,)(?:\s|\\[nrt]){0,32}")
 _VALUE_FIELD = re.compile(rb"(\\{0,15})([\"'])value\1\2\s{0,32}:\s{0,32}")
@@ -20,27 +20,30 @@ _LONGEST_NAME = 96
 _LONGEST_WEAK = 8192
 
 
-def own_values(data: bytes, begin: int, end: int) -> Iterator[Span]:
-    """What stands behind a name that somebody has named: quoted, a number, or bare after ``=`` or ``:``."""
+def own_values(data: bytes, begin: int, end: int, *, in_json: bool) -> Iterator[Span]:
+    """What stands behind a name that somebody has named: quoted, a number, or bare after ``=`` or ``:``.
+
+    ``in_json``: no value goes on behind the string of JSON that it begins in.
+    """
     after = _AFTER.match(data, end)
     if after is None or after[3] == b",":
-        yield from _after_option_or_tag(data, begin, end, 2)
+        yield from _after_option_or_tag(data, begin, end, 2, in_json=in_json)
         return
     opening = _OPEN.match(data, after.end())
     if opening is not None:
-        stop = _closing(data, opening.end(), len(opening[1]), opening[2], 2)
+        stop = _closing(data, opening, 2, in_json=in_json)
         if stop > opening.end():
             yield Span(opening.end(), stop, Sort.NAMED.value)
     elif data[after.end() : after.end() + 1] == b"[":
-        yield from _in_list(data, after.end() + 1, 2)
+        yield from _in_list(data, after.end() + 1, 2, in_json=in_json)
     elif digits := _NUMBER.match(data, after.end()):
         yield Span(*digits.span(), Sort.NAMED.value, True)
     elif after[2] is None and (bare := _BARE.match(data, after.end())):
         yield Span(*bare.span(), Sort.NAMED.value)
 
 
-def by_name(data: bytes, lower: bytes, flat: bytes, needle: bytes, budget: Budget) -> Iterator[Span]:
-    """Values of fields whose name holds ``needle``."""
+def by_name(data: bytes, lower: bytes, flat: bytes, needle: bytes, budget: Budget, *, in_json: bool) -> Iterator[Span]:
+    """Values of fields whose name holds ``needle``; ``in_json`` as above."""
     at = lower.find(needle)
     size = len(data)
     while at >= 0:
@@ -54,17 +57,17 @@ def by_name(data: bytes, lower: bytes, flat: bytes, needle: bytes, budget: Budge
                 begin += 1  # the letter of an escape, not of the name
             weight = named(lower[begin:end].decode("latin-1"))
             if weight:
-                for span in _values_after(data, begin, end, weight):
+                for span in _values_after(data, begin, end, weight, in_json=in_json):
                     resume = max(resume, span.end)
                     yield span
         at = lower.find(needle, resume)
 
 
-def _values_after(data: bytes, begin: int, end: int, weight: int) -> Iterator[Span]:
+def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:
     """Credentials that a name at ``data[begin:end]`` announces."""
     after = _AFTER.match(data, end)
     if after is None:
-        yield from _after_option_or_tag(data, begin, end, weight)
+        yield from _after_option_or_tag(data, begin, end, weight, in_json=in_json)
         return
     quoted, sign, at = after[2] is not None, after[3], after.end()
     if sign == b",":  # {"name": "DB_PASSWORD", "value": "…"}
@@ -74,12 +77,12 @@ def _values_after(data: bytes, begin: int, end: int, weight: int) -> Iterator[Sp
         at = field.end()
     opening = _OPEN.match(data, at)
     if opening is not None:
-        stop = _closing(data, opening.end(), len(opening[1]), opening[2], weight)
+        stop = _closing(data, opening, weight, in_json=in_json)
         span = _judged(data, opening.end(), stop, weight, loose=quoted)
         if span is not None:
             yield span
     elif data[at : at + 1] == b"[":
-        yield from _in_list(data, at + 1, weight)
+        yield from _in_list(data, at + 1, weight, in_json=in_json)
     elif quoted:
         digits = _DIGITS.match(data, at)
         if digits is not None and b"pass" in data[begin:end].lower():
@@ -91,10 +94,11 @@ def _values_after(data: bytes, begin: int, end: int, weight: int) -> Iterator[Sp
             yield Span(at, bare.end(), Sort.NAMED.value)
 
 
-def _after_option_or_tag(data: bytes, begin: int, end: int, weight: int) -> Iterator[Span]:
+def _after_option_or_tag(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:
     """``--password VALUE`` and ``<password>VALUE</password>``."""
     if data[end : end + 1] == b">" and data[begin - 1 : begin] == b"<":
-        stop = data.find(b"<", end, end + 4096)
+        limit = min(len(data), end + 4096)
+        stop = data.find(b"<", end, string_end(data, end, limit) if in_json else limit)
         span = _judged(data, end + 1, stop, weight, loose=True) if stop > 0 else None
         if span is not None:
             yield span
@@ -137,14 +141,14 @@ def _secretive(value: bytes, following: bytes, sign: bytes) -> bool:
     return has_digit or (any(byte in b"!@#$%^*+=/" for byte in value) and not value.startswith((b"/", b"=")))
 
 
-def _in_list(data: bytes, at: int, weight: int) -> Iterator[Span]:
+def _in_list(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[Span]:
     """Strings of a list under a name in the plural."""
     for _ in range(64):
         gap = _LIST_GAP.match(data, at)
         opening = _OPEN.match(data, gap.end() if gap else at)
         if opening is None:
             return
-        stop = _closing(data, opening.end(), len(opening[1]), opening[2], weight)
+        stop = _closing(data, opening, weight, in_json=in_json)
         if stop < 0:
             return
         span = _judged(data, opening.end(), stop, weight, loose=True)
@@ -153,15 +157,20 @@ def _in_list(data: bytes, at: int, weight: int) -> Iterator[Span]:
         at = stop + len(opening[1]) + 1
 
 
-def _closing(data: bytes, start: int, escapes: int, quote: bytes, weight: int) -> int:
-    """Where a string ends that began with ``escapes`` backslashes and a quote; the end of data if it is cut off.
+def _closing(data: bytes, opening: re.Match[bytes], weight: int, *, in_json: bool) -> int:
+    """Where a string ends that ``opening`` has begun with backslashes and a quote; the end of data if it is cut off.
 
     A string nested k levels deep opens with 2**k - 1 backslashes. Taking one level of escaping off turns r
     backslashes before a quote into (r - 1) / 2; the quote closes the string when an even number is left.
     """
+    start, escapes, quote = opening.end(), len(opening[1]), opening[2]
     levels = (escapes + 1).bit_length() - 1
-    limit = len(data) if weight == 2 else min(len(data), start + _LONGEST_WEAK)
+    whole = limit = len(data) if weight == 2 else min(len(data), start + _LONGEST_WEAK)
+    cut_off = len(data)
     if quote == b"'":  # a literal of a programming language, which ends in its line or was none
+        if in_json:  # and is cut off where the string of JSON ends that it stands in
+            limit = string_end(data, start, limit)
+            cut_off = limit if limit < whole else cut_off
         line = _LINE_END.search(data, start, limit)
         if line is not None:
             closed = data.find(quote, start, line.start())
@@ -179,4 +188,4 @@ def _closing(data: bytes, start: int, escapes: int, quote: bytes, weight: int) -
         if left % 2 == 0:
             return at - escapes if at - escapes >= start else at
         at = data.find(quote, at + 1, limit)
-    return limit if limit == len(data) else -1
+    return limit if limit == cut_off else -1

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from reenact.facts.credentials import SHORTEST, STANDIN, Sort, looks_random, protected, trivial
-from reenact.facts.spans import Budget, Span
+from reenact.facts.spans import Budget, Span, string_end
 
 RUN = b"a" * SHORTEST
 """Without it in the folded text there is nothing long enough."""
@@ -143,17 +143,20 @@ def _is_basic(value: bytes) -> bool:
     return b":" in plain and plain.isascii()
 
 
-def private_keys(data: bytes, budget: Budget) -> Iterator[Span]:
-    """The bodies of private keys in PEM, also where they are cut off."""
+def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[Span]:
+    """The bodies of private keys in PEM, also where they are cut off; ``in_json``: where the string of JSON ends."""
     end = 0
     for match in _PEM.finditer(data):
         budget.spend()
         if match.start() < end:
             continue
-        end = data.find(_PEM_END, match.end(), match.end() + 65536)
+        limit = min(len(data), match.end() + 65536)
+        if in_json:
+            limit = string_end(data, match.end(), limit)
+        end = data.find(_PEM_END, match.end(), limit)
         if end < 0:
             # Cut off: everything that could belong to it.
-            tail = _PEM_CUT.match(data, match.end())
+            tail = _PEM_CUT.match(data, match.end(), limit)
             end = tail.end() if tail else match.end()
         if end > match.end():
             yield Span(match.end(), end, Sort.PEM.value)

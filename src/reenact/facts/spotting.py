@@ -43,13 +43,14 @@ def spot(data: bytes) -> list[Span]:
     found: list[Span] = []
     lower = data.lower()
     flat = data.translate(_WORDS)
+    in_json = _JSON.match(data) is not None
     for needle in _NAMES:
         if needle in lower:
-            found.extend(by_name(data, lower, flat, needle, budget))
+            found.extend(by_name(data, lower, flat, needle, budget, in_json=in_json))
     if b"@" in data and b"://" in data:
         found.extend(userinfo(data, budget))
     if b"-----BEGIN" in data:
-        found.extend(private_keys(data, budget))
+        found.extend(private_keys(data, budget, in_json=in_json))
     if b"bearer" in lower or b"basic" in lower:
         found.extend(schemes(data, budget))
     if RUN in flat:
@@ -57,7 +58,7 @@ def spot(data: bytes) -> list[Span]:
     if not found:
         return found
     found = without_overlaps(found) if len(found) > 1 else found
-    return _inside_strings(data, found) if _JSON.match(data) else found
+    return _inside_strings(data, found) if in_json else found
 
 
 def spot_woven(data: Woven) -> list[Span]:
@@ -102,6 +103,7 @@ def spot_named(data: bytes, names: Iterable[str]) -> list[Span]:
     found: list[Span] = []
     lower = data.lower()
     flat = data.translate(_WORDS)
+    in_json = _JSON.match(data) is not None
     for name in names:
         needle = name.lower().encode("utf-8", "surrogateescape")
         at = lower.find(needle)
@@ -110,21 +112,22 @@ def spot_named(data: bytes, names: Iterable[str]) -> list[Span]:
             end = at + len(needle)
             escaped = at > 1 and data[at - 2 : at - 1] == b"\\" and data[at - 1 : at] in (b"n", b"r", b"t")
             if flat[end : end + 1] in (b" ", b"") and (at == 0 or flat[at - 1 : at] == b" " or escaped):
-                found.extend(own_values(data, at, end))
+                found.extend(own_values(data, at, end, in_json=in_json))
             at = lower.find(needle, end)
     found = without_overlaps(found) if len(found) > 1 else found
-    return _inside_strings(data, found) if found and _JSON.match(data) else found
+    return _inside_strings(data, found) if found and in_json else found
 
 
 def normalise(data: bytes) -> bytes:
     """``data`` with every credential and every stand-in reduced to the constant of its class, for comparing.
 
-    A text that exhausts the budget is returned as it is.
+    Of a text that exhausts the budget the stand-ins alone are reduced: what was recorded has them in place of all that
+    was found, perhaps piece by piece, for which there is more of it.
     """
     try:
         spans = spot_woven(data) if type(data) is Woven else spot(data)
     except Exhausted:
-        return data
+        spans = []
     return reduced(data, spans)
 
 
