@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import random
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reenact.facts import encoding, keys, weaving
-from reenact.facts.spans import Span
+from reenact.facts.spans import Exhausted, Span
 from reenact.facts.spotting import normalise, spot, spot_woven
 from reenact.facts.weaving import Woven
 from reenact.store.payloads import compress, decompress
@@ -28,6 +29,15 @@ SECRETS = (
     "AKIAIOSFODNN7EXAMPL2",
     "~rxnfebsaztmnld~",
 )
+HALVES = (
+    "the password: 'abc1",
+    "it's",
+    "<password>tr0ub4dor",
+    "</password>",
+    "-----BEGIN PRIVATE KEY-----\nMIIEv! ",
+    "-----END PRIVATE KEY-----",
+)
+"""What begins a credential, and what would end it, in texts that have nothing to do with each other."""
 NAMES = ("password", "api_key", "name", "value", "token", "tokens", "note", "id", "~dict", "é", "DB_PASSWORD")
 
 
@@ -35,7 +45,7 @@ def weave(value: Any) -> Woven | None:
     return weaving.weave(value, encoding._is_within_limits)
 
 
-texts = some.one_of(some.text(max_size=6), some.sampled_from(SECRETS), some.sampled_from(NAMES))
+texts = some.one_of(some.text(max_size=6), some.sampled_from((*SECRETS, *HALVES)), some.sampled_from(NAMES))
 names = some.one_of(some.sampled_from(NAMES), texts, some.integers(0, 30).map("n{}".format))
 atoms = some.one_of(
     texts, some.integers(-5, 5), some.booleans(), some.none(), some.floats(), some.integers(), some.just(-0.0)
@@ -70,6 +80,7 @@ def cut_small() -> Iterator[None]:
         patch.setattr(weaving, "USUAL", 24)
         patch.setattr(weaving, "LONGEST", 40)
         patch.setattr(weaving, "REMEMBERED", 4000)
+        patch.setattr(weaving, "BESIDE", 0)
         patch.setattr(encoding, "_SEVERAL", 3)
         yield
         weaving.forget()
@@ -174,6 +185,29 @@ def test_a_value_that_another_thread_changes_is_never_known_as_what_it_was_not()
         assert weave({"db": value}) == whole({"db": value})[0]
 
 
+def test_names_keep_their_values_whatever_another_thread_puts_in_between() -> None:
+    value: dict[str, Any] = {f"n{n}": {"is": f"n{n}"} for n in range(40)}
+    last = 40
+
+    def meanwhile(frame: Any, what: str, arg: Any) -> Any:
+        nonlocal last
+        if frame.f_code.co_filename == weaving.__file__:
+            if what == "line":
+                del value[next(iter(value))]
+                value[f"n{last}"] = {"is": f"n{last}"}
+                last += 1
+            return meanwhile
+        return None
+
+    before = sys.gettrace()
+    sys.settrace(meanwhile)
+    try:
+        woven = weave({"db": value})
+    finally:
+        sys.settrace(before)
+    assert woven is not None and all(held["is"] == name for name, held in json.loads(woven)["db"].items())
+
+
 @settings(deadline=None)
 @given(plain, some.data())
 def test_credentials_are_found_in_pieces_as_in_the_whole(value: Any, data: Any) -> None:
@@ -212,6 +246,7 @@ def test_a_list_of_credentials_is_never_cut_from_its_name() -> None:
 
 
 def test_what_is_known_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    weaving.forget()
     value = {f"n{n}": {"text": "x" * 30, "n": n} for n in range(60)}
     encoding.encode({"db": value})
     made: list[bytes] = []
@@ -233,9 +268,18 @@ def test_what_is_known_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_nobody_uses_is_forgotten() -> None:
+    weaving.forget()
     for n in range(300):
         weave([{"n": n, "rest": ["y" * 30, n]} for _ in range(9)])
         assert sum(len(p.text) for g in (weaving._memory.young, weaving._memory.old) for p in g.values()) < 9000
+
+
+def test_small_pieces_are_forgotten_before_what_stands_beside_them_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    weaving.forget()
+    monkeypatch.setattr(weaving, "BESIDE", 1000)
+    for n in range(300):
+        weave({"few": {"n": n}, "rest": [1, 2, 3, 4]})
+        assert len(weaving._memory.young) + len(weaving._memory.old) < 2 * 4 + 4
 
 
 @pytest.mark.parametrize("chance", [True, False])
@@ -276,3 +320,18 @@ def test_two_large_texts_that_differ_in_stand_ins_are_the_same_call() -> None:
 def test_normalising_is_as_ever() -> None:
     text = json.dumps({"api_key": SECRETS[0], "other": "~rxnfebsaztmnld~"}).encode()
     assert b"~rxn~" in normalise(text) and SECRETS[0].encode() not in normalise(text)
+
+
+def test_many_candidates_make_no_difference_between_pieces_and_the_whole() -> None:
+    def body(secret: str, first: int = 0) -> bytes:
+        rows = [{"key": n % 9 or first} for n in range(40_000)]
+        return encoding.encode({"rows": rows, "api_key": secret}).body
+
+    live = body(SECRETS[0])
+    assert isinstance(live, Woven) and len(spot_woven(live)) == 1
+    with pytest.raises(Exhausted):
+        spot(bytes(live))
+    rules = keys.Rules()
+    head = {"tool": "look"}
+    assert rules.same("tool/1", head, bytes(body("~rxnfebsaztmnld~")), head, live)
+    assert not rules.same("tool/1", head, bytes(body("~rxnfebsaztmnld~")), head, body(SECRETS[0], 1))

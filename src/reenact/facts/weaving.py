@@ -33,7 +33,10 @@ LONGEST = 64 << 10
 """Bytes of a fingerprint beyond which a run is cut further."""
 
 REMEMBERED = 24 << 20
-"""Bytes of text in each of two generations of pieces."""
+"""Bytes of text in each of two generations of pieces, with what stands beside it."""
+
+BESIDE = 1 << 10
+"""Bytes that a piece takes beside its text, with what is known of it: small ones add up, too."""
 
 _FEW = 64
 _DEEPEST = 16
@@ -168,7 +171,7 @@ class _Memory:
 
     def keep(self, fingerprint: bytes, piece: Piece) -> None:
         """Remember a piece."""
-        self.size += len(piece.text)
+        self.size += len(piece.text) + BESIDE
         self.young[fingerprint] = piece
         if self.size > REMEMBERED:
             self.old, self.young, self.size = self.young, {}, 0
@@ -206,8 +209,9 @@ def _cut(value: Any, depth: int) -> Node:
     memory = _memory
     mapping = type(value) is dict
     node = Node(mapping, depth)
-    keys: list[str] = list(value) if mapping else []
-    held = list(value.values()) if mapping else list(value)
+    value_then = value.copy()  # in one step: another thread may put other entries in meanwhile
+    keys: list[str] = list(value_then) if mapping else []
+    held = list(value_then.values()) if mapping else value_then
     if mapping:
         _require_names(keys, held)
     elif str in set(map(type, held)):  # texts of a list may be credentials by the list's name: not cut
