@@ -113,3 +113,15 @@ def test_a_call_with_a_large_argument_is_told_by_its_size(store: reenact.Store) 
     reenact.record(lambda: plain({"a": "x" * 300_000}, "ann"), store=store)()
     (line,) = [line for line in tell(store.open("@")) if line.kind == "tool"]
     assert line.text == '(<300.0 kB>) -> "ann"'
+
+
+def test_a_credential_in_it_is_no_part_of_the_digest(store: reenact.Store) -> None:
+    """Whoever reads a run could try candidates otherwise."""
+
+    def digest_of(secret: str, plan: str = "small") -> str:
+        db = {"ann": {"plan": plan, "password": secret}}
+        reenact.record(lambda: look(db, "ann"), store=store)()
+        (looked,) = store.open("@").events(kinds=("tool",))
+        return str(looked.outcome.head["state"]["db"][0])  # type: ignore[union-attr]
+
+    assert digest_of("tr0ub4dor&3") == digest_of("c0rrect-h0rse") != digest_of("tr0ub4dor&3", "large")

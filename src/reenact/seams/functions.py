@@ -21,6 +21,7 @@ from reenact.facts import shapes
 from reenact.facts.call import STATE, Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.making import maker
 from reenact.facts.scalars import WRITE
+from reenact.facts.spotting import normalise
 from reenact.facts.values import decode, describe_error, encode, encode_flat, leads_of, restore_error
 from reenact.seams.lanes import Lane
 from reenact.seams.mutation import Changes, Look, compare
@@ -421,9 +422,12 @@ class SeamCall:
 
 
 def _digest(value: Any) -> str | None:
-    """Digest of a value, the same in every process; None where a part of it cannot be stored."""
+    """Digest of a value, the same in every process; None where a part of it cannot be stored.
+
+    Credentials are no part of it: whoever reads the run could try candidates.
+    """
     encoded = encode(value, sort_sets=True)
-    return None if encoded.opaque else blake2b(encoded.body, digest_size=16).hexdigest()
+    return None if encoded.opaque else blake2b(normalise(encoded.body), digest_size=16).hexdigest()
 
 
 def _encoded_singly(values: Mapping[str, Any]) -> tuple[bytes, dict[str, Json]]:
