@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import random
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -206,6 +207,28 @@ def test_names_keep_their_values_whatever_another_thread_puts_in_between() -> No
     finally:
         sys.settrace(before)
     assert woven is not None and all(held["is"] == name for name, held in json.loads(woven)["db"].items())
+
+
+@pytest.mark.parametrize("raised", [RuntimeError, ValueError, TypeError, KeyError])
+def test_what_a_signal_handler_raises_meanwhile_reaches_the_program(
+    raised: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def handler(number: int, frame: Any) -> None:
+        raise raised("time is up")
+
+    new = weaving._new
+
+    def interrupted(blob: bytes, mapping: bool) -> Any:
+        signal.raise_signal(signal.SIGUSR1)
+        return new(blob, mapping)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    monkeypatch.setattr(weaving, "_new", interrupted)
+    try:
+        with pytest.raises(raised, match="time is up"):
+            encoding.encode({"due": [{"n": n, "by": raised.__name__} for n in range(9)]})
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 @settings(deadline=None)

@@ -37,7 +37,7 @@ def _along(value: Json, steps: Sequence[str]) -> Json:
         left = len(value) - len(told)
         return {**told, "…": f"({left} members more)"} if left else told
     if isinstance(value, list):
-        at = int(step) if step is not None and step.isdigit() and int(step) < len(value) else -1
+        at = int(step) if step is not None and step.isdecimal() and int(step) < len(value) else -1
         until = at + 1 if at >= 0 else min(len(value), _MEMBERS)
         told_list = [_along(item, steps[1:]) if n == at else _short(item) for n, item in enumerate(value[:until])]
         return told_list if until == len(value) else [*told_list, f"… ({len(value) - until} members more)"]

@@ -19,6 +19,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Any
 
+from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.jsontext import writer
 from reenact.facts.scalars import INTEGER_LIMIT
 
@@ -133,15 +134,23 @@ Fits = Callable[[int, int, int], bool]
 def weave(value: Any, fits: Fits) -> Woven | None:
     """The encoding of a plain dictionary or list; None where it is not plain all through, or does not fit.
 
-    About 3 ms a megabyte for what is known, and what the encoding costs for the rest.
+    About 3 ms a megabyte for what is known, and what the encoding costs for the rest. Raises nothing but what a signal
+    handler of the program raises meanwhile.
     """
     if type(value) is not dict and type(value) is not list:
         return None
     try:
         root = _node(value, 0)
         weight = root.weight(_MOST_CUT)
-    except (_Unfit, ValueError, TypeError, RuntimeError):  # what marshal does not take; a container that another
-        return None  # thread changes; NaN and lone surrogates
+    except (
+        _Unfit,
+        ValueError,
+        TypeError,
+        RuntimeError,
+    ) as error:  # what marshal does not take; NaN and lone surrogates
+        if by_signal_handler(error):
+            raise
+        return None
     return _joined(root) if fits(*weight) else None
 
 
