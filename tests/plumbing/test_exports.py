@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from .conftest import Bench
@@ -41,6 +43,15 @@ def test_the_same_exports_are_the_same_run(bench: Bench) -> None:
     last = bench.replay()
     assert "verdict: same (exact)" in last
     assert "matched 3 of 3, plumbing 2" in last
+
+
+def test_a_kept_replay_has_the_answers_too(bench: Bench) -> None:
+    """It is a run like any other: its own replay is the same."""
+    bench.record(agent("print(export('a')['note'])", "print(export('b')['note'])"))
+    assert "verdict: same (exact)" in bench.replay("--save")
+    assert "matched 3 of 3, plumbing 2, verdict: same (exact)" in re.sub(
+        " +fidelity.*verdict", ", verdict", bench.replay()
+    )
 
 
 @pytest.mark.parametrize(

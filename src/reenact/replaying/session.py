@@ -231,6 +231,8 @@ class ReplaySession:
         with self._lock:
             self.exports.made += 1
             event = self.exports.recorded(lane.path, endpoint)
+            if event is not None:
+                self.matches.append((event.number, lane.path, lane.position))
         if event is None:
             return self.exports.taken(call, endpoint)
         self.gate.plumbing.add(event.number)
