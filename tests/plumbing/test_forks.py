@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from .conftest import Bench
 from .test_exports import FEW, agent
 
@@ -51,3 +53,11 @@ def test_a_fork_at_telemetry_branches_behind_it(bench: Bench) -> None:
         last = next(line for line in reversed(said) if "live calls made" in line)
         assert "live calls made: 0" in last, last
         assert "plumbing 3" in last
+
+
+@pytest.mark.parametrize("change", [("--result", "1={}"), ("--error", "1=500:no")])
+def test_no_fork_changes_what_telemetry_is_answered(bench: Bench, change: tuple[str, str]) -> None:
+    """It would be no change, and said to be one."""
+    bench.record(agent("export('a')", "export('b')"))
+    said = "\n".join(bench.run("fork", "@:0", *change, "--live", "reads", code=2))
+    assert "event 1" in said and "hands telemetry over (otlp)" in said

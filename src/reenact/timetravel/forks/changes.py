@@ -9,6 +9,8 @@ from reenact.errors import ForkError
 from reenact.facts.call import End, EndKind, ErrorFact, Failure, Json, Kind, Outcome, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.facts.plumbing import MARK as PLUMBING
+from reenact.facts.plumbing import is_plumbing
 from reenact.facts.serving import arrives
 from reenact.facts.values import encode, jsonable
 from reenact.seams.restating import restated
@@ -65,6 +67,13 @@ def check(recording: Recording, plan: Plan, entry: str = "") -> None:
             raise ForkError(
                 f"event {number} ({event.name}) is the agent's own code: it has no answer to be changed",
                 cause="steps, inputs and tools of effect none always run",
+                next_command=f"reenact show {tail(recording.run.id)}",
+            )
+        if is_plumbing(event.call):
+            rule = event.call.head[PLUMBING]
+            raise ForkError(
+                f"event {number} ({event.name}) hands telemetry over ({rule}): no fork changes what that is answered",
+                cause=f'nothing depends on it; where the code does, record again with [plumbing] {rule} = "off"',
                 next_command=f"reenact show {tail(recording.run.id)}",
             )
         if arrives(event.call) and number in plan.errors:

@@ -59,7 +59,8 @@ def require_place(recording: Recording, number: int) -> Event:
     around = inside(recording, event)
     if around is None:
         return event
-    after = next((e.number for e in recording.events(after=number) if inside(recording, e) is None), None)
+    own = (e for e in recording.events(after=number) if not is_plumbing(e.call))
+    after = next((e.number for e in own if inside(recording, e) is None), None)
     near = f"{around.number}" + (f" or {after}" if after is not None else "")
     raise ForkError(
         f"event {number} ({event.name}) lies inside {around.name} (event {around.number}), which is answered frozen",
