@@ -101,6 +101,7 @@ class Renaming:
         if self._recorded is None:
             self._recorded = defaultdict(lambda: defaultdict(set))
             for fact in self._tape.paths():
+                self._paths.add(fact.partition("/")[0].partition(">")[0])  # where all begin has no other name
                 at = 0
                 for step in _STEP.finditer(fact):
                     parent, at = fact[: step.start()], step.end()
