@@ -150,3 +150,16 @@ def test_a_tool_that_went_live_is_looked_into(desk: Desk, store: Any, tmp_path: 
     assert b"live polish" in done.err, done.err
     found = reenact.compare(parent, fork, store=store)
     assert any(pair.event.kind == "http" for pair in found.differences)
+
+
+@pytest.mark.timeout(300)
+def test_a_tool_whose_own_code_ran_is_looked_into(desk: Desk, store: Any) -> None:
+    """In a replay that is kept: what that code does no longer ask was removed."""
+    parent = parent_of(store)
+    body = AGENT.partition("def polish(text):\n")[2].partition("\n\n\n")[0]
+    (desk.folder / "agent.py").write_text(AGENT.replace(body, '    return "Very good."'))
+    argv = ("replay", parent.id, "--through", "polish", "--on-divergence", "observe", "--save")
+    desk.run("reenact", *argv)
+    (desk.folder / "agent.py").write_text(AGENT)
+    kept = next(run for run in store.runs(parent=parent.id) if run.relation == "replay")
+    assert "http" in {pair.event.kind for pair in reenact.compare(parent, kept, store=store).differences}

@@ -16,6 +16,9 @@ from reenact.facts.run import Run, Totals
 ANSWERED: Final = "answered_whole"
 """Note of a fork on a call that it answered from a recording in which something happens inside that call, or may."""
 
+RAN: Final = "ran_through"
+"""Note of a replay that is kept on a call whose own code it ran: what it has no event of inside did not happen."""
+
 
 def holds_unseen(event: Event) -> bool:
     """Whether a replay answers a call without running what happens inside it."""
@@ -29,8 +32,10 @@ def is_whole(run: Run, event: Event) -> bool:
     """
     if not holds_unseen(event):
         return False
-    if run.relation == "replay" or ANSWERED in event.attributes:
+    if ANSWERED in event.attributes:
         return True
+    if run.relation == "replay":
+        return RAN not in event.attributes
     return run.relation == "fork" and run.fork_event is not None and event.number < run.fork_event
 
 

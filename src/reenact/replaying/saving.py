@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from reenact.facts.before import NOTE as BEFORE
 from reenact.facts.call import Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import make_run_id
-from reenact.facts.insides import summed
+from reenact.facts.insides import RAN, holds_unseen, summed
 from reenact.facts.order import Delivery, call_around, event_tag, signal_tag
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
@@ -78,7 +78,7 @@ def save(
         totals=Totals(),
     )
     log = store.begin(run)
-    copy = _Copy(session.recording, log)
+    copy = _Copy(session.recording, log, session.options.through)
     try:
         log.write([RunOpened(run)])
         for number, lane, position in session.matches:
@@ -110,8 +110,9 @@ def _without(whole: Totals, part: Totals) -> Totals:
 class _Copy:
     """Copies served events into a new log, numbered anew."""
 
-    def __init__(self, recording: Recording, log: Log) -> None:
+    def __init__(self, recording: Recording, log: Log, through: Container[str]) -> None:
         self._recording = recording
+        self._through = through
         self._log = log
         self._lanes: dict[str, int] = {}
         self._numbers: dict[int, int] = {}
@@ -153,7 +154,10 @@ class _Copy:
     def _evidence(self, event: Event, fresh: int) -> Iterator[Record]:
         """What was noted of an event, the reading of a model's answer among it, and the states of a step."""
         for key, value in event.attributes.items():
-            yield Noted(fresh, key, value)
+            if key != RAN:
+                yield Noted(fresh, key, value)
+        if holds_unseen(event) and event.name in self._through:
+            yield Noted(fresh, RAN, True)
         for phase in ("in", "out") if event.call.kind is Kind.STEP else ():
             slots = self._recording.checkpoint_slots(event.number, phase)
             if slots is not None:
