@@ -103,7 +103,6 @@ class Renaming:
             for fact in self._tape.paths():
                 self._paths.add(fact.partition("/")[0].partition(">")[0])  # where all begin has no other name
                 at = 0
-                self._paths.add(fact)  # the root has no step
                 for step in _STEP.finditer(fact):
                     parent, at = fact[: step.start()], step.end()
                     self._recorded[parent][step[1] + step[2]].add(step[3])
