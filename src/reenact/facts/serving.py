@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 
 from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.conventions import is_traceparent
+from reenact.facts.run import Run
 
 REQUEST_RULE: Final = "request/1"
 """Key of a request that came in: its head. A replay sends the recorded one, so it always agrees."""
@@ -44,6 +45,12 @@ _REST: Final = ("http_version", "scheme", "root_path")
 
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,15} ")
+
+
+def preamble_of(run: Run) -> str:
+    """Id of the run of the process that served a request; empty for any other run."""
+    known = run.capture.get("preamble")
+    return str(known.get("run") or "") if run.entry.kind == REQUEST and isinstance(known, Mapping) else ""
 
 
 def arrives(call: Call) -> bool:

@@ -19,6 +19,7 @@ from reenact.abc.store import Recording, Store
 from reenact.errors import Halt, UnreplayableRun
 from reenact.facts.error_line import error_line
 from reenact.facts.ids import tail
+from reenact.facts.serving import preamble_of
 from reenact.facts.stopped import was_stopped
 from reenact.replaying import guard, temporaries
 from reenact.replaying.ambient import clock_of
@@ -30,7 +31,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.raised import raised
 from reenact.replaying.relocating import placed
 from reenact.replaying.report import Difference
-from reenact.replaying.requests import Player, Preamble, Stage, never_served, preamble_of
+from reenact.replaying.requests import Player, Preamble, Stage, never_served
 from reenact.replaying.results import Output, Printed, files
 from reenact.replaying.revision import Tree
 from reenact.replaying.saving import save

@@ -43,12 +43,6 @@ _WARM_S = 10.0
 _LOOK_S = 0.002
 
 
-def preamble_of(run: Run) -> str:
-    """Id of the run of the process that served a request; empty for any other run."""
-    known = run.capture.get("preamble")
-    return str(known.get("run") or "") if run.entry.kind == REQUEST and isinstance(known, Mapping) else ""
-
-
 class PreambleGate(ReplayGate):
     """Hands out what the process had been given when the request came. Nothing is missing after that: answers that
     the server's own tasks fetch for the request come at once, their timers rest."""

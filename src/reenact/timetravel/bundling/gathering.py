@@ -10,9 +10,8 @@ from reenact.errors import RunNotFound, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.record import Noted, Record
 from reenact.facts.run import Run, Status
-from reenact.facts.serving import RELATION
+from reenact.facts.serving import RELATION, preamble_of
 from reenact.recording.evidence import PROCESS
-from reenact.replaying.requests import preamble_of
 from reenact.store.records import records_of
 
 _INSIDE = ("child", RELATION)

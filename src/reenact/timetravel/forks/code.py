@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from reenact.errors import ForkError
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
+from reenact.facts.serving import preamble_of
 from reenact.replaying.entries import Start
-from reenact.replaying.requests import preamble_of
 from reenact.replaying.revision import Tree, find_revision, kept_revision, tree_of
 from reenact.timetravel.forks.plan import Plan
 

@@ -12,11 +12,11 @@ from reenact.errors import ForkError
 from reenact.facts.ids import make_run_id, tail
 from reenact.facts.imported import is_imported
 from reenact.facts.run import Run, Status
+from reenact.facts.serving import preamble_of
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import project_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
-from reenact.replaying.requests import preamble_of
 from reenact.replaying.starting import Process, run_process
 from reenact.store import open_store
 from reenact.store.nesting import holder_of

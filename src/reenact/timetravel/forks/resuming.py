@@ -17,7 +17,7 @@ from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Run, Status
-from reenact.replaying.requests import preamble_of
+from reenact.facts.serving import preamble_of
 from reenact.store.nesting import holder_of
 from reenact.timetravel.forks.heads import Head, head_of, require_broken, stopped_in_doubt
 from reenact.timetravel.forks.plan import Plan, Settling, by_number, is_number
