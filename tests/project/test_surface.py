@@ -89,6 +89,15 @@ def test_importing_the_package_loads_one_module_of_ours_and_no_dependency() -> N
     assert foreign == []
 
 
+def test_the_command_that_records_loads_no_replay_and_no_seam_of_a_library() -> None:
+    """It stands beside the program that it runs, and takes the processor from it where there is little."""
+    loaded = run_python(
+        "import json, sys; import reenact.interfaces.cli.commands.record\nprint(json.dumps(sorted(sys.modules)))"
+    )
+    rooms = ("reenact.replaying", "reenact.seams.http", "reenact.seams.strands", "reenact.seams.databases")
+    assert [name for name in loaded if name.startswith(rooms)] == []
+
+
 def test_after_importing_every_submodule_every_public_name_still_is_what_it_was() -> None:
     code = """
 import importlib, json, pkgutil, sys
