@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reenact
+from reenact.abc.sources import CLOCK
+from reenact.facts.order import Tag
 from reenact.recording.holding import (
     BUDGET_US,
     CEILING_US,
@@ -21,6 +23,7 @@ from reenact.recording.holding import (
     Holds,
     budget_us,
 )
+from reenact.recording.order import RecordingGate
 from reenact.seams import watch
 from reenact.seams.reckoning import LOOK_US, HoldClock, Look
 from reenact.seams.watch import delayed
@@ -110,6 +113,19 @@ def test_holds_that_did_not_help_come_back_once_a_delivery_goes_with_proof() -> 
     for _ in range(3):
         holds = holds.helped()
     assert holds.hold_us == 20_000
+
+
+def test_a_hold_in_vain_costs_the_time_in_which_its_clock_stood_still_too() -> None:
+    """The program has waited through all of it: a strand that now works and now blocks unseen must not make every
+    delivery wait for the ceiling."""
+    gate = RecordingGate(CLOCK, CLOCK.mono_us(), "exact", 1_000, lambda path: None)
+    gate.offer(Tag("w", "root", 0, 0), lambda: None)  # the strand of the test runs, so it is held
+    for now_us in range(0, 200_000, LOOK_US):
+        gate.look(now_us, worked_us=LOOK_US // 4, spared_us=LOOK_US * 3 // 4)
+        if gate.holds.spent_us:
+            assert gate.holds.spent_us == now_us
+            return
+    raise AssertionError("the hold has not ended")
 
 
 def test_holds_of_no_length_stay_left_out() -> None:

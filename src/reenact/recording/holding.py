@@ -53,7 +53,7 @@ class Holds(NamedTuple):
         return waited_us - worked_us + worked_us // WORK_RATE < self.hold_us
 
     def in_vain(self, waited_us: int) -> Holds:
-        """A hold has ended without proof."""
+        """A hold has ended without proof, ``waited_us`` after it began, its clock standing still or not."""
         shorter = self.hold_us // 2 if self.hold_us > SHORTEST_US else 0
         return self._replace(hold_us=shorter, spent_us=self.spent_us + waited_us)
 

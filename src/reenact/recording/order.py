@@ -96,7 +96,9 @@ class RecordingGate(Gate):
         try:
             if self.holds.lasts(waited_us, worked_us):
                 return False
-            self.holds = self.holds.in_vain(waited_us)
+            self.holds = self.holds.in_vain(
+                waited_us + self._held_for.spared_us
+            )  # the program has waited for all of it
         except Exception as error:
             if self._fault(error) is True:
                 raise
