@@ -280,6 +280,61 @@ def test_a_golden_of_it_passes(world: World) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_fork_names_the_file_that_was_not_there_when_the_run_began(world: World) -> None:
+    recorded = world.record(program("reads, changes and writes") + "\nprint(ask('then'))\n")
+    forked = world.reenact("fork", "@:1", "--result", '1="x"')
+    assert forked.returncode == 1, forked.stdout + forked.stderr
+    line = "the file count.json is not as it was when the run began: it was not there, and a fork begins with the disk"
+    assert line in forked.stderr
+    (world.folder / "count.json").unlink()
+    forked = world.reenact("fork", "@~1:1", "--result", '1="x"')
+    assert forked.returncode == 0, forked.stdout + forked.stderr
+    assert recorded.stdout.splitlines()[0] in forked.stdout
+
+
+IN_PROCESS = """
+import os, sys
+import reenact
+
+@reenact.tool(effect="read")
+def ask(question):
+    return len(question)
+
+def agent():
+    if not os.path.exists("cache"):
+        ask("new")
+        os.mkdir("cache")
+    with open("log", "a") as file:
+        file.write("a line\\n")
+    return ask(open("log").read() if sys.argv[1:] != ["short"] else "a line\\n")
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["record"]:
+        reenact.record(agent)()
+    else:
+        found = reenact.replay("@", entry=agent)
+        print(found.verdict, found.divergence and found.divergence.cause, *found.report.remarks)
+"""
+
+
+def test_a_replay_in_the_process_of_its_caller_names_what_is_not_as_it_was(world: World) -> None:
+    world.write(IN_PROCESS)
+    first = world.run(sys.executable, "agent.py", "record")
+    assert first.returncode == 0, first.stderr
+    for how in ("diverges", "short"):  # the second only leaves out a call
+        again = world.run(sys.executable, "agent.py", how)
+        told = again.stdout + again.stderr
+        assert ("diverged at event 1" if how == "diverges" else "different None") in told
+        for name in ("cache", "log"):
+            line = f"the file {name} is not as it was when the run began: it was not there, and a replay in its caller"
+            assert line in told
+    (world.folder / "cache").rmdir()
+    (world.folder / "log").unlink()
+    again = world.run(sys.executable, "agent.py", "as then")
+    assert again.stdout.startswith("exact None"), again.stdout + again.stderr
+    assert "is not as it was" not in again.stdout
+
+
 def test_recording_changes_nothing_for_the_agent(changing: World) -> None:
     changing.write(program())
     bare = changing.folder.parent / "bare"

@@ -15,6 +15,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.values import decode
 from reenact.replaying import caller, guard, launch
+from reenact.replaying.beginning import Beginning
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.opening import known_values, open_session
 from reenact.replaying.options import Options
@@ -28,6 +29,7 @@ from reenact.seams.files import file_digests
 from reenact.store import open_store
 from reenact.store.bundles import names_bundle
 
+_BEGINS_TODAY = "a replay in its caller's process begins with the disk of today: put it back, or use reenact replay"
 _IN_PROCESS = Isolation(no_network="the caller's process", no_files="the caller's process")
 
 
@@ -121,6 +123,9 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
     output: Any = None
     printed = Printed(recording, known_values(recording.run, os.environ))
     session.on_printed = printed.feed
+    beginning = Beginning(recording, lambda path: path)
+    beginning.name(_BEGINS_TODAY)
+    session.amiss = beginning.lines
     wiring.install()
     with _listening(session) as contact, stdout.watched():
         try:
@@ -133,7 +138,8 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
             if not recorded and session.gate.halted is None:  # after a halt anything may come up: groups, clean-ups
                 raise
     report = conclude(session, _results(session, recording.run, printed), contact(), options)
-    report = replace(report, remarks=(*report.remarks, *printed.remarks))
+    amiss = beginning.lines() if report.exit_code and not session.divergences else []  # a divergence names them
+    report = replace(report, remarks=(*report.remarks, *printed.remarks, *amiss))
     if session.damaged:
         raise session.damaged[0]
     if contact().refused:

@@ -2,7 +2,7 @@
 
 Only what the run created, changed or deleted is touched, and only where what is written goes to scratch: the world
 keeps its own. Everything else is as it is today. What cannot be laid back is said, and is the likely cause of whatever
-differs after it.
+differs after it; without scratch that is all of it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ from reenact.seams.file_reads import unseen
 
 _CODE: Final = (*all_suffixes(), ".pth", ".pyd", ".so", ".sh")
 _FEW: Final = 3
+_THEN: Final = {
+    ABSENT: "it was not there",
+    FILE: "it was a file with other content",
+    FOLDER: "it was a folder",
+    LINK: "it was a link",
+}
 Placed = Callable[[str], str]
 """Gives a path of the recorded project its place in the one that lies here."""
 
@@ -115,6 +121,19 @@ class Beginning:
             else:
                 paths.append((place, before))
         return self._laid(paths)
+
+    def name(self, why: str) -> None:
+        """Lay nothing back, and name what is not as it was: for where what is written goes to the disk itself.
+
+        Args:
+            why: Why it begins with the disk of today.
+
+        Cost: a look at each path that the run has changed; a file that was written since is read.
+        """
+        for path, before in self.paths():
+            place = _place(path)
+            if not _is_as_then(place, before) and not _holds_the_same(place, before):
+                self._say(before, f"{_THEN[before.was]}, and {why}")
 
     def appear(self, path: str) -> bool:
         """A file that was let go is there again, empty, where nothing else has made it; whether it was."""

@@ -62,6 +62,9 @@ class ReplayingProcess:
             ``entry`` with ``file`` where a function is to be called.
     """
 
+    _begins_today = "no scratch is permitted here, so the replay begins with the disk of today"
+    """Why what the run has changed is as it is now, where that is so."""
+
     def __init__(self, instructions: dict[str, Any]) -> None:
         self.instructions = instructions
         self._pid = os.getpid()
@@ -107,6 +110,8 @@ class ReplayingProcess:
             beginnings.append(Beginning(self._recorded(preamble_of(self.recording.run)), self._placed))
         self.session.amiss = lambda: [line for each in beginnings for line in each.lines()]
         if self.isolation.scratch is None:
+            for each in beginnings:
+                each.name(self._begins_today)
             return 0
         self.session.appear = lambda path: any(each.appear(path) for each in beginnings)
         return sum(each.lay(self.isolation.folders, _kept(self.instructions)) for each in beginnings)
@@ -293,6 +298,8 @@ class ReplayingProcess:
         report = replace(report, output=self.output, raised=ended, remarks=(*report.remarks, *forgiven, *remarks))
         if self._player is not None and report.exit_code:
             report = replace(report, remarks=(*report.remarks, *self._player.suspects()))
+        if report.exit_code and not self.session.divergences:  # a divergence names them itself
+            report = replace(report, remarks=(*report.remarks, *self.session.amiss()))
         if self.options.save:
             kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))

@@ -35,6 +35,7 @@ class ForkingProcess(replaying.ReplayingProcess):
     """
 
     session: ForkSession
+    _begins_today = "a fork begins with the disk of today: put it back as it was, and fork again"
 
     def __init__(self, instructions: dict[str, Any]) -> None:
         self.plan = Plan.from_json(instructions["plan"])
