@@ -117,3 +117,31 @@ def test_a_call_that_is_not_made_is_said_so_although_a_thread_polls_for_ever() -
     with pytest.raises(reenact.Divergence, match="http ask was not made"):
         replay(recorded, lambda world: program(world, False))
     recorded.store.close()
+
+
+def test_a_call_that_is_not_made_is_said_so_although_two_threads_wake_each_other_for_ever() -> None:
+    def program(world: World, asks: bool) -> None:
+        over = threading.Event()
+        there: queue.Queue[int] = queue.Queue()
+        back: queue.Queue[int] = queue.Queue()
+
+        def passes(first: queue.Queue[int], then: queue.Queue[int]) -> None:
+            while not over.is_set():
+                then.put(first.get() + 1)
+
+        threads = [threading.Thread(target=passes, args=each, daemon=True) for each in ((there, back), (back, there))]
+        for thread in threads:
+            thread.start()
+        there.put(0)
+        if asks:
+            world.ask("first", delay=0.02)
+        else:
+            threading.Event().wait()
+        over.set()
+        for thread in threads:
+            thread.join(5)
+
+    recorded = record(lambda world: program(world, True))
+    with pytest.raises(reenact.Divergence, match="http ask was not made"):
+        replay(recorded, lambda world: program(world, False))
+    recorded.store.close()

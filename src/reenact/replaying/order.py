@@ -29,7 +29,7 @@ QUIET_US = 3_000_000
 SIGNAL_US = 2_000
 """How long a strand has waited before a recorded signal is sent to it: by then it really waits."""
 ENDLESS = 5_000
-"""So many timers beyond the recording are a program that waits for what will never come."""
+"""So many turns beyond the recording are a program that waits for what will never come."""
 PERIODIC = 2_000
 """After so many, in which nothing recorded has come, whoever sleeps periodically brings no delivery that is awaited."""
 HOPES = 1_000
@@ -250,7 +250,7 @@ class ReplayGate(Gate):
             return None
         others = [each for each in self.waiting.values() if each.tag.kind != "e" and each.tag.lane != "~never"]
         ready = [each for each in others if each.deadline_us is None]
-        if ready:
+        if ready and self._beyond <= ENDLESS:  # two that wake each other would go on for ever
             return min(ready, key=lambda each: self._number(each.tag) or 0)
         return self._jump(others) if self._beyond <= HOPES else None
 
