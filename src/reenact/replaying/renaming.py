@@ -35,6 +35,7 @@ class Renaming:
         self._paths: set[str] = set()
         self._old: dict[tuple[str, str], str] = {}
         self._taken: set[str] = set()
+        self._became: dict[str, str] = {}
         self.count = 0
         """How many strands have been paired."""
 
@@ -71,6 +72,10 @@ class Renaming:
         ways = [way[-1] for way in self._ways(lane) if way[-1] not in self._taken]
         return ways[0] if len(ways) == 1 else lane.path
 
+    def recorded(self, path: str) -> str:
+        """The address that a lane has had in the recording since it was paired; its own, if it was not."""
+        return self._became.get(path, path)
+
     def stand_in(self, due: Tag, waiting: Iterable[Tag]) -> Tag | None:
         """The one turn of those that are waited for that may be ``due`` under another name: the start of a thread or a
         job, or a timer of a strand that has not made a call yet. None where none may be, or more than one.
@@ -79,23 +84,28 @@ class Renaming:
             due: The next recorded turn. Nobody waits for it.
             waiting: The turns that are waited for.
         """
-        steps = list(_STEP.finditer(due.lane))
-        if due.kind == "e" or not steps or not self._is_recorded(due.lane):
+        if due.kind == "e" or not self._is_recorded(due.lane):
             return None
-        parent, last = due.lane[: steps[-1].start()], steps[-1]
-        found = [
-            tag for tag in waiting if tag._replace(lane="") == due._replace(lane="") and self._may_be(tag, parent, last)
-        ]
+        found = [tag for tag in waiting if tag._replace(lane="") == due._replace(lane="") and self._may_be(tag, due)]
         return found[0] if len(found) == 1 else None
 
-    def _may_be(self, tag: Tag, parent: str, step: re.Match[str]) -> bool:
-        """Whether a lane that no recording has is one below ``parent`` under another name."""
-        now = list(_STEP.finditer(tag.lane))
-        if not now or tag.lane in self._paths or tag.lane[: now[-1].start()] != parent:
+    def _may_be(self, tag: Tag, due: Tag) -> bool:
+        """Whether a lane that no recording has is a recorded one, where it or those around it have other names."""
+        now, then = list(_STEP.finditer(tag.lane)), list(_STEP.finditer(due.lane))
+        if not now or tag.lane in self._paths or len(now) != len(then):
             return False
-        kind, name, number = now[-1][1], now[-1][2], now[-1][3]
-        known = self._old.get((parent, kind + name), step[1] + step[2])
-        return kind == step[1] == "/" and number == step[3] and known == step[1] + step[2]
+        return tag.lane[: now[0].start()] == due.lane[: then[0].start()] and all(
+            self._may_be_called(step, recorded, due.lane[: recorded.start()])
+            for step, recorded in zip(now, then, strict=True)
+        )
+
+    def _may_be_called(self, step: re.Match[str], recorded: re.Match[str], parent: str) -> bool:
+        """Whether a part of a path may be another name of a recorded one."""
+        if step[0] == recorded[0]:
+            return True
+        name, old = step[1] + step[2], recorded[1] + recorded[2]
+        strands = step[1] == recorded[1] == "/" and step[3] == recorded[3]
+        return strands and self._old.get((parent, name), old) == old
 
     def _is_recorded(self, path: str) -> bool:
         if self._recorded is None:
@@ -143,12 +153,13 @@ class Renaming:
 
     def _take(self, lane: Lane, way: Sequence[str]) -> None:
         """A lane has a recorded address from now on, and so have those around it."""
-        self.count += 1
-        self._taken.add(way[-1])
+        self._taken.update(way)
         addresses = dict(zip(self._prefixes(lane.path), way, strict=True))
-        names = [step[0] + step[1] for step in _STEP.findall(lane.path)]
-        for (parent, now), name in zip(pairwise(way), names, strict=True):
-            self._old[parent, name] = now[len(parent) :].partition("#")[0]
+        steps = list(_STEP.finditer(lane.path))
+        for (parent, recorded), step in zip(pairwise(way), steps, strict=True):
+            old = self._old[parent, step[1] + step[2]] = recorded[len(parent) :].partition("#")[0]
+            self.count += old != step[1] + step[2] and lane.path[: step.end()] not in self._became
+        self._became.update(addresses)
         each: Lane | None = lane
         while each is not None:
             each.path = addresses.get(each.path, each.path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -78,7 +78,7 @@ def save(
         totals=Totals(),
     )
     log = store.begin(run)
-    copy = _Copy(session.recording, log, session.options.through)
+    copy = _Copy(session.recording, log, session.options.through, session.renaming.recorded)
     try:
         log.write([RunOpened(run)])
         for number, lane, position in session.matches:
@@ -108,11 +108,19 @@ def _without(whole: Totals, part: Totals) -> Totals:
 
 
 class _Copy:
-    """Copies served events into a new log, numbered anew."""
+    """Copies served events into a new log, numbered anew.
 
-    def __init__(self, recording: Recording, log: Log, through: Container[str]) -> None:
+    Args:
+        recording: Where they are.
+        log: The new one.
+        through: The tools whose code ran.
+        recorded: The recorded address of a lane, which may have had another one until its first call.
+    """
+
+    def __init__(self, recording: Recording, log: Log, through: Container[str], recorded: Callable[[str], str]) -> None:
         self._recording = recording
         self._through = through
+        self._recorded = recorded
         self._log = log
         self._lanes: dict[str, int] = {}
         self._numbers: dict[int, int] = {}
@@ -187,13 +195,14 @@ class _Copy:
     def reads(self, kept: Mapping[tuple[str, int], list[tuple[str, Any]]]) -> None:
         """Copy the ambient reads that were served."""
         for (path, position), reads in kept.items():
+            lane = self._lane(self._recorded(path))
             sources: dict[str, list[Any]] = {}
             for source, value in reads:
                 sources.setdefault(source, []).append(value)
             for source, values in sources.items():
                 data = pack(source, values)
                 framed = len(data).to_bytes(4, "big") + data
-                self._put(AmbientRead(self._lane(path), position, source, framed))
+                self._put(AmbientRead(lane, position, source, framed))
 
     def output(self, printed: Iterable[tuple[int, bytes]], run: str) -> None:
         """Copy what was printed, cleaned as in any recording."""
@@ -216,7 +225,7 @@ class _Copy:
         """Copy the order in which things were handed over."""
         turns = []
         for number, delivery in enumerate(granted):
-            tag = delivery.tag
+            tag = delivery.tag._replace(lane=self._recorded(delivery.tag.lane))
             if tag.kind == "e":
                 if tag.number not in self._numbers:
                     continue

@@ -211,6 +211,8 @@ class ForkGate(AlarmGate):
                 continue
             waiter = self._at(head.tag)
             if waiter is None:
+                if (settled or self._given_up) and self._stands_in(head):
+                    continue
                 found, skip = self._beside(head.tag, settled)
                 if not skip:
                     return found

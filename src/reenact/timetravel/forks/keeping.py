@@ -121,6 +121,8 @@ class KeepingSession(ReplaySession):
         """The recorded read of this place, or one that goes on from it."""
         if self.gate.halted is not None:
             raise self.gate.halted
+        if lane.number < 0:  # of a strand whose function has another name now, under that of the parent
+            lane.number = self.child.lane_number(self.ambience.address(lane))
         return self.child.ambient(lane, source, self.ambience.read(lane, source, fresh))
 
     def effect(self, lane: Lane) -> bytes:

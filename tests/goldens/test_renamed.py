@@ -1,0 +1,138 @@
+"""Proves that code whose functions have other names passes its goldens, and re-enacts the prefix of its forks."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.goldens.yard import Yard
+from tests.servers.conftest import Upstream
+
+AGENT = """
+import asyncio, os, threading, uuid
+from concurrent.futures import ThreadPoolExecutor
+import httpx
+
+URL = os.environ["UPSTREAM"]
+
+async def one(client, n):
+    drawn = str(uuid.uuid4())
+    await asyncio.sleep(0.002 * n)
+    first = (await client.get(f"{URL}/{drawn}")).json()["n"]
+    await asyncio.sleep(0.01 - 0.002 * n)
+    return n, first, (await client.get(f"{URL}/again?{uuid.uuid4()}")).json()["n"]
+
+async def main():
+    async with httpx.AsyncClient() as client:
+        return await asyncio.gather(one(client, 1), one(client, 2))
+
+def job(n):
+    return httpx.get(f"{URL}/pooled/{n}").json()["n"]
+
+def work(found):
+    found.append(httpx.get(f"{URL}/thread/{uuid.uuid4()}").json()["n"])
+
+found = asyncio.run(main())
+with ThreadPoolExecutor(1) as pool:
+    found.append(pool.submit(job, 1).result())
+thread = threading.Thread(target=work, args=(found,))
+thread.start()
+thread.join()
+print(found)
+# FIX
+raise SystemExit(3)
+"""
+NEW_NAMES = {"one": "ask", "job": "look", "work": "think"}
+CALLS = 6
+
+
+def _renamed(code: str, *names: str) -> str:
+    wanted = "|".join(names or NEW_NAMES)
+    return re.sub(rf"\b({wanted})\b", lambda name: NEW_NAMES[name[1]], code)
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[Upstream]:
+    """The world."""
+    server = Upstream()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def yard(tmp_path: Path, upstream: Upstream) -> Yard:
+    """A project with a recorded run; its functions have other names since."""
+    yard = Yard(tmp_path / "yard", {"UPSTREAM": upstream.url})
+    agent = yard.project / "agent.py"
+    agent.write_text(AGENT)
+    assert yard.reenact("record", "--", "python", "agent.py").returncode == 3
+    added = yard.reenact("golden", "add", "@", "--as", "same")
+    assert added.returncode == 0, added.stderr
+    added = yard.reenact("golden", "add", "@", "--as", "mended", "--expect", 'status == "ok"')
+    assert added.returncode == 0, added.stderr
+    agent.write_text(_renamed(AGENT))
+    return yard
+
+
+def _replayed(yard: Yard, run: str, *more: str) -> tuple[str, int, str]:
+    """What a replay of a run comes to: its verdict, how many strands were renamed, and the run that was kept."""
+    done = yard.reenact("--json", "replay", run, *more)
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert (report["matched"], report["unproven"]) == (CALLS, []), report
+    return report["verdict"], report["renamed"], report.get("saved") or ""
+
+
+def test_goldens(yard: Yard, upstream: Upstream) -> None:
+    asked = len(upstream.asked)
+    assert _replayed(yard, "@")[:2] == ("same", 4)
+    ran = yard.reenact("golden", "run", "same")
+    assert ran.returncode == 0 and "same  passed" in ran.stdout, ran.stdout
+    agent = yard.project / "agent.py"
+    agent.write_text(_renamed(AGENT).replace("raise SystemExit(3)", ""))
+    ran = yard.reenact("golden", "run", "mended")
+    assert ran.returncode == 0, ran.stdout
+    tests = yard.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "mended", "tests")
+    assert tests.returncode == 0, tests.stdout
+    agent.write_text(_renamed(AGENT))
+    tests = yard.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "same", "tests")
+    assert tests.returncode == 0, tests.stdout
+    assert len(upstream.asked) == asked
+
+
+def test_a_replay_that_is_kept(yard: Yard) -> None:
+    saved = _replayed(yard, "@", "--save")[2]
+    assert _replayed(yard, saved)[:2] == ("same", 4)
+    assert yard.reenact("diff", "@", saved).returncode == 0
+
+
+def test_a_fork(yard: Yard, upstream: Upstream) -> None:
+    (yard.project / "agent.py").write_text(_renamed(AGENT, "one"))
+    parent = json.loads(yard.reenact("ls", "--json").stdout.splitlines()[0])["run"]
+    asked = len(upstream.asked)
+    forked = yard.reenact("fork", f"{parent}:3", "--live", "none")
+    assert f"live calls made: 0  frozen: {CALLS}  refused: 0" in forked.stderr, forked.stderr
+    assert len(upstream.asked) == asked
+    assert yard.reenact("diff", parent, "@").returncode == 0
+    assert _replayed(yard, "@")[:2] == ("same", 2)
+    forked = yard.reenact("fork", f"{parent}:3", "--live", "all")
+    assert "frozen: 3  refused: 0" in forked.stderr, forked.stderr
+    assert len(upstream.asked) == asked + CALLS - 3
+    assert _replayed(yard, "@")[:2] == ("same", 2)
+
+
+def test_a_run_that_goes_on(yard: Yard, upstream: Upstream) -> None:
+    (yard.project / "agent.py").write_text(_renamed(AGENT).replace("raise SystemExit(3)", ""))
+    asked = len(upstream.asked)
+    resumed = yard.reenact("resume", "@")
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"frozen: {CALLS}" in resumed.stderr
+    assert len(upstream.asked) == asked
