@@ -118,6 +118,29 @@ def test_what_a_renamed_strand_waits_for_and_reads_before_its_first_call() -> No
     assert replayed.report.unproven == ()
 
 
+def test_what_is_paired_already_is_none_of_those_that_start_later() -> None:
+    def program(world: World, first: str, inner: str, later: str) -> Any:
+        async def strand() -> int:
+            return await world.aask("a")
+
+        async def main() -> list[int]:
+            return await asyncio.gather(_named(inner, strand)())
+
+        def work() -> None:
+            drawn = str(uuid.uuid4())  # before its first call: what it asks does not tell yet which strand it is
+            found.append(world.ask(drawn))
+
+        found: list[Any] = asyncio.run(_named(first, main)())
+        thread = threading.Thread(target=_named(later, work))
+        thread.start()
+        thread.join()
+        return found
+
+    recorded = record(lambda world: program(world, "main", "one", "work"))
+    replayed = replay(recorded, lambda world: program(world, "start", "ask", "think")).replay
+    assert (replayed.output, replayed.verdict, replayed.renamed) == (recorded.output, "same", 3)
+
+
 def test_an_added_strand_that_asks_nothing_is_none_that_was_recorded() -> None:
     def program(world: World, added: bool) -> Any:
         async def helper() -> None:
