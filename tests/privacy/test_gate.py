@@ -507,3 +507,8 @@ def test_what_begins_in_one_text_and_would_end_in_another_hides_nothing_between(
             stored = repr(cleaned(issued(text.encode())))
             assert "tr0ub4dor" not in stored and "c0rrect" not in stored
             assert "nested" in text or closes in stored.replace("\\'", "'")
+
+
+def test_a_text_that_begins_with_much_white_space_is_looked_through_at_once() -> None:
+    assert spot(b" " * 4000 + b"^" * 40) == []
+    assert spot((b" " * 60 + b"\n") * 400 + b"x") == []

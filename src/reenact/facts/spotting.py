@@ -20,9 +20,10 @@ from reenact.facts.weaving import Woven
 _WORDS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"_-" else 32 for byte in range(256))
 _NAMES = (b"key", b"token", b"secret", b"pass", b"authorization", b"credential", b"cookie", b"pwd")
 _JSON = re.compile(
-    rb"(?:\s{1,64}|(?:event|id|retry)?:[^\n]{0,256}\n){0,16}(?:data:)?\s{0,64}(?:[\[{]\s{0,64}){0,64}(?:[\"}\]\d-]|true|false|null)"
+    rb"\s*+(?:(?:event|id|retry)?:[^\n]{0,256}+\n\s*+){0,16}+(?:data:)?\s{0,64}+(?:[\[{]\s{0,64}+){0,64}+"
+    rb"(?:[\"}\]\d-]|true|false|null)"
 )
-"""JSON, or server-sent events of it, by how they begin."""
+"""JSON, or server-sent events of it, by how they begin. It never goes back: a text may begin with much white space."""
 _STRING = re.compile(rb'"((?:[^"\\\n]|\\.)*+)"?')
 _BEFORE = 512
 """Bytes before a piece that say what stands in it: a name, and what stands between it and its value."""
