@@ -74,8 +74,8 @@ def test_a_fork_adds_no_rows_for_its_prefix_and_outlives_its_parent(forks: Forks
     forks.replays_exactly(beyond)
     before = {run: said(forks, run) for run in (fork, beyond)}
     assert f"value {size - 1} of many" in before[fork][0]
-    difference = forks.desk.run("diff", parent, fork, status=1).stdout
-    assert f" {size + size // 10 + 1} -> {size + 1} calls" in difference
+    # The fork serves each outer tool whole: the reads inside it are unknown there, which is no difference.
+    assert "the same: " in forks.desk.run("diff", parent, fork).stdout
     found = [
         json.loads(line)["run"] for line in forks.desk.run("ls", "--json", "-k", f"{size} many").stdout.splitlines()
     ]

@@ -85,7 +85,8 @@ def oracle(left: list[Event], ended: set[str], path: str, asked: Call) -> tuple[
     mine = [event for event in left if event.lane == path]
     same = [event for event in mine if asks_the_same(event, asked)]
     elsewhere = [event for event in left if event.lane != path and asks_the_same(event, asked)]
-    only_one = elsewhere[0] if len(elsewhere) == 1 and elsewhere[0].lane in ended else None
+    one_outcome = len(elsewhere) == 1 or bool(elsewhere) and alike(elsewhere)
+    moved = elsewhere[0] if one_outcome and all(event.lane in ended for event in elsewhere) else None
     if path == UNOWNED and same:
         if not alike(same) and len(same) > 1:
             return None, "ambiguous"
@@ -108,11 +109,11 @@ def oracle(left: list[Event], ended: set[str], path: str, asked: Call) -> tuple[
             return reachable[0].number, "reordered"
         if same:
             return None, "changed"
-    if only_one is not None:
-        return only_one.number, "moved"
+    if moved is not None:
+        return moved.number, "moved"
     if mine and path != UNOWNED:
         return None, "changed"
-    return None, "ambiguous" if len(elsewhere) > 1 else "added"
+    return None, "ambiguous" if elsewhere and not one_outcome else "added"
 
 
 class Ladder(RuleBasedStateMachine):
