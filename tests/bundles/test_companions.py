@@ -11,10 +11,9 @@ from reenact.store import open_store
 from reenact.store.bundles import read_bundle
 from reenact.timetravel.bundling.unpacking import unpack
 from tests.bundles.conftest import Place
-from tests.servers.conftest import Project, Upstream, upstream
+from tests.servers.conftest import Project, Upstream
+from tests.servers.conftest import upstream as upstream  # a fixture
 from tests.servers.test_wsgi import APP, SERVERS
-
-__all__ = ["upstream"]
 
 FUNCTIONS = """
     import reenact

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.goldens.yard import Yard
 from tests.servers.conftest import Upstream
+from tests.servers.conftest import upstream as upstream  # a fixture
 
 AGENT = """
 import asyncio, os, threading, uuid
@@ -54,18 +53,6 @@ CALLS = 6
 def _renamed(code: str, *names: str) -> str:
     wanted = "|".join(names or NEW_NAMES)
     return re.sub(rf"\b({wanted})\b", lambda name: NEW_NAMES[name[1]], code)
-
-
-@pytest.fixture(scope="module")
-def upstream() -> Iterator[Upstream]:
-    """The world."""
-    server = Upstream()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.servers.conftest import upstream as upstream  # a fixture
+
 _START = Path(__file__).with_name("start.py")
 
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tests.process.test_exits import _run
 from tests.servers.conftest import Upstream
@@ -87,18 +83,6 @@ async def main():
 
 asyncio.run(main())
 """
-
-
-@pytest.fixture(scope="module")
-def upstream() -> Iterator[Upstream]:
-    """The world."""
-    server = Upstream()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def test_cancelled_at_every_await(tmp_path: Path, upstream: Upstream) -> None:

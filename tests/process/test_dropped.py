@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -188,18 +186,6 @@ async def main():
 run(main)
 """,
 }
-
-
-@pytest.fixture(scope="module")
-def upstream() -> Iterator[Upstream]:
-    """The world."""
-    server = Upstream()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def _told(text: str) -> list[str]:

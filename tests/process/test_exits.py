@@ -7,8 +7,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -89,18 +87,6 @@ WAYS = {
         """,
     "KeyboardInterrupt": "raise KeyboardInterrupt",
 }
-
-
-@pytest.fixture(scope="module")
-def upstream() -> Iterator[Upstream]:
-    """The world."""
-    server = Upstream()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def _run(folder: Path, upstream: Upstream, *words: str) -> subprocess.CompletedProcess[str]:

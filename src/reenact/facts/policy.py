@@ -60,12 +60,13 @@ class Policy:
     def __post_init__(self) -> None:
         if not 0 <= self.sample <= 1:
             raise UsageError(f"sample={self.sample!r} is no share", cause="it is 0 to 1", next_command="reenact config")
-        try:
-            ruled(self.plumbing)
-        except ValueError as error:
-            raise UsageError(
-                f"plumbing: {error}", cause="a rule names one endpoint", next_command="reenact config"
-            ) from None
+        if self.plumbing:
+            try:
+                ruled(self.plumbing)
+            except ValueError as error:
+                raise UsageError(
+                    f"plumbing: {error}", cause="a rule names one endpoint", next_command="reenact config"
+                ) from None
         for name, rule in self.redact.items():
             if rule not in REDACTIONS:
                 raise UsageError(

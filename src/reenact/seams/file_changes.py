@@ -41,8 +41,8 @@ _readlink = os.readlink
 _realpath = os.path.realpath
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _NAMELESS: Final = getattr(os, "O_TMPFILE", 0)
-_THROUGH: Final = frozenset({"reenact.seams.file_contents", "reenact.seams.standing"})
-"""Modules of ours that do what others ask of them."""
+_THROUGH: Final = "reenact.seams.file_contents"
+"""The module of ours that does what others ask of it."""
 _MACHINE: Final = ("/dev/", "/proc/", "/sys/")
 
 _Paths = Iterator[tuple[Any, Any]]
@@ -122,7 +122,7 @@ def opens_database(lane: Lane, path: str) -> None:
     recording, so of one that is there nothing is kept."""
     keep = getattr(lane.session, "keep_file", None)
     if keep is not None and not lane.quiet and not os.path.lexists(path):
-        _of(lane.session).meet(path, "os.mkdir", "")
+        _of(lane.session).meet(path, "open", "")
 
 
 def was_opened(lane: Lane, path: str) -> None:
@@ -145,7 +145,7 @@ def _module(frame: Any) -> str:
     """The module that makes the change; empty where no Python code does."""
     while frame is not None:
         module = module_of(frame)
-        if module not in _THROUGH:
+        if module != _THROUGH:
             return module
         frame = frame.f_back
     return ""
