@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from reenact.abc.redaction import Redactor
-from reenact.abc.session import Frozen, Rerun
+from reenact.abc.session import Crossing, Frozen, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, ForkError, Halt, StoreError, UnreplayableRun
 from reenact.facts.call import (
@@ -188,7 +188,7 @@ class ReplaySession:
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
-    def decide(self, lane: Lane, call: Call) -> Frozen | Rerun:
+    def decide(self, lane: Lane, call: Call) -> Crossing | None:
         """Find the recorded call; raise the halt when there is none."""
         gate = self.gate
         if gate.halted is not None:
@@ -226,7 +226,7 @@ class ReplaySession:
         self._frozen_scopes.add(recorded_scope or here)
         return FrozenCall(self, lane, event)
 
-    def _exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Frozen:
+    def _exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:
         """Telemetry: the recorded answer, or that all is well."""
         with self._lock:
             self.exports.made += 1

@@ -86,7 +86,7 @@ class GoldenSession(ForkSession):
         self.stale_at: str = ""
         self.stale_call: dict[str, Json] = {}
 
-    def decide(self, lane: Lane, call: Call) -> Crossing | None:  # type: ignore[override]
+    def decide(self, lane: Lane, call: Call) -> Crossing | None:
         """As a fork behind its cut, from the first call on, whichever that is: today's code need not begin as it did
         then."""
         if not (self.gate.cut or self.closed):

@@ -108,7 +108,7 @@ class ForkSession(KeepingSession):
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
-    def decide(self, lane: Lane, call: Call) -> Crossing | None:  # type: ignore[override]
+    def decide(self, lane: Lane, call: Call) -> Crossing | None:
         """Before the cut the recorded call; after it whatever answers this one, or the world."""
         if self.gate.halted is not None:
             raise self.gate.halted
@@ -131,7 +131,7 @@ class ForkSession(KeepingSession):
                 return self._at_the_cut(lane, call, event)
             return self._freely(lane, call, self._find(lane, call))
 
-    def _exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:  # type: ignore[override]
+    def _exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:
         """Telemetry: before the cut its recorded answer. Behind it the world gets it where that is allowed,
         or when a run is resumed; else it is told that all is well."""
         with self._lock:
