@@ -325,7 +325,7 @@ print("goes on", shop.in_transaction)
 
 
 def test_a_statement_said_to_be_done_gives_what_a_statement_gives(forks: Forks, names: Path) -> None:
-    """Nobody saw what it gave; the program goes on, and so does a second resumption's look at the ledger."""
+    """Its answer was not seen; the program goes on, and so does a second resumption's look at the ledger."""
     forks.record(DIES, status=9)
     done = forks.desk.run("resume", "@", "--settle", "done", status=0)
     assert "goes on False" in done.stdout, done.stderr

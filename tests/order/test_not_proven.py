@@ -1,4 +1,4 @@
-"""Proves that whoever records a program learns that its order is not proven, and that a divergence of its replay says
+"""Proves that a recording says that its order is not proven, and that a divergence of its replay says
 that first, with the setting that helps, instead of blaming the code."""
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def test_a_recording_and_its_replays_say_where_the_order_is_not_proven(tmp_path:
     desk.script(RACE.replace("at the end", "over"))
     done = desk.run("replay", "@", status=1)
     assert re.search(rf"verdict: different, {PLACES}", done.stderr), done.stderr
-    assert "REENACT_HOLD_MS=1000" in done.stdout + done.stderr, "another output may come of it as well"
+    assert "REENACT_HOLD_MS=1000" in done.stdout + done.stderr, "the output may differ as well"
 
 
 @pytest.mark.parametrize(("order", "setting"), [("exact", "REENACT_HOLD_MS=1000"), ("arrival", "REENACT_ORDER=exact")])

@@ -1,4 +1,4 @@
-"""Proves that the writer serves whoever waits for a receipt at once, and lets only records gather."""
+"""Proves that the writer serves a strand that waits for a receipt at once, and lets only records gather."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_a_loop_that_ends_sooner_lost_its_last_rounds() -> None:
 
 
 def frozen(faces: list[Face], whole: set[int]) -> list[Face]:
-    """A run as its replay has it: what happened inside some calls has no event, and the others are numbered anew."""
+    """A run as its replay has it: what happened inside some calls has no event, and the others have other numbers."""
     numbers: dict[int | None, int | None] = {None: None}
     inside: set[int | None] = set()
     out = []

@@ -116,7 +116,7 @@ def test_a_call_with_a_large_argument_is_told_by_its_size(store: reenact.Store) 
 
 
 def test_a_credential_in_it_is_no_part_of_the_digest(store: reenact.Store) -> None:
-    """Whoever reads a run could try candidates otherwise."""
+    """A reader of the run could try candidates otherwise."""
 
     def digest_of(secret: str, plan: str = "small") -> str:
         db = {"ann": {"plan": plan, "password": secret}}

@@ -223,9 +223,9 @@ class Store(Protocol):
         ...
 
     def discard(self, run_id: str) -> bool:
-        """Forget a run that nobody needs, with the runs of the processes that it has started; gives whether it did.
+        """Forget a run that nothing needs, with the runs of the processes that it has started; gives whether it did.
 
-        In one step with the look whether somebody does: one of these runs, or one nested in them, did not end well or
+        In one step with the look whether anything does: one of these runs, or one nested in them, did not end well or
         has not ended, was flagged or labelled, or another run goes on from it (a fork, a replay that was kept, a
         request that was served).
         """

@@ -21,7 +21,7 @@ _LONGEST_WEAK = 8192
 
 
 def own_values(data: bytes, begin: int, end: int, *, in_json: bool) -> Iterator[Span]:
-    """What stands behind a name that somebody has named: quoted, a number, or bare after ``=`` or ``:``.
+    """What stands behind a name from the settings: quoted, a number, or bare after ``=`` or ``:``.
 
     ``in_json``: no value goes on behind the string of JSON that it begins in.
     """

@@ -56,7 +56,7 @@ class Piece:
     Attributes:
         text: JSON, UTF-8.
         nodes, containers, depth: How many parts it has, how many of them hold others, and how deep they lie.
-        known: What has been found out about the text, by whoever found it out.
+        known: What has been found out about the text, by the name of the search.
     """
 
     __slots__ = ("containers", "depth", "known", "nodes", "text")
@@ -112,7 +112,7 @@ class Node:
 
 
 class Woven(bytes):
-    """The encoding of a value, which knows its pieces. It is bytes like any other to whoever does not care.
+    """The encoding of a value, which knows its pieces. To all other code it is bytes like any other.
 
     Attributes:
         root: What it was made of.
@@ -190,7 +190,7 @@ _memory = _Memory()
 
 
 def forget() -> None:
-    """Forget every piece: nobody listens any more."""
+    """Forget every piece: no session listens any more."""
     global _memory
     _memory = _Memory()
 

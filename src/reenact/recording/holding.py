@@ -2,8 +2,8 @@
 
 A busy wait must not hang and a busy server must not slow. A hold that ends without proof makes the next one shorter and
 is paid for; where holds do not help any more they are left out, but for one in so many, until a delivery goes with
-proof again. Time in which the program computes (it imports an SDK, it reads certificates) counts less: whoever is held
-then would have had to share the processor anyhow.
+proof again. Time in which the program computes (it imports an SDK, it reads certificates) counts less: a strand that
+is held then would have had to share the processor anyhow.
 """
 
 from __future__ import annotations

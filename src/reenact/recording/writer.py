@@ -115,7 +115,7 @@ class Receipt:
 
 
 def _size(record: Record) -> int:
-    """Bytes of the value that a record carries; 0 for the small ones, which nobody counts."""
+    """Bytes of the value that a record carries; 0 for the small ones, which are not counted."""
     if isinstance(record, CallIssued):
         size = len(record.call.body)
     elif isinstance(record, CallSettled) and isinstance(record.outcome, Value):

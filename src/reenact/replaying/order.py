@@ -31,7 +31,7 @@ SIGNAL_US = 2_000
 ENDLESS = 5_000
 """So many turns beyond the recording are a program that waits for what will never come."""
 PERIODIC = 2_000
-"""After so many, in which nothing recorded has come, whoever sleeps periodically brings no delivery that is awaited."""
+"""After so many, in which nothing recorded has come, a periodic sleeper brings no delivery that is awaited."""
 HOPES = 1_000
 """So many time-outs that the recording does not have are waited for before a call is said not to be made."""
 STUCK_US = 500_000
@@ -80,13 +80,13 @@ class ReplayGate(Gate):
         self.plumbing: set[int] = set()
         """Events that hand telemetry over: nothing waits for their deliveries, and none of them is in doubt."""
         self.is_missed: Callable[[Delivery], bool] = lambda head: True
-        """Whether a recorded answer that nobody awaits tells of a call that was not made."""
+        """Whether a recorded answer that no strand awaits tells of a call that was not made."""
         self.doubts: list[int] = []
         self.surplus = 0
         self.granted: list[Delivery] = []
         self.keeping = False
         self.stand_in: Callable[[Tag, Iterable[Tag]], Tag | None] = lambda due, waiting: None
-        """The turn that is waited for in place of one that nobody awaits, by a strand of another name."""
+        """The turn that is waited for in place of one that no strand awaits, by a strand of another name."""
         self.unseen: Unseen | None = None
         """Who is waited for while a strand blocks where no hook sees it; None: nobody."""
         self.cut_short = False

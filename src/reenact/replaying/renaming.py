@@ -81,7 +81,7 @@ class Renaming:
         job, or a timer of a strand that has not made a call yet. None where none may be, or more than one.
 
         Args:
-            due: The next recorded turn. Nobody waits for it.
+            due: The next recorded turn. No strand waits for it.
             waiting: The turns that are waited for.
         """
         if due.kind == "e" or not self._is_recorded(due.lane):

@@ -108,7 +108,7 @@ def _without(whole: Totals, part: Totals) -> Totals:
 
 
 class _Copy:
-    """Copies served events into a new log, numbered anew.
+    """Copies served events into a new log, with numbers of its own.
 
     Args:
         recording: Where they are.

@@ -199,7 +199,7 @@ class _Changes:
             self._makes(place, temporary=module == "tempfile", below=moved)
         elif stat.S_ISDIR(found.st_mode):
             if event in ("open", "os.mkdir"):
-                self.met -= {path, place}  # nothing comes of that, and it may be taken away yet
+                self.met -= {path, place}  # that changes nothing, and it may be taken away yet
             elif not self._is_made(place):
                 self._keep(Before(self._name(place), FOLDER, stat.S_IMODE(found.st_mode)))
                 if event == "os.rename":

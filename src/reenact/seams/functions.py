@@ -424,7 +424,7 @@ class SeamCall:
 def _digest(value: Any) -> str | None:
     """Digest of a value, the same in every process; None where a part of it cannot be stored.
 
-    Credentials are no part of it: whoever reads the run could try candidates.
+    Credentials are no part of it: a reader of the run could try candidates.
     """
     encoded = encode(value, sort_sets=True)
     return None if encoded.opaque else blake2b(normalise(encoded.body), digest_size=16).hexdigest()

@@ -112,8 +112,8 @@ async def closed(closing: Resting, cancelled_by: BaseException | None = None) ->
     """Come back to the agent's code when something of the world has been closed, or its closing was cancelled.
 
     Closing rarely waits for the world: it passes over some turns of the loop and no more. How many is noted, so that a
-    replay passes over as many, and nobody is held: whoever closes what a dropped generator held would otherwise be at
-    it still when the loop ends. Only where the world was waited for is a turn taken.
+    replay passes over as many, and no strand is held: the one that closes what a dropped generator held would
+    otherwise be at it still when the loop ends. Only where the world was waited for is a turn taken.
 
     Args:
         closing: How it went.

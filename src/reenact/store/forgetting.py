@@ -49,8 +49,8 @@ def forget(connection: sqlite3.Connection, log: int) -> None:
 
 
 def unneeded(connection: sqlite3.Connection, log: int) -> list[int]:
-    """A log that nobody needs (``abc.store.Store.discard``), and those of the processes that its run has started;
-    empty where somebody needs one of them."""
+    """A log that nothing needs (``abc.store.Store.discard``), and those of the processes that its run has started;
+    empty where something needs one of them."""
     logs = [log]
     for each in logs:  # it grows
         standing = connection.execute("SELECT status, amended FROM run WHERE log = ?", (each,))

@@ -126,7 +126,7 @@ class _Alignment:
 
     def _entered(self, left: Face | None, right: Face | None) -> Iterator[tuple[Face, Face]]:
         """Go on inside two calls that are one. Where one of the runs answered it as a whole, what happened inside the
-        other one has a counterpart that nobody knows."""
+        other one has a counterpart that is unknown."""
         if left is None or right is None or left.whole == right.whole:
             yield from self._within(left, right)
             return

@@ -83,7 +83,7 @@ class Watch:
 
 
 def _nowhere(number: int) -> None:
-    """Nobody is told."""
+    """Nothing is told."""
 
 
 def _reached(memory: mmap.mmap, number: int) -> None:

@@ -44,7 +44,7 @@ _SAID_DONE: Final[Mapping[str, Any]] = {
     "lastrowid": None,
     "open": False,
 }
-"""What a statement gave that a person took as made (``--settle done``): nobody saw it."""
+"""What a statement gave that a person took as made (``--settle done``): its answer was not seen."""
 _classes: dict[tuple[type, type], type] = {}
 
 

@@ -109,8 +109,8 @@ def beginning(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def dropping(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Nobody iterates a generator any more. Its loop is told by whoever happens to collect garbage, and that strand has
-    no part in it."""
+    """A generator is iterated no more. Its loop is told by the strand that happens to collect garbage, and that
+    strand has no part in it."""
 
     def _asyncgen_finalizer_hook(self: Any, agen: Any) -> Any:
         begun = _begun(self)

@@ -55,9 +55,9 @@ class Golden:
         on_miss: What becomes of a call without a recorded answer: the golden is stale (``fail``), it is made live if
             it only reads, or it is answered by ``answers``.
         answers: Scripted answers.
-        any_seed: Whether it has been shown not to depend on the interpreter's hash seed; None where nobody has tried.
+        any_seed: Whether it has been shown not to depend on the interpreter's hash seed; None where it was not tried.
         proven: Whether it has been shown to fail on the code of its incident; None where nothing is expected of that,
-            and where nobody has tried.
+            and where it was not tried.
         unproven: Why it has not; empty where it has.
         history: What has become of it, oldest first.
         pending: Differences that were accepted in a review which is not finished, in the order of the run: others are

@@ -59,7 +59,7 @@ def run_here(opened: OpenGolden, run: Run, project: str) -> tuple[Told, Recordin
 
     Returns:
         What a process of its own would have told, and today's run; None where only such a process will do: the golden
-        depends on the hash seed or nobody has tried, its entry point is a program, is defined elsewhere or is not what
+        depends on the hash seed or was not tried, its entry point is a program, is defined elsewhere or is not what
         this process imports, it needs other surroundings, or it was about to change a file.
 
     Raises:

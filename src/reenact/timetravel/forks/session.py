@@ -639,7 +639,7 @@ class ForkSession(KeepingSession):
     # --- order -------------------------------------------------------------------------------------------------
 
     def _stands_for(self, delivery: Delivery) -> bool:
-        """Behind the cut also what telemetry was answered: nobody waits for it there."""
+        """Behind the cut also what telemetry was answered: no strand waits for it there."""
         if self.gate.cut and delivery.tag.kind == "e" and is_plumbing(self.recording.event(delivery.tag.number).call):
             return delivery.tag.number not in self.gate.plumbing
         return super()._stands_for(delivery)
