@@ -371,7 +371,7 @@ def test_matching_is_not_disturbed(shape: str, field: str) -> None:
 def test_what_cannot_be_cleaned_is_withheld_and_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     import reenact.privacy.memory as memory
 
-    def broken(_: bytes) -> Any:
+    def broken(*_: Any) -> Any:
         raise RuntimeError("broken")
 
     redactor = gate()
@@ -481,7 +481,7 @@ def test_a_head_that_differs_anywhere_from_one_that_held_nothing_is_looked_at(pa
 
 
 def test_what_is_cleaned_by_other_rules_is_remembered_apart() -> None:
-    head = {"argv": ["--password", "correcthorse7"]}
+    head = {"GITHUB_PAT": "correcthorse7"}
     value = Call(Kind.TOOL, "look", Effect.READ, "value/1", head, b"{}")
     assert [gate().call(value), gate().call(value)] == [value, value]
     assert "correcthorse7" not in repr(gate().call(dataclasses.replace(value, kind=Kind.PROCESS)))
