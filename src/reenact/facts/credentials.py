@@ -13,8 +13,8 @@ from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
 
-RULES = ("credential-names/1", "credential-shapes/1")
-"""The rule sets of this module, by name and version."""
+RULES = ("credential-names/2", "credential-shapes/2", "credential-views/1")
+"""The rule sets of the gate, by name and version."""
 
 
 class Sort(StrEnum):
@@ -80,9 +80,12 @@ def stand_in(sort: str, original: bytes, secret: bytes, *, fit: bool = True) -> 
     return MARK + sort.encode() + shown + b"0" * (size - _FRAME - len(shown)) + b"~"
 
 
+_FRAGMENT = re.compile(rb"~(?:r(?:x(?:[a-z][a-z2-7]*0*~?)?)?)?")
+
+
 def is_stand_in(value: bytes) -> bool:
-    """Whether a whole value is already a stand-in, short ones of tildes included."""
-    return STANDIN.fullmatch(value) is not None or not value.strip(b"~")
+    """Whether a whole value is already a stand-in, or the beginning of one: short ones of tildes included."""
+    return _FRAGMENT.fullmatch(value) is not None or not value.strip(b"~")
 
 
 _STRONG = re.compile(
@@ -91,6 +94,9 @@ _STRONG = re.compile(
     r"|(?:client|app|api|oauth|webhook|shared|jwt|session|consumer|user|token|signing)secrets?$|^secrets?$"
     r"|(?:access|refresh|id|auth|bearer|session|security|api|bot|oauth|private|csrf|xsrf|personal|deploy|login)tokens?$"
     r"|(?:github|gitlab|slack|hf|huggingface|npm|pypi|discord|telegram|vault|gh|notion|linear|consul)token$"
+    r"|^(?:x|db|user|my|root|admin|ssh|login|smtp|ftp|mail)?pw$|passcodes?$|^xsecret$|^auth(?:entication)?header$"
+    r"|^(?:smtp|e?mail|db|user|my|pg|postgres|mysql|redis|mongo|ldap|imap|ftp|ssh|sudo|git|svn|admin|root|http|proxy|basic"
+    r"|auth|login|rabbitmq|amqp|es|elastic|sa|app|service)?pass$|^mnemonic$|seedphrase$|recoverycodes?$"
     r"|authorization$|^authheader$|^setcookie$|^(?:aws)?credentials?$|^pgpass$"
 )
 _FRIENDS = re.compile(
@@ -169,7 +175,8 @@ def named_in_environment(name: str) -> bool:
 _RANDOM = re.compile(rb"[\w.\-+/=~%:]{16,}")
 _TRIVIAL = re.compile(
     rb"(?i)|string|str|null|none|true|false|text|password|secret|token|optional|required|bytes|bearer|undefined|object"
-    rb"|\*+|x{3,}|\[[\w .:-]*\]|<[\w .:-]*>|\$?\{{1,2}[\w .:-]*\}{1,2}|\$[A-Z_][A-Z0-9_]*|redacted|\.{3}"
+    rb"|\*+|x{3,}|\[[\w .:-]*\]|<[\w .:-]*>|\$?\{{1,2}[\w .:-]*\}{1,2}|\$[A-Z_][A-Z0-9_]*|redacted"
+    rb"|[\w-]{0,8}(?:\.{3}|\*{3,}|\xe2\x80\xa6|(?:\xe2\x80\xa2){2,})\w{0,6}|your[-_ ][\w -]*|change-?me|n/?a|yes|no"
 )
 
 

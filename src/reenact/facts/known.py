@@ -140,12 +140,17 @@ class Known:
         except Exhausted:
             return data
 
-    def joined(self, data: bytes, spotted: Callable[[bytes], list[Span]]) -> list[Span]:
-        """What shapes and names have found in ``data``, and the values; of two that overlap the one that holds the
-        other stays, and the value where they are equal."""
+    def within(self, data: bytes) -> list[Span]:
+        """Where the values stand, and those of further names, in a text that stands behind an encoding."""
         known = self.spans(data) if self._values else []
         if self._fields:
             known += spot_named(data, self._fields)
+        return known
+
+    def joined(self, data: bytes, spotted: Callable[[bytes], list[Span]]) -> list[Span]:
+        """What shapes and names have found in ``data``, and the values; of two that overlap the one that holds the
+        other stays, and the value where they are equal."""
+        known = self.within(data)
         found = spotted(data)
         return _apart([*known, *found]) if known else found
 

@@ -6,32 +6,87 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from reenact.facts.wraps import rewrapped
+
 _IN_STRING = re.compile(rb'(?:[^"\\]|\\.)*+', re.DOTALL)
 
 
+class Wrapped(NamedTuple):
+    """What a span holds that is a text of its own, behind an encoding.
+
+    Attributes:
+        codec: The encoding (``facts.wraps``).
+        raw: The encoded text, as the encoding has made it.
+        text: What it encodes.
+        spans: Credentials in the text.
+        quoted: How many times the encoded text is percent-encoded where it stands.
+    """
+
+    codec: str
+    raw: bytes
+    text: bytes
+    spans: tuple[Span, ...]
+    quoted: int = 0
+
+
 class Span(NamedTuple):
-    """A credential in a text: ``text[start:end]``, its class, and whether it must keep being a number."""
+    """A credential in a text: ``text[start:end]``, its class, and whether it must keep being a number.
+
+    Attributes:
+        wrapped: A text behind an encoding that holds credentials, in place of one.
+        tight: Whether whatever takes its place must be as long.
+    """
 
     start: int
     end: int
     sort: str
     digits: bool = False
+    wrapped: Wrapped | None = None
+    tight: bool = False
 
 
 class Exhausted(Exception):
     """The text holds more candidates than its size allows for: it was made to be slow."""
 
 
-def replaced(data: bytes, spans: list[Span], change: Callable[[bytes, Span], bytes]) -> bytes:
-    """``data`` with each span replaced by what ``change`` makes of it."""
+Change = Callable[[bytes, Span], bytes]
+
+
+def replaced(
+    data: bytes, spans: list[Span], change: Change, after: Callable[[bytes], bytes] | None = None, exact: bool = False
+) -> bytes:
+    """``data`` with each span replaced by what ``change`` makes of it.
+
+    Args:
+        data: The text.
+        spans: In order, never overlapping.
+        change: Gives what takes a credential's place.
+        after: Applied to each text behind an encoding, when its spans have been replaced.
+        exact: Whether a text behind an encoding must come out as long; one that cannot is changed as a whole.
+    """
     parts = []
     at = 0
     for span in spans:
         parts.append(data[at : span.start])
-        parts.append(change(data[span.start : span.end], span))
+        raw = data[span.start : span.end]
+        parts.append(change(raw, span) if span.wrapped is None else _within(raw, span, change, after, exact))
         at = span.end
     parts.append(data[at:])
     return b"".join(parts)
+
+
+def _within(raw: bytes, span: Span, change: Change, after: Callable[[bytes], bytes] | None, exact: bool) -> bytes:
+    wrapped = span.wrapped
+    assert wrapped is not None
+    text = replaced(wrapped.text, list(wrapped.spans), change, after, exact)
+    if after is not None:
+        text = after(text)
+    if text == wrapped.text:
+        return raw
+    made = rewrapped(wrapped.codec, text, wrapped.raw, wrapped.quoted)
+    if exact and len(made) != len(raw):
+        return change(raw, Span(span.start, span.end, "n", tight=True))
+    return made
 
 
 def string_end(data: bytes, at: int, limit: int) -> int:
@@ -41,16 +96,18 @@ def string_end(data: bytes, at: int, limit: int) -> int:
 
 
 class Budget:
-    """Counts candidates.
+    """Counts candidates, and the bytes of the texts that were looked into.
 
     Args:
-        left: How many there may be.
+        left: How many candidates there may be.
+        bytes: How many bytes.
     """
 
-    __slots__ = ("left",)
+    __slots__ = ("bytes", "left")
 
-    def __init__(self, left: int) -> None:
+    def __init__(self, left: int, bytes: int = 0) -> None:  # noqa: A002
         self.left = left
+        self.bytes = bytes
 
     def spend(self, amount: int = 1) -> None:
         """Count some; raises ``Exhausted`` when there are too many."""
@@ -58,13 +115,24 @@ class Budget:
         if self.left < 0:
             raise Exhausted
 
+    def read(self, size: int) -> None:
+        """Count the bytes of a text; raises ``Exhausted`` when there are too many."""
+        self.bytes -= size
+        if self.bytes < 0:
+            raise Exhausted
+
 
 def without_overlaps(spans: list[Span]) -> list[Span]:
-    """The first of overlapping spans; where they begin together, the longer one (a name outranks a shape in it)."""
+    """The first of overlapping spans; where they begin together, the longer one (a name outranks a shape in it). One
+    that ends behind it makes it longer."""
     kept: list[Span] = []
     end = -1
     for span in sorted(spans, key=lambda one: (one.start, -one.end)):
         if span.start >= end:
             kept.append(span)
+            end = span.end
+        elif span.end > end and span.wrapped is None:
+            last = kept[-1]
+            kept[-1] = Span(last.start, span.end, last.sort if last.wrapped is None else span.sort, tight=last.tight)
             end = span.end
     return kept

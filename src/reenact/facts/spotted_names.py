@@ -2,22 +2,57 @@
 
 from __future__ import annotations
 
+import binascii
 import re
 from collections.abc import Iterator
 
 from reenact.facts.credentials import STANDIN, Sort, looks_random, named, trivial
 from reenact.facts.spans import Budget, Span, string_end
+from reenact.facts.spotted_phrases import spoken, telling
 
-_AFTER = re.compile(rb"(\\{0,15})([\"'])?(?:\s|\\[nrt]){0,32}(:|=|,)(?:\s|\\[nrt]){0,32}")
-_VALUE_FIELD = re.compile(rb"(\\{0,15})([\"'])value\1\2\s{0,32}:\s{0,32}")
-_OPEN = re.compile(rb"(?:\s|\\[nrt]){0,32}(\\{0,15})([\"'])")
-_BARE = re.compile(rb"[^\s\"'`<>&,;(){}\[\]\\|#]{1,4096}")
+_GAP = rb"(?:\s|\\[nrt]){0,32}"
+_AFTER = re.compile(
+    rb"(\\{0,15})([\"'])?(?:\*{1,2}|`|\])?" + _GAP + rb"(:=|=>|:|=(?!=)|,|\|)" + rb"(?:\*{2}|\s\*{1,2}(?=[^*]))?" + _GAP
+)
+_VALUE_FIELD = re.compile(rb"(\\{0,15})([\"'])(?i:value)\1\2\s{0,32}:\s{0,32}")
+_VALUE_LINE = re.compile(
+    rb"\\{0,15}[\"']?(?:\r?\n|\\[rn])(?:\s|\\[nt]){0,32}\\{0,15}[\"']?value\\{0,15}[\"']?:\s{0,32}"
+)
+_VALUE_ATTRIBUTE = re.compile(rb"\\{0,15}[\"']\s{1,8}(?i:value)\s{0,4}=\s{0,4}")
+_ELEMENT = re.compile(rb"(?:\\{0,15}[\"'])?(?:\s[^<>]{0,256})?>(?:<!\[CDATA\[)?")
+_PART = re.compile(
+    rb"\\{0,15}\"?(?:\r\n|\n|(?:\\{1,7}r)?\\{1,7}n)(?:(?i:content)-[^\r\n\\]{0,128}(?:\r\n|\n|(?:\\{1,7}r)?\\{1,7}n)){0,4}"
+    rb"(?:\r\n|\n|(?:\\{1,7}r)?\\{1,7}n)(?P<pw>[^\r\n\\\"]{1,4096})"
+)
+_OPEN = re.compile(_GAP + rb"(?:[bBrRuU]{1,2}(?=\\{0,15}[\"']))?(\\{0,15})([\"'])")
+_BEFORE_PAIR = re.compile(rb"[(\[]\s{0,8}[bBuU]?\\{0,15}[\"']\Z")
+_AFTER_PAIR = re.compile(rb"\\{0,15}[\"']\s{0,8},?\s{0,8}[)\]]")
+_BARE = re.compile(rb"[^\s\"'`<>\\]{1,1024}")
+_SEPARATOR = re.compile(rb"[,;&|)\]}{(\[]")
+_ASSIGNMENT = re.compile(rb"&[A-Za-z_\[][\w.\[\]%-]{0,64}=|[,;]\s?[A-Za-z_\[][\w.\[\]% -]{1,64}=|&amp;")
+_IDENTIFIER = re.compile(rb"[A-Za-z_][\w.]*\Z")
+_SCHEME_WORD = re.compile(rb"(?i)(?:token|apikey|api-key|key|digest|splunk|bot|bearer|basic|negotiate)\s{1,4}")
+_ENV_NAME = re.compile(rb"[A-Z][A-Z0-9_]*\Z")
+_LINE_BEFORE = re.compile(
+    rb"(?:\A|[\n\r\"']|\\[nr]|\\{1,15}[\"'])(?:\s|\\t){0,64}(?:export\s{1,8}|-\s{1,8}|set\s{1,8}|ENV\s{1,8}){0,2}\Z"
+)
+_LINE_AFTER = re.compile(rb"\s{0,64}(?:\Z|[\n\r\"',]|\\[nr\"]|\s#)")
 _NUMBER = re.compile(rb"\d{1,20}(?![\w.])")
 _DIGITS = re.compile(rb"\d{4,20}(?![\w.])")
 _LINE_END = re.compile(rb"\n|(?<!\\)(?:\\\\)*\\[nr]")
 _LIST_GAP = re.compile(rb"(?:\s|\\[nrt]){0,64},?")
 _LONGEST_NAME = 96
 _LONGEST_WEAK = 8192
+_CODE = (b"$", b"%", b"os.", b"self.", b"{", b"(", b"<")
+_SECOND_WORDS = frozenset((b"key", b"token", b"secret", b"phrase"))
+_FIRST_WORD = re.compile(
+    rb"\b(?:api|secret|access|private|auth|client|signing|bearer|pass|encryption|app|bot|refresh)[ _]\Z"
+)
+_SENTENCE = re.compile(
+    rb"(?:\s(?:for|of)\s[^\s]{1,40}|\shere)?\s(?:is|was|are|will\sbe|has\sbeen\sset\sto|set\sto|to|->)\s{1,2}(?::\s|now\s)?"
+    rb"(?:\\{0,7}[\"'`])?(?P<pw>[^\s\"'`<>\\]{6,512})"
+)
+_DEAR = 4
 
 
 def own_values(data: bytes, begin: int, end: int, *, in_json: bool) -> Iterator[Span]:
@@ -26,8 +61,8 @@ def own_values(data: bytes, begin: int, end: int, *, in_json: bool) -> Iterator[
     ``in_json``: no value goes on behind the string of JSON that it begins in.
     """
     after = _AFTER.match(data, end)
-    if after is None or after[3] == b",":
-        yield from _after_option_or_tag(data, begin, end, 2, in_json=in_json)
+    if after is None or after[3] in (b",", b"|"):
+        yield from _beside(data, begin, end, 2, in_json=in_json)
         return
     opening = _OPEN.match(data, after.end())
     if opening is not None:
@@ -38,8 +73,8 @@ def own_values(data: bytes, begin: int, end: int, *, in_json: bool) -> Iterator[
         yield from _in_list(data, after.end() + 1, 2, in_json=in_json)
     elif digits := _NUMBER.match(data, after.end()):
         yield Span(*digits.span(), Sort.NAMED.value, True)
-    elif after[2] is None and (bare := _BARE.match(data, after.end())):
-        yield Span(*bare.span(), Sort.NAMED.value)
+    elif after[2] is None and (stop := _bare_end(data, after.end(), loose=False)) > after.end():
+        yield Span(after.end(), stop, Sort.NAMED.value)
 
 
 def by_name(data: bytes, lower: bytes, flat: bytes, needle: bytes, budget: Budget, *, in_json: bool) -> Iterator[Span]:
@@ -56,7 +91,11 @@ def by_name(data: bytes, lower: bytes, flat: bytes, needle: bytes, budget: Budge
             if data[begin - 1 : begin] == b"\\" and data[begin : begin + 1] in (b"n", b"r", b"t"):
                 begin += 1  # the letter of an escape, not of the name
             weight = named(lower[begin:end].decode("latin-1"))
+            if not weight and lower[begin:end] in _SECOND_WORDS:
+                first = _FIRST_WORD.search(lower, max(0, begin - 16), begin)
+                weight = 2 if first is not None else 0
             if weight:
+                budget.spend(_DEAR)
                 for span in _values_after(data, begin, end, weight, in_json=in_json):
                     resume = max(resume, span.end)
                     yield span
@@ -67,45 +106,201 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
     """Credentials that a name at ``data[begin:end]`` announces."""
     after = _AFTER.match(data, end)
     if after is None:
-        yield from _after_option_or_tag(data, begin, end, weight, in_json=in_json)
+        yield from _beside(data, begin, end, weight, in_json=in_json)
         return
     quoted, sign, at = after[2] is not None, after[3], after.end()
-    if sign == b",":  # {"name": "DB_PASSWORD", "value": "…"}
-        field = _VALUE_FIELD.match(data, at) if quoted else None
-        if field is None:
-            return
-        at = field.end()
+    if sign == b",":
+        yield from _next_in_list(data, begin, end, after, weight, in_json=in_json)
+        return
     opening = _OPEN.match(data, at)
+    if opening is not None and quoted and len(opening[1]) < len(after[1]):
+        return  # the string ends here that the name stood in
     if opening is not None:
         stop = _closing(data, opening, weight, in_json=in_json)
         span = _judged(data, opening.end(), stop, weight, loose=quoted)
+        if span is None and stop > 0 and data[begin:end].lower() == b"auth" and is_basic(data[opening.end() : stop]):
+            span = Span(opening.end(), stop, Sort.NAMED.value)
         if span is not None:
             yield span
     elif data[at : at + 1] == b"[":
         yield from _in_list(data, at + 1, weight, in_json=in_json)
-    elif quoted:
+    elif quoted and sign == b":":
         digits = _DIGITS.match(data, at)
-        if digits is not None and b"pass" in data[begin:end].lower():
+        name = data[begin:end].lower()
+        if digits is not None and b"pass" in name and name != b"pass":
             yield Span(at, digits.end(), Sort.NAMED.value, True)
-    elif sign in (b"=", b":"):
-        bare = _BARE.match(data, at)
-        path = bare is not None and bare[0].startswith(b"/") and data[begin:end].lower().endswith(b"pwd")
-        if bare is not None and not path and _secretive(bare[0], data[bare.end() : bare.end() + 1], sign):
-            yield Span(at, bare.end(), Sort.NAMED.value)
+        elif digits is None and not in_json and data[at : at + 1] not in (b"{", b"]", b"}"):
+            yield from _bare(data, begin, at, b"|", weight)
+    else:
+        yield from _bare(data, begin, at, sign, weight)
 
 
-def _after_option_or_tag(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:
-    """``--password VALUE`` and ``<password>VALUE</password>``."""
-    if data[end : end + 1] == b">" and data[begin - 1 : begin] == b"<":
-        limit = min(len(data), end + 4096)
-        stop = data.find(b"<", end, string_end(data, end, limit) if in_json else limit)
-        span = _judged(data, end + 1, stop, weight, loose=True) if stop > 0 else None
+def _spoken_after(data: bytes, end: int) -> Iterator[Span]:
+    """``the password is VALUE``."""
+    sentence = _SENTENCE.match(data, end)
+    if sentence is not None and spoken(sentence["pw"]):
+        yield Span(*sentence.span("pw"), Sort.NAMED.value)
+
+
+def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterator[Span]:
+    """A value without quotes."""
+    name_end = data[begin:at].lower()
+    if b"authorization" in name_end or name_end.startswith(b"auth"):
+        scheme = _SCHEME_WORD.match(data, at)
+        at = scheme.end() if scheme is not None else at
+    if data[at : at + 1] == b"`":
+        at += 1
+    alone = _LINE_BEFORE.search(data, max(0, begin - 80), begin) is not None
+    stop = _bare_end(
+        data, at, loose=alone and sign == b"=" and _ENV_NAME.match(data[begin:at].rstrip(b"= ")) is not None
+    )
+    if stop <= at:
+        return
+    value = data[at:stop]
+    if value.startswith(b"/") and b"pwd" in name_end and weight < 2:
+        return
+    alone = alone and sign in (b":", b"=>", b"=") and _LINE_AFTER.match(data, stop) is not None
+    if weight == 1 and not (looks_random(value) or STANDIN.fullmatch(value) or not value.strip(b"~")):
+        return
+    if _secretive(value, data[stop : stop + 1], sign, alone=alone):
+        yield Span(at, stop, Sort.NAMED.value)
+
+
+def _bare_end(data: bytes, at: int, *, loose: bool) -> int:
+    """Where a value without quotes ends. A separator ends it where another assignment, white space or nothing follows;
+    ``loose``: it goes on to the end of its word."""
+    word = _BARE.match(data, at)
+    if word is None:
+        return at
+    end = word.end()
+    if loose:
+        return end
+    for found in _SEPARATOR.finditer(data, at, end):
+        place = found.start()
+        sign = found[0]
+        if sign in (b"(", b"[", b"{"):
+            if place == at or _IDENTIFIER.match(data[at:place]) is not None:
+                return place
+            continue
+        if sign in (b")", b"]", b"}"):
+            ends = data[place + 1 : place + 2] in b" ,;.:)]}" or place + 1 >= end
+            if ends and not _opened(data[at:place], sign):
+                return place
+            continue
+        if place + 1 >= end or _ASSIGNMENT.match(data, place) is not None:
+            return place
+    return end
+
+
+def _opened(value: bytes, sign: bytes) -> bool:
+    opens = {b")": b"(", b"]": b"[", b"}": b"{"}[sign]
+    return value.count(opens) > value.count(sign)
+
+
+def _next_in_list(
+    data: bytes, begin: int, end: int, after: re.Match[bytes], weight: int, *, in_json: bool
+) -> Iterator[Span]:
+    """What follows a name and a comma: ``{"name": NAME, "value": VALUE}``, ``(NAME, VALUE)``, ``["--NAME", VALUE]``."""
+    if after[2] is None:
+        return
+    field = _VALUE_FIELD.match(data, after.end())
+    opening = _OPEN.match(data, after.end() if field is None else field.end())
+    if opening is None or opening[2] != after[2]:
+        return
+    stop = _closing(data, opening, weight, in_json=in_json)
+    if stop <= opening.end():
+        return
+    value = data[opening.end() : stop]
+    if field is None:
+        option = data[begin : begin + 1] == b"-" or data[begin - 2 : begin] == b"--"
+        if option:
+            if value.startswith(b"-") or not telling(value):
+                return
+        elif (
+            _BEFORE_PAIR.search(data, max(0, begin - 32), begin) is None
+            or _AFTER_PAIR.match(data, stop) is None
+            or not telling(value)
+        ):
+            return
+    span = _judged(data, opening.end(), stop, weight, loose=True)
+    if span is not None:
+        yield span
+
+
+def _beside(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:
+    """A value that no sign announces: of an option, an element, a part of a form, a pair in attributes or lines."""
+    named_so = data[max(0, begin - 24) : begin].lower().rstrip(b"\\\"' ")
+    before = data[begin - 1 : begin]
+    if (data[end : end + 1] == b" " and data[begin : begin + 1] == b"-") or data[begin - 1 : begin + 1] == b"--":
+        yield from _option(data, end, weight, in_json=in_json)
+    elif (line := _VALUE_LINE.match(data, end)) is not None:
+        yield from _plain_or_quoted(data, line.end(), weight, in_json=in_json)
+    elif named_so.endswith((b"name=", b"key=", b"id=")):
+        attribute = _VALUE_ATTRIBUTE.match(data, end)
+        part = _PART.match(data, end)
+        if attribute is not None:
+            yield from _plain_or_quoted(data, attribute.end(), weight, in_json=in_json)
+        elif part is not None:
+            span = _judged(data, *part.span("pw"), weight, loose=True)
+            if span is not None:
+                yield span
+        else:
+            yield from _in_element(data, end, weight, in_json=in_json)
+    elif before in (b"<", b":") and data[end : end + 1] in (b">", b" ", b"\n", b"\t"):
+        yield from _in_element(data, end, weight, in_json=in_json)
+    elif data[end : end + 1] == b" ":
+        yield from _spoken_after(data, end)
+
+
+def _option(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:
+    """``--password VALUE``."""
+    opening = _OPEN.match(data, end + 1)
+    if opening is not None:
+        stop = _closing(data, opening, weight, in_json=in_json)
+        span = _judged(data, opening.end(), stop, weight, loose=False)
         if span is not None:
             yield span
-    elif data[end : end + 1] == b" " and data[begin : begin + 2] == b"--":
-        bare = _BARE.match(data, end + 1)
-        if bare is not None and _secretive(bare[0], b"", b"="):
-            yield Span(end + 1, bare.end(), Sort.NAMED.value)
+        return
+    stop = _bare_end(data, end + 1, loose=True)
+    if stop > end + 1 and telling(data[end + 1 : stop]):
+        yield Span(end + 1, stop, Sort.NAMED.value)
+
+
+def _plain_or_quoted(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[Span]:
+    opening = _OPEN.match(data, at)
+    if opening is not None:
+        span = _judged(data, opening.end(), _closing(data, opening, weight, in_json=in_json), weight, loose=True)
+        if span is not None:
+            yield span
+        return
+    stop = _bare_end(data, at, loose=True)
+    span = _judged(data, at, stop, weight, loose=True) if stop > at else None
+    if span is not None:
+        yield span
+
+
+def _in_element(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:
+    """``<password>VALUE</password>``, with attributes or without."""
+    opened = _ELEMENT.match(data, end)
+    if opened is None:
+        return
+    start = opened.end()
+    limit = min(len(data), start + 4096)
+    stop = data.find(b"<", start, string_end(data, start, limit) if in_json else limit)
+    if data[start - 9 : start] == b"<![CDATA[":
+        stop = data.find(b"]]>", start, limit)
+    span = _judged(data, start, stop, weight, loose=True) if stop > 0 and data[start:stop].strip() else None
+    if span is not None:
+        yield span
+
+
+def is_basic(value: bytes) -> bool:
+    """Whether a value is a user's name and a password in base64, or what redaction has left of them."""
+    try:
+        plain = binascii.a2b_base64(value, strict_mode=True)
+    except ValueError:
+        return False
+    return b":" in plain and plain.isascii()
 
 
 def _judged(data: bytes, start: int, stop: int, weight: int, *, loose: bool) -> Span | None:
@@ -127,18 +322,26 @@ def _beside_logprob(data: bytes, stop: int) -> bool:
     return b"logprob" in data[stop : stop + 64]
 
 
-def _secretive(value: bytes, following: bytes, sign: bytes) -> bool:
-    """Whether an unquoted value is more likely a secret than a word of prose or a name in code."""
+def _secretive(value: bytes, following: bytes, sign: bytes, *, alone: bool = False) -> bool:
+    """Whether an unquoted value is more likely a secret than a word of prose or a name in code. ``alone``: it is all
+    that its line says of the name."""
     if STANDIN.fullmatch(value) is not None or not value.strip(b"~"):
         return True
-    if len(value) < 6 or following in (b"(", b"[") or value.startswith((b"$", b"%", b"os.", b"self.")):
-        return False
-    if trivial(value):
+    plain = value.rstrip(b".,;:")
+    if len(value) < 5 or following in (b"(", b"[") or value.startswith(_CODE) or _says_nothing(plain):
         return False
     has_digit = any(48 <= byte <= 57 for byte in value)
-    if sign == b":":
-        return has_digit and value.rstrip(b".,") != b"" and not value.rstrip(b".,").isdigit() and len(value) >= 8
-    return has_digit or (any(byte in b"!@#$%^*+=/" for byte in value) and not value.startswith((b"/", b"=")))
+    marked = any(byte in b"!@#$%^*+=?&~" for byte in plain)
+    if alone or len(value) < 6:
+        return alone and (has_digit or marked)
+    if sign in (b":", b"|"):
+        return (has_digit or marked) and len(value) >= 8 and b"://" not in value
+    return has_digit or ((marked or b"/" in plain) and not value.startswith((b"/", b"=")))
+
+
+def _says_nothing(value: bytes) -> bool:
+    """Whether a value is a number, a template, or the name of another field."""
+    return trivial(value) or value.isdigit() or (len(value) <= _LONGEST_NAME and named(value.decode("latin-1")) > 0)
 
 
 def _in_list(data: bytes, at: int, weight: int, *, in_json: bool) -> Iterator[Span]:

@@ -5,12 +5,12 @@ A first pass of substring searches finds candidates; only those meet a regular e
 
 from __future__ import annotations
 
-import binascii
 import re
 from collections.abc import Iterator
 
 from reenact.facts.credentials import SHORTEST, STANDIN, Sort, looks_random, protected, trivial
 from reenact.facts.spans import Budget, Span, string_end
+from reenact.facts.spotted_names import is_basic
 
 RUN = b"a" * SHORTEST
 """Without it in the folded text there is nothing long enough."""
@@ -23,21 +23,25 @@ _SHAPES = re.compile(
     + rb"|(?P<vendor>gh[pousr]_|github_pat_|glpat-|gl(?:dt|rt|cbt|ptt)-|xox[abeoprs]-|xapp-|AIza|hf_|npm_|pypi-"
     + rb"|(?:sk|rk|pk|whsec)_(?:live|test)_|whsec_|gsk_|r8_|pplx-|xai-|nvapi-|tvly-|fc-|lsv2_[ps][tk]_|pcsk_|dop_v1_"
     + rb"|shp(?:at|ca|pa|ss)_|dapi|ya29\.|1//0|SG\.|key-(?=[0-9a-f]{32})|EAA(?=[A-Za-z0-9]{60})|sq0[a-z]{3}-"
-    + rb"|sntrys_|dckr_pat_|ATATT3|figd_|secret_|ntn_|tfp_|pat-|lin_api_|phc_|fw_|csk-|esecret_|voyage-)"
+    + rb"|sntrys_|dckr_pat_|ATATT3|figd_|secret_|ntn_|tfp_|pat-|lin_api_|phc_|fw_|csk-|esecret_|voyage-"
+    + rb"|GOCSPX-|hvs\.|hvb\.|glsa_|glc_"
+    + rb"|pul-|rubygems_|dp\.pt\.|sbp_|LTAI|AKCp|PMAK-|EZ[AT]K|NRAK-"
+    + rb"|sgp_|tskey-|rdme_|ops_eyJ|CFPAT-|dt0c01\.|HRKU-|shippo_|vercel_|AGE-SECRET-KEY-1|cohere_|nvapi-|LLM-)"
     + rb"(?P<rest>[A-Za-z0-9_-]{16,512}(?:\.[A-Za-z0-9_-]{16,512})?)"
     + rb"|(?P<bot>\d{8,10}:)AA[\w-]{33}(?![\w-]))"
 )
 _PAIRS = frozenset(
     b"gi sk ey AK AS AB AC AG AI AN AP AR gh gl xo xa hf np py rk pk wh gs r8 pp nv tv fc ls pc do sh da ke EA sq sn"
-    b" dc AT fi se nt tf pa li ph fw cs es vo".split()
+    b" dc AT fi se nt tf pa li ph fw cs es vo GO hv pu ru dp sb LT PM EZ NR sg ts rd op CF dt HR ve co LL".split()
 )
 """How the shapes begin; those that begin outside a run of word characters are in ``_OUTSIDE``."""
-_OUTSIDE = re.compile(rb"(?:ya29\.|SG\.|1//|\d{8,10}:)\Z")
+_OUTSIDE = re.compile(rb"(?:ya29\.|SG\.|hv[sb]\.|dp\.pt\.|dt0c01\.|1//|\d{8,10}:)\Z")
 _SCHEME = re.compile(_LEFT + rb"((?i:bearer|basic))(?:\s|%20|\+){1,8}([A-Za-z0-9._~+/=-]{8,16384})")
 _PEM = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = b"-----END "
 _PEM_CUT = re.compile(rb"(?:[A-Za-z0-9+/=\s:,.~-]|\\{1,15}[nrt/]){0,16384}")
 _USER = re.compile(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
+_SURE = frozenset((b"glpat-", b"GOCSPX-", b"AIza", b"ya29.", b"hvs.", b"pypi-", b"SG.", b"xoxb-", b"xoxp-", b"dapi"))
 _DEAR = 8  # what trying a shape costs, beside looking at a candidate
 
 
@@ -84,7 +88,7 @@ def _shape_at(data: bytes, start: int) -> Span | None:
     if match is None:
         return None
     if match["sk"] is not None:
-        if not _like_a_key(match["skrest"], 12):
+        if not _like_a_key(match["skrest"], 12) and (match["sk"] == b"sk-" or not looks_random(match["skrest"])):
             return None
         span = Span(match.end("sk"), match.end(), Sort.KEY.value)
     elif match["jwt"] is not None:
@@ -94,7 +98,7 @@ def _shape_at(data: bytes, start: int) -> Span | None:
     elif match["bot"] is not None:
         span = Span(match.end("bot"), match.end(), Sort.KEY.value)
     else:
-        if not _like_a_key(match["rest"], 8):
+        if not _like_a_key(match["rest"], 8) and (match["vendor"] not in _SURE or not looks_random(match["rest"])):
             return None
         span = Span(match.end("vendor"), match.end(), Sort.KEY.value)
     return None if _is_protected(data, match.start()) else span
@@ -128,19 +132,11 @@ def schemes(data: bytes, budget: Budget) -> Iterator[Span]:
         budget.spend()
         value = match[2]
         if match[1].lower() == b"basic":
-            if not _is_basic(value) and STANDIN.fullmatch(value) is None:
+            if not is_basic(value) and STANDIN.fullmatch(value) is None:
                 continue
         elif len(value) < SHORTEST or not (looks_random(value) or STANDIN.fullmatch(value)):
             continue
         yield Span(match.start(2), match.end(2), Sort.SCHEME.value)
-
-
-def _is_basic(value: bytes) -> bool:
-    try:
-        plain = binascii.a2b_base64(value, strict_mode=True)
-    except ValueError:
-        return False
-    return b":" in plain and plain.isascii()
 
 
 def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[Span]:

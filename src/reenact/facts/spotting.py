@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from reenact.facts.credentials import STANDIN, bare, constant
 from reenact.facts.spans import Budget, Exhausted, Span, replaced, without_overlaps
 from reenact.facts.spotted_names import by_name, own_values
+from reenact.facts.spotted_phrases import by_phrase
 from reenact.facts.spotted_shapes import RUN, by_shape, private_keys, schemes, userinfo
+from reenact.facts.views import views
 from reenact.facts.weaving import Woven
 
 _WORDS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"_-" else 32 for byte in range(256))
-_NAMES = (b"key", b"token", b"secret", b"pass", b"authorization", b"credential", b"cookie", b"pwd")
+_NAMES = (b"key", b"token", b"secret", b"pass", b"auth", b"credential", b"cookie", b"pw", b"jwt")
 _JSON = re.compile(
     rb"\s*+(?:(?:event|id|retry)?:[^\n]{0,256}+\n\s*+){0,16}+(?:data:)?\s{0,64}+(?:[\[{]\s{0,64}+){0,64}+"
     rb"(?:[\"}\]\d-]|true|false|null)"
@@ -29,25 +31,53 @@ _BEFORE = 512
 """Bytes before a piece that say what stands in it: a name, and what stands between it and its value."""
 _BEHIND = 128
 _SURROUNDINGS = 8
+_DEEPEST = 5
+_ROOM = 1 << 20
+_TIMES = 16
 _BETWEEN = re.compile(rb"(?:[\s,:\[\]{}\d.eE+-]|true|false|null)*+")
 
 
-def spot(data: bytes) -> list[Span]:
-    """Every credential in ``data``, in order, never overlapping.
+More = Callable[[bytes], list[Span]]
+"""Finds further credentials in the texts that stand behind an encoding."""
+
+
+def spot(data: bytes, more: More | None = None) -> list[Span]:
+    """Every credential in ``data``, in order, never overlapping; behind encodings (``facts.views``), too.
 
     A value that is a stand-in already is reported too, where a name or scheme stands in front of it.
+
+    Args:
+        data: Any text.
+        more: Finds further ones in what stands behind an encoding.
 
     Raises:
         Exhausted: there are more candidates than a text of this size can have by accident.
     """
-    budget = Budget(4096 + len(data) // 16)
+    return _spot(data, more, Budget(4096 + len(data) // 8, _ROOM + _TIMES * len(data)), 0)
+
+
+def _spot(data: bytes, more: More | None, budget: Budget, depth: int) -> list[Span]:
+    in_json = _JSON.match(data) is not None
+    found = _plain(data, budget, in_json)
+    if depth and more is not None:
+        found.extend(more(data))
+    if depth < _DEEPEST:
+        for view in views(data, in_json=in_json):
+            budget.spend()
+            budget.read(len(view.text))
+            found.extend(view.back(_spot(view.text, more, budget, depth + 1)))
+    return without_overlaps(found) if len(found) > 1 else found
+
+
+def _plain(data: bytes, budget: Budget, in_json: bool) -> list[Span]:
+    """What stands in a text as it is."""
     found: list[Span] = []
     lower = data.lower()
     flat = data.translate(_WORDS)
-    in_json = _JSON.match(data) is not None
     for needle in _NAMES:
         if needle in lower:
             found.extend(by_name(data, lower, flat, needle, budget, in_json=in_json))
+    found.extend(by_phrase(data, lower, budget))
     if b"@" in data and b"://" in data:
         found.extend(userinfo(data, budget))
     if b"-----BEGIN" in data:
@@ -62,11 +92,16 @@ def spot(data: bytes) -> list[Span]:
     return _inside_strings(data, found) if in_json else found
 
 
-def spot_woven(data: Woven) -> list[Span]:
+def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list[Span]:
     """``spot`` for a text that was woven: what a piece holds is found out once.
 
     A piece ends where an entry does, so that no text in it is cut and no list of texts: what a text is depends on what
     stands closely before and behind it, and on nothing further away.
+
+    Args:
+        data: The text.
+        more: See ``spot``.
+        told: All that ``more`` knows.
 
     Raises:
         Exhausted: see ``spot``.
@@ -76,14 +111,14 @@ def spot_woven(data: Woven) -> list[Span]:
     before = 0
     for n, (at, piece) in enumerate(data.places):
         end = at + len(piece.text) if n + 1 < len(begins) else len(data)
-        near = (data[max(0, before - _BEFORE) : at], data[end : end + _BEHIND])
-        known: dict[tuple[bytes, bytes], list[Span]] = piece.known.setdefault("spans", {})
+        near = (data[max(0, before - _BEFORE) : at], data[end : end + _BEHIND], told)
+        known: dict[tuple[bytes, bytes, bytes], list[Span]] = piece.known.setdefault("spans", {})
         spans = known.get(near)
         if spans is None:
             start = begins[max(0, bisect_right(begins, before - _BEFORE) - 1)] if n else 0
             spans = [
                 span._replace(start=span.start + start - at, end=span.end + start - at)
-                for span in spot(data[start : end + _BEHIND])
+                for span in spot(data[start : end + _BEHIND], more)
                 if before <= span.start + start < end  # of what stands between the last piece and this one, too
             ]
             if len(known) >= _SURROUNDINGS:
@@ -135,10 +170,16 @@ def normalise(data: bytes) -> bytes:
 def reduced(data: bytes, spans: list[Span]) -> bytes:
     """``data`` with the credentials at ``spans``, and every stand-in, reduced to the constants of their classes."""
     if spans:
-        data = replaced(data, spans, lambda _, span: b"9999" if span.digits else constant(span.sort))
-    if b"~rx" in data:
-        data = STANDIN.sub(bare, data)
-    return data
+        data = replaced(data, spans, _constant, _bare)
+    return _bare(data)
+
+
+def _constant(_: bytes, span: Span) -> bytes:
+    return b"9999" if span.digits else constant(span.sort)
+
+
+def _bare(data: bytes) -> bytes:
+    return STANDIN.sub(bare, data) if b"~rx" in data else data
 
 
 def _inside_strings(data: bytes, spans: list[Span]) -> list[Span]:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from reenact.facts.call import ErrorFact, Json
@@ -61,7 +62,7 @@ class Eraser:
         self._secret = secret
         self._known = known
         self._told = known.told
-        self._spotter = Spotter()
+        self._spotter = Spotter(known.within if known.told else None, known.told)
         self._strings: dict[str, str] = {}
         self._headers: dict[tuple[str, str, bool], str] = {}
 
@@ -77,11 +78,12 @@ class Eraser:
         """``data`` with the credentials at ``found`` replaced, byte for byte as long where ``fit``."""
 
         def change(original: bytes, span: Span) -> bytes:
+            exact = fit or span.tight
             if span.sort == Sort.VALUE.value:
-                return self._known.token(original, fit=fit)
-            return b"9" * len(original) if span.digits else self.stand_in(span.sort, original, fit=fit)
+                return self._known.token(original, fit=exact)
+            return b"9" * len(original) if span.digits else self.stand_in(span.sort, original, fit=exact)
 
-        return replaced(data, found, change)
+        return replaced(data, found, change, exact=fit)
 
     def find(self, data: bytes) -> list[Span]:
         """Every credential in a text that nobody has seen the beginning of.
@@ -89,7 +91,7 @@ class Eraser:
         Raises:
             Exhausted: it was made to be slow.
         """
-        return self._known.joined(data, spot)
+        return self._known.joined(data, partial(spot, more=self._known.within))
 
     def head(self, kind: str, name: str, head: Mapping[str, Json], clean: Callable[[], _Head]) -> _Head:
         """The name and the head of a call, as ``clean`` gives them: an agent asks the same places again and again, so

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from reenact.abc.sources import ENTROPY
 from reenact.facts.alike import shared_length
 from reenact.facts.spans import Span
-from reenact.facts.spotting import spot, spot_woven
+from reenact.facts.spotting import More, spot, spot_woven
 from reenact.facts.weaving import Woven
 
 _SHORT = 4096
@@ -30,11 +30,17 @@ class Spotter:
     """Spots credentials (``facts.spotting.spot``), the beginning of a text that began so before not again.
 
     It keeps the last few long texts of a run in memory, never longer than the run.
+
+    Args:
+        more: Finds further credentials in what stands behind an encoding.
+        told: All that ``more`` knows.
     """
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "_more", "_told")
 
-    def __init__(self) -> None:
+    def __init__(self, more: More | None = None, told: bytes = b"") -> None:
+        self._more = more
+        self._told = blake2b(told, digest_size=16, key=_KEY).digest() if told else b""
         self._known: dict[bytes, tuple[bytes, list[Span]]] = {}
 
     def spot(self, data: bytes) -> list[Span]:
@@ -44,31 +50,31 @@ class Spotter:
             Exhausted: see there.
         """
         if type(data) is Woven:
-            return spot_woven(data)
+            return spot_woven(data, self._more, self._told)
         size = len(data)
         if size < _SHORT:
-            return _short(data)
+            return _short(data, self._more, self._told)
         if size > _MOST:
-            return spot(data)
+            return spot(data, self._more)
         head = data[:_HEAD]
         known = self._known.pop(head, None)
         if known is None:
-            found = spot(data)
+            found = spot(data, self._more)
             while len(self._known) >= _KEPT:
                 del self._known[next(iter(self._known))]
         else:
-            found = _continued(data, *known)
+            found = _continued(data, *known, self._more)
         self._known[head] = (data, found)
         return found
 
 
-def _short(data: bytes) -> list[Span]:
+def _short(data: bytes, more: More | None, told: bytes) -> list[Span]:
     """The spans of a short text. Each run of a process has the same surroundings (variables, packages, commands): that
     there is nothing in one of these is found out once."""
-    digest = digest_of(data)
+    digest = digest_of(data + told if told else data)
     if is_harmless(digest):
         return []
-    found = spot(data)
+    found = spot(data, more)
     if not found:
         deem_harmless(digest)
     return found
@@ -91,12 +97,12 @@ def deem_harmless(digest: bytes) -> None:
     _HARMLESS.add(digest)
 
 
-def _continued(data: bytes, before: bytes, spans: list[Span]) -> list[Span]:
+def _continued(data: bytes, before: bytes, spans: list[Span], more: More | None) -> list[Span]:
     """The spans of ``data``, of which an earlier text with its spans has a common beginning."""
     shared = shared_length(data, before)
     limit = shared - _SETTLED
     if shared < len(data) // 4 or limit <= 0:
-        return spot(data)
+        return spot(data, more)
     cut = max(data.rfind(b"}", 0, limit), data.rfind(b"\n", 0, limit)) + 1
     for span in spans:
         if span.start < cut < span.end:
@@ -104,8 +110,8 @@ def _continued(data: bytes, before: bytes, spans: list[Span]) -> list[Span]:
     settled = [span for span in spans if span.end <= cut]
     start = context_before(settled, cut)
     rest = [
-        Span(span.start + start, span.end + start, span.sort, span.digits)
-        for span in spot(data[start:])
+        span._replace(start=span.start + start, end=span.end + start)
+        for span in spot(data[start:], more)
         if span.start + start >= cut
     ]
     return settled + rest

@@ -15,18 +15,31 @@ from reenact.facts.call import Fidelity, Json
 from reenact.facts.compression import Decoder
 from reenact.facts.framing import Unframer, header
 from reenact.facts.record import HeadArrived, Record, SegmentArrived
+from reenact.facts.views import is_media
 from reenact.privacy.erasing import Eraser
+from reenact.privacy.joins import Joiner, joined
 from reenact.privacy.tails import Part, Tail
 
 HELD = 1 << 20
 """Most decoded bytes of one compressed body that are held until it is known to be clean."""
 _RATIO = 16 << 20
 _OPAQUE = (
-    *("image/", "audio/", "video/", "font/", "application/octet-stream", "application/zip", "application/pdf"),
-    *("application/gzip", "application/wasm", "application/vnd.amazon.eventstream", "application/x-tar"),
+    *("image/", "audio/", "video/", "font/", "application/zip", "application/gzip", "application/wasm"),
+    "application/x-tar",
 )
 NOTE = "credentials"
+_EVENTS = (
+    "text/event-stream",
+    "application/x-ndjson",
+    "application/jsonl",
+    "application/ndjson",
+    "application/json-seq",
+)
+_FRAMES = "application/vnd.amazon.eventstream"
+_LINES = (b"data:", b"event:", b"id:", b": ")
 _LATE = "credentials in a long compressed body"
+
+_Item = tuple[SegmentArrived, list[tuple[int, int]]]
 
 
 class PlainStream:
@@ -36,16 +49,20 @@ class PlainStream:
         eraser: What erases.
         wire: Whether segments begin with the head of the response.
         text: Whether the body is text; if not, only the head on the wire is cleaned.
+        media: Its media type.
     """
 
-    __slots__ = ("_eraser", "_framing", "_head", "_tail", "_text")
+    __slots__ = ("_eraser", "_framing", "_head", "_joiner", "_media", "_sniffed", "_tail", "_text")
 
-    def __init__(self, eraser: Eraser, *, wire: bool, text: bool) -> None:
+    def __init__(self, eraser: Eraser, *, wire: bool, text: bool, media: str = "") -> None:
         self._eraser = eraser
-        self._tail: Tail[tuple[SegmentArrived, list[tuple[int, int]]]] = Tail(eraser)
+        self._tail: Tail[_Item] = Tail(eraser)
         self._framing = Unframer() if wire else None
         self._head: list[SegmentArrived] | None = [] if wire else None
         self._text = text
+        self._media = media
+        self._sniffed = False
+        self._joiner: Joiner[_Item] | None = None
 
     def feed(self, record: SegmentArrived) -> list[Record]:
         """Take a segment, give what is decided."""
@@ -61,11 +78,16 @@ class PlainStream:
         """Whatever is held back."""
         if self._head:
             return [*self._past_head(b"".join(one.data for one in self._head)), *self.rest()]
-        return self._labelled(self._tail.rest())
+        out: list[Record] = []
+        if self._joiner is not None:
+            for item, body in self._joiner.rest():
+                out += self._past_joiner(item, body)
+        return out + self._labelled(self._tail.rest())
 
     def held(self) -> list[HeadArrived | SegmentArrived]:
         """What is held back, raw: for a caller that withholds it."""
-        return [*(self._head or ()), *(item[0] for item in self._tail.items())]
+        joining = () if self._joiner is None else self._joiner.items()
+        return [*(self._head or ()), *(item[0] for item in self._tail.items()), *(item[0] for item in joining)]
 
     def _past_head(self, joined: bytes) -> list[Record]:
         """The head has arrived: its lines are cleaned by name, the segments cut as they were."""
@@ -90,14 +112,39 @@ class PlainStream:
             body, slices = record.data, [(0, len(record.data))]
         else:
             body, slices = self._framing.feed(record.data), self._framing.slices
-        return self._labelled(self._tail.feed((record, slices), body))
+        if not self._sniffed and body:
+            self._sniff(body)
+            if not self._text:
+                return [record]
+        item = (record, slices)
+        if self._joiner is None:
+            return self._labelled(self._tail.feed(item, body))
+        out: list[Record] = []
+        for ready, cleaned in self._joiner.feed(item, body):
+            out += self._past_joiner(ready, cleaned)
+        return out
 
-    def _labelled(self, parts: list[Part[tuple[SegmentArrived, list[tuple[int, int]]]]]) -> list[Record]:
+    def _sniff(self, body: bytes) -> None:
+        """What the body is, by its media type and how it begins."""
+        self._sniffed = True
+        if is_media(body[:16]) and not body.startswith(b"%PDF"):
+            self._text = False
+        elif framed := self._media.startswith(_FRAMES):
+            self._joiner = Joiner(self._eraser, frames=framed)
+        elif self._media.startswith(_EVENTS) or body.startswith(_LINES):
+            self._joiner = Joiner(self._eraser, frames=False)
+
+    def _past_joiner(self, item: _Item, body: bytes) -> list[Record]:
+        if self._media.startswith(_FRAMES):  # the joiner has looked at all of it
+            return self._labelled([Part(item, body, True)])
+        return self._labelled(self._tail.feed(item, body))
+
+    def _labelled(self, parts: list[Part[_Item]]) -> list[Record]:
         withheld = self._tail.withheld
         out: list[Record] = []
-        for (record, slices), body, changed in parts:
-            data = _put_back(record.data, slices, body) if changed else record.data
-            if not changed:
+        for (record, slices), body, _ in parts:
+            data = _put_back(record.data, slices, body)
+            if data == record.data:
                 out.append(record)
             elif withheld:
                 out.append(replace(record, data=data, fidelity=Fidelity.WITHHELD, note="could not be cleaned"))
@@ -136,7 +183,7 @@ class EncodedStream:
     Its head is held as well, until it is known which of the two forms will be stored.
     """
 
-    __slots__ = ("_clean", "_decoder", "_dirty", "_eraser", "_framing", "_head", "_held", "_plain", "_size")
+    __slots__ = ("_clean", "_decoder", "_dirty", "_eraser", "_events", "_framing", "_head", "_held", "_plain", "_size")
 
     def __init__(self, eraser: Eraser, head: HeadArrived, encoding: str) -> None:
         self._eraser = eraser
@@ -145,6 +192,7 @@ class EncodedStream:
         self._framing = Unframer() if head.head.get("framing") == "wire" else None
         self._held: list[SegmentArrived] = []
         self._plain = bytearray()
+        self._events = header(head.head, "content-type").strip().lower().startswith(_EVENTS)
         self._size = 0
         self._dirty = False
         self._clean: Tail[None] | None = None
@@ -185,7 +233,12 @@ class EncodedStream:
 
     def _found(self) -> bool:
         plain = bytes(self._plain)
-        return self._eraser.spans(plain, self._eraser.find(plain), fit=True) != plain
+        return self._cleaned(plain) != plain
+
+    def _cleaned(self, plain: bytes) -> bytes:
+        if plain.startswith(_LINES) or self._events:
+            plain = joined(self._eraser, plain)
+        return self._eraser.spans(plain, self._eraser.find(plain), fit=True)
 
     def _as_they_came(self) -> list[Record]:
         out: list[Record] = [self._head] if self._head is not None else []
@@ -203,7 +256,7 @@ class EncodedStream:
         """The head without its encoding, and the decoded, cleaned body over as many segments."""
         head, held = self._head, self._held
         assert head is not None
-        body = self._eraser.text(bytes(self._plain), fit=True)
+        body = self._cleaned(bytes(self._plain))
         if self._framing is not None:
             body = _plain_wire_head(self._eraser.wire_head(self._framing.head), len(body)) + body
         self._head, self._held, self._plain = None, [], bytearray()
@@ -248,7 +301,9 @@ def stream_for(eraser: Eraser, record: HeadArrived) -> tuple[Stream, bool]:
     if encoding and not decoded_already and encoding.strip().lower() != "identity" and Decoder(encoding).known:
         return EncodedStream(eraser, record, encoding), True
     media = header(head, "content-type").strip().lower()
-    return PlainStream(eraser, wire=head.get("framing") == "wire", text=not media.startswith(_OPAQUE)), False
+    return PlainStream(
+        eraser, wire=head.get("framing") == "wire", text=not media.startswith(_OPAQUE), media=media
+    ), False
 
 
 def withheld_segment(record: SegmentArrived, why: str) -> SegmentArrived:

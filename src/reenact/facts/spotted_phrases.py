@@ -1,0 +1,152 @@
+"""Credentials by the phrase that they stand in: options of commands, cookies, sentences, pairs the other way round."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from reenact.facts.credentials import Sort, looks_random, named, trivial
+from reenact.facts.spans import Budget, Span
+
+_GAP = rb"(?:\s{1,8}+|\\{0,7}[\"'],\s{0,8}\\{0,7}[\"'])"
+"""White space between the words of a command, or the end of one string of a list and the beginning of the next."""
+_QUOTED = rb"(?:\\{0,7}'[^'\n]{1,512}+'|\\{0,7}\"[^\"\n]{1,512}+\"|[^\s\"'\\]{1,512}+)"
+_VALUE = (
+    rb"(?:\\{0,7}'(?P<single>[^'\n\"]{1,512}+)'"
+    rb"|\\{1,7}\"(?P<double>[^\"'\n\\]{1,512}+)\\{1,7}\"|(?P<bare>[^\s\"'\\]{1,512}+))"
+)
+_USER = re.compile(
+    rb"(?<![\w-])(?:-u|--user|--proxy-user|-U)(?:"
+    + _GAP
+    + rb"|=)\\{0,7}[\"']?[^\s:\"'\\]{1,64}+:(?P<pw>[^\s\"'\\]{1,512}+)"
+)
+_COMMAND = re.compile(
+    rb"(?:sshpass"
+    + _GAP
+    + rb"-p"
+    + rb"(?:"
+    + _GAP
+    + rb")?|redis-cli"
+    + rb"(?:"
+    + _GAP
+    + _QUOTED
+    + rb"){0,6}?"
+    + _GAP
+    + rb"-a"
+    + _GAP
+    + rb"|(?:mysql(?:dump|admin)?|mariadb)"
+    + rb"(?:"
+    + _GAP
+    + _QUOTED
+    + rb"){0,8}?"
+    + _GAP
+    + rb"-p"
+    + rb"|docker"
+    + _GAP
+    + rb"login"
+    + rb"(?:"
+    + _GAP
+    + _QUOTED
+    + rb"){0,6}?"
+    + _GAP
+    + rb"-p"
+    + _GAP
+    + rb")"
+    + _VALUE
+)
+_SQL = re.compile(rb"(?i)(?:identified\s(?:with\s\S{1,64}\s)?by|password)\s{1,4}(?:=\s{0,4})?'(?P<pw>[^'\n\"]{4,256})'")
+_COOKIE = re.compile(rb"(?i)cookie2?\\{0,7}[\"']?\s{0,4}[:=,]\s{0,4}\\{0,7}b?[\"']?(?P<pairs>[^\"'\r\n\\]{8,8192})")
+_PAIR = re.compile(rb"([^=;,\s]{1,128})=([^;,\s]{6,4096})")
+_ATTRIBUTES = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"version", b"priority"))
+_BACKWARDS = re.compile(
+    rb"value(?P<e>\\{0,7})(?P<q>[\"'])\s{0,8}:\s{0,8}(?P=e)(?P=q)(?P<pw>[^\"'\\\n]{1,4096}+)(?P=e)(?P=q)\s{0,8},"
+    rb"\s{0,64}(?P=e)(?P=q)(?:name|key)(?P=e)(?P=q)\s{0,8}:\s{0,8}(?P=e)(?P=q)(?P<name>[\w.-]{1,96})(?P=e)(?P=q)"
+)
+_SIGNED = re.compile(
+    rb"(?i)[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-amz-security-token|x-amz-credential|client_assertion"
+    rb"|code|key|token|ticket)=(?P<pw>[^&\s\"'\\#<>]{16,4096})"
+)
+_HOOK = re.compile(
+    rb"(?:hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/\d{5,24}/)(?P<pw>[\w/-]{16,200})"
+)
+_NETRC = re.compile(
+    rb"(?:\bmachine(?:\s|\\[nrt]){1,8}[^\s\\\"']{1,128}|\bdefault)(?:\s|\\[nrt]){1,16}"
+    rb"(?:(?:login|account)(?:\s|\\[nrt]){1,8}[^\s\\\"']{1,128}(?:\s|\\[nrt]){1,16}){0,2}"
+    rb"password(?:\s|\\[nrt]){1,8}(?P<pw>[^\s\\\"']{1,256})"
+)
+_HARMLESS = re.compile(
+    rb"(?i).*(?:base-?64|sha-?\d|md5|utf-?\d|oauth2|ipv[46]|x509|\d-digit|characters?|s3://|https?://).*"
+)
+
+_Judge = Callable[[bytes], bool]
+
+
+def by_phrase(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
+    """Credentials in the phrases of this module; ``lower`` has the text in small letters."""
+    for needle, pattern, judge in _PHRASES:
+        if needle in lower:
+            for match in pattern.finditer(data):
+                budget.spend()
+                for group in ("pw", "single", "double", "bare"):
+                    if group in pattern.groupindex and match[group] is not None and judge(match[group]):
+                        yield Span(*match.span(group), Sort.NAMED.value)
+    if b"cookie" in lower:
+        yield from _cookies(data, budget)
+    if b"value" in lower:
+        for match in _BACKWARDS.finditer(lower):
+            budget.spend()
+            weight = named(match["name"].decode("latin-1"))
+            value = data[match.start("pw") : match.end("pw")]
+            if (weight == 2 and not trivial(value)) or (weight == 1 and _random(value)):
+                yield Span(*match.span("pw"), Sort.NAMED.value)
+
+
+def _cookies(data: bytes, budget: Budget) -> Iterator[Span]:
+    for match in _COOKIE.finditer(data):
+        budget.spend()
+        for pair in _PAIR.finditer(data, *match.span("pairs")):
+            budget.spend()
+            if pair[1].lower() not in _ATTRIBUTES and telling(pair[2]):
+                yield Span(*pair.span(2), Sort.COOKIE.value)
+
+
+def telling(value: bytes) -> bool:
+    """Whether a value is more likely a secret than a word or a number: it has a digit or a mark beside its letters, or
+    is what redaction has left."""
+    if not value.strip(b"~") or value.startswith(b"~rx"):
+        return True
+    if len(value) < 5 or trivial(value) or value.isdigit() or value[:1] in b"$<{%":
+        return False
+    return any(48 <= byte <= 57 for byte in value) or any(byte in b"!@#$%^*+=?" for byte in value)
+
+
+def spoken(value: bytes) -> bool:
+    """The same for a word of a sentence, which must have letters and digits."""
+    bare = value.rstrip(b".,;:!?)")
+    if not bare.strip(b"~") or bare.startswith(b"~rx"):
+        return True
+    digits = sum(48 <= byte <= 57 for byte in bare)
+    return telling(bare) and 0 < digits < len(bare) - 1 and len(bare) >= 7 and _HARMLESS.fullmatch(bare) is None
+
+
+def _always(value: bytes) -> bool:
+    return not trivial(value)
+
+
+def _random(value: bytes) -> bool:
+    return looks_random(value) or value.startswith(b"~rx")
+
+
+_PHRASES: tuple[tuple[bytes, re.Pattern[bytes], _Judge], ...] = (
+    (b"-u", _USER, telling),
+    (b"sshpass", _COMMAND, telling),
+    (b"mysql", _COMMAND, telling),
+    (b"mariadb", _COMMAND, telling),
+    (b"redis-cli", _COMMAND, telling),
+    (b"docker", _COMMAND, telling),
+    (b"identified", _SQL, telling),
+    (b"password '", _SQL, telling),
+    (b"machine", _NETRC, _always),
+    (b"=", _SIGNED, _random),
+    (b"hooks", _HOOK, _always),
+)

@@ -1,0 +1,359 @@
+"""Views: what a text holds behind colours, escapes and encodings, as texts of their own, and the way back.
+
+A view is a text to look for credentials in, made of all of the text or of a part of it; it gives the spans found in it
+as spans of the text it was made of. Where every character stands for some of that text (escapes, percent-encoding,
+colours) those are plain spans; where it does not (base64, compression, UTF-16) the span is the encoded part, and knows
+what is in it. Nothing here goes back and forth: each view is made in one pass.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+
+from reenact.facts import wraps
+from reenact.facts.credentials import protected
+from reenact.facts.spans import Span, Wrapped
+
+Found = list[Span]
+
+_LETTERS = rb"(?:\x1b|\\{1,7}(?:u001[bB]|x1[bB]|033))(?:\[[0-9;:?]{0,32}[A-Za-z]|\([A-Z0-9])"
+_COLOUR = re.compile(_LETTERS)
+_HAS_COLOUR = re.compile(rb"\x1b|\\(?:u001[bB]|x1[bB]|033)")
+_HAS_ESCAPE = re.compile(rb"\\(?:u00[2-7]|x[2-7]|/)|&(?:quot|apos|lt|gt|amp|#)")
+_PLAINER = re.compile(
+    rb"(?P<deep>\\{1,7})(?:u00(?P<u>[2-7][0-9a-fA-F])|x(?P<x>[2-7][0-9a-fA-F]))|(?P<slash>\\{1,7}/)"
+    rb"|&(?:(?P<entity>quot|apos|lt|gt|amp)|#(?P<number>\d{2,3})|#[xX](?P<hex>[0-9a-fA-F]{2}));|" + _LETTERS
+)
+_ENTITIES = {b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">", b"amp": b"&"}
+_PERCENT = re.compile(rb"%([2-7][0-9a-fA-F])")
+_STOPS = bytes(32 if byte in b" \t\r\n\"'<>\\`" else 97 for byte in range(256))
+_RUN = re.compile(rb"[A-Za-z0-9+/_-]{20,}+(?:(?:\\{1,7}[rn]|\r?\n[ \t]{0,8}){1,2}+[A-Za-z0-9+/_-]{4,}+)*+={0,2}")
+_IS_HEX = re.compile(rb"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
+_BREAK = re.compile(rb"\\{1,7}[rn]|\r?\n[ \t]*")
+_SNIFFED = 96
+_LEAST_PRINTABLE = 0.75
+_PRINTABLE = bytes(byte for byte in range(256) if 32 <= byte < 127 or byte in b"\t\r\n\x1b")
+_LONGEST_RUN = 4096
+_SHORTEST = 20
+
+MEDIA = (
+    *(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0", b"OggS", b"ID3", b"fLaC"),
+    *(b"\xff\xfb", b"\xff\xf3", b"\x1aE\xdf\xa3", b"wOFF", b"wOF2", b"OTTO", b"PK\3\4", b"7z\xbc\xaf", b"Rar!", b"BZh"),
+    *(b"\xfd7zXZ", b"(\xb5/\xfd", b"\0asm", b"SQLite format 3\0", b"%PDF", b"\xd0\xcf\x11\xe0", b"\x7fELF", b"glTF"),
+)
+"""How images, audio, archives and documents begin, which are kept as they are."""
+
+
+def is_media(head: bytes) -> bool:
+    """Whether what begins so is an image, audio, an archive or a document."""
+    return head.startswith(MEDIA) or head[4:8] == b"ftyp"
+
+
+class View:
+    """A text, and how spans in it become spans of the text that it was made of."""
+
+    __slots__ = ("back", "text")
+
+    def __init__(self, text: bytes, back: Callable[[Found], Found]) -> None:
+        self.text = text
+        self.back = back
+
+
+def views(data: bytes, *, in_json: bool) -> Iterator[View]:
+    """Every view of ``data``, one level deep.
+
+    Args:
+        data: Any text.
+        in_json: Whether it is JSON, in whose views quotes stay escaped.
+    """
+    packed = _packed(data)
+    if packed is not None:
+        yield packed
+        return
+    if (coloured := _HAS_COLOUR.search(data) is not None) or _HAS_ESCAPE.search(data) is not None:
+        yield _mapped(data, _PLAINER, _plainer(in_json))
+        if coloured:
+            yield View(_COLOUR.sub(lambda found: b" " * len(found[0]), data), lambda spans: spans)
+        return
+    if b"%" in data:
+        yield from _quoted(data)
+    yield from _runs(data)
+
+
+# -- all of a text -----------------------------------------------------------------------------------------------------
+
+
+def _packed(data: bytes) -> View | None:
+    """The text in what is compressed, framed or UTF-16 as a whole."""
+    head = data[:4]
+    if head[:2] == b"\x1f\x8b":
+        return _wrapped(wraps.GZIP, data, 0, len(data))
+    if head[:1] == b"\x78" and head[1:2] in (b"\x01", b"\x5e", b"\x9c", b"\xda"):
+        return _wrapped(wraps.ZLIB, data, 0, len(data))
+    codec = wide(data[:256])
+    if codec:
+        return _wrapped(codec, data, 0, len(data))
+    if head[:2] == b"\0\0" and wraps.framed(data) is not None:
+        return _framed(data)
+    return None
+
+
+def wide(head: bytes) -> str:
+    """The encoding of a text of two bytes a character that begins so; empty where it is none."""
+    if head[:2] == b"\xff\xfe":
+        return wraps.UTF16_LE
+    if head[:2] == b"\xfe\xff":
+        return wraps.UTF16_BE
+    half = len(head) // 2
+    if half < 4 or b"\0" not in head:
+        return ""
+    if head[1::2].count(0) >= half * 0.8 and head[::2].count(0) <= half * 0.1:
+        return wraps.UTF16_LE
+    if head[::2].count(0) >= half * 0.8 and head[1::2].count(0) <= half * 0.1:
+        return wraps.UTF16_BE
+    return ""
+
+
+def _framed(data: bytes) -> View:
+    """Messages of an event stream: between their payloads a line ends."""
+    text = bytearray(data)
+    at = before = 0
+    while (found := wraps.framed(data, at)) is not None:
+        text[before : found[0]] = b"\n" * (found[0] - before)
+        before, at = found[1], found[2]
+    text[before:at] = b"\n" * (at - before)
+
+    def back(spans: Found) -> Found:
+        if not spans and b"~rx" not in data:
+            return []
+        return [Span(0, len(data), "", wrapped=Wrapped(wraps.FRAMES, data, data, tuple(_tight(spans))))]
+
+    return View(bytes(text), back)
+
+
+# -- views whose characters stand for some of the text -----------------------------------------------------------------
+
+
+class _Map:
+    """Where in the text what stands in the view has come from: places in both where a run of equal characters, or
+    something that stands for other ones, begins."""
+
+    __slots__ = ("there", "view")
+
+    def __init__(self) -> None:
+        self.view = [0]
+        self.there = [0]
+
+    def begin(self, place: int) -> int:
+        """Where what stands at ``place`` begins."""
+        at = bisect_right(self.view, place) - 1
+        return self.there[at] + (place - self.view[at] if self._equal(at) else 0)
+
+    def end(self, place: int) -> int:
+        """Where what ends at ``place`` ends."""
+        at = bisect_left(self.view, place)
+        if at < len(self.view) and self.view[at] == place:
+            return self.there[at]
+        at -= 1
+        return self.there[at] + place - self.view[at] if self._equal(at) else self.there[at + 1]
+
+    def _equal(self, at: int) -> bool:
+        if at + 1 >= len(self.view):
+            return True
+        return self.view[at + 1] - self.view[at] == self.there[at + 1] - self.there[at]
+
+
+def _mapped(data: bytes, pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes | None]) -> View:
+    """The view in which each match of a pattern is what ``change`` makes of it; None leaves it."""
+    text, places = _changed(data, pattern, change)
+
+    def back(spans: Found) -> Found:
+        return [_moved(span, places) for span in spans]
+
+    return View(text, back)
+
+
+def _changed(
+    data: bytes, pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes | None]
+) -> tuple[bytes, _Map]:
+    parts: list[bytes] = []
+    places = _Map()
+    size = at = 0
+    for found in pattern.finditer(data):
+        new = change(found)
+        if new is None:
+            continue
+        start, end = found.span()
+        parts += (data[at:start], new)
+        size += start - at
+        places.view += (size, size + len(new))
+        places.there += (start, end)
+        size += len(new)
+        at = end
+    parts.append(data[at:])
+    return b"".join(parts), places
+
+
+def _moved(span: Span, places: _Map) -> Span:
+    return span._replace(start=places.begin(span.start), end=places.end(span.end))
+
+
+def _plainer(in_json: bool) -> Callable[[re.Match[bytes]], bytes | None]:
+    """Nothing for a colour, one character for an escape or an entity that stands for one; quotes and backslashes stay
+    escaped as deeply as they were."""
+
+    def change(found: re.Match[bytes]) -> bytes | None:
+        if found["slash"] is not None:
+            return b"/"
+        if found["entity"] is not None:
+            character = _ENTITIES[found["entity"]]
+        elif found["number"] is not None:
+            character = bytes([int(found["number"])]) if int(found["number"]) < 127 else b""
+        elif (digits := found["u"] or found["x"] or found["hex"]) is not None:
+            character = binascii.unhexlify(digits)
+        else:
+            return b""
+        if not character or not 32 <= character[0] < 127:
+            return None
+        if character not in (b'"', b"\\"):
+            return character
+        deep = 2 * len(found["deep"]) - 1 if found["deep"] is not None else int(in_json)
+        return b"\\" * (deep if in_json else deep - 1) + character
+
+    return change
+
+
+def _quoted(data: bytes) -> Iterator[View]:
+    """What is percent-encoded, a view for each word in which something is."""
+    stops = None
+    at = 0
+    while (found := _PERCENT.search(data, at)) is not None:
+        if stops is None:
+            stops = data.translate(_STOPS)
+        place = found.start()
+        begin = max(stops.rfind(b" ", max(at, place - _LONGEST_RUN), place) + 1, at, place - _LONGEST_RUN)
+        end = stops.find(b" ", found.end())
+        end = len(data) if end < 0 else end
+        yield _unquoted(data, begin, end)
+        at = end
+
+
+def _unquoted(data: bytes, begin: int, end: int) -> View:
+    text = data[begin:end]
+    maps: list[_Map] = []
+    while len(maps) < 3 and b"%" in text:
+        text, places = _changed(text, _PERCENT, lambda found: binascii.unhexlify(found[1]))
+        if len(places.view) == 1:
+            break
+        maps.append(places)
+
+    def back(spans: Found) -> Found:
+        for places in reversed(maps):
+            spans = [_moved(span, places) for span in spans]
+        out = []
+        for span in spans:
+            if span.wrapped is not None and b"%" in data[begin + span.start : begin + span.end]:
+                span = span._replace(wrapped=span.wrapped._replace(quoted=len(maps)))  # noqa: PLW2901
+            out.append(span._replace(start=span.start + begin, end=span.end + begin))
+        return out
+
+    return View(text, back)
+
+
+# -- encoded parts -----------------------------------------------------------------------------------------------------
+
+
+def _runs(data: bytes) -> Iterator[View]:
+    """What is base64 or hexadecimal, and begins as a text does."""
+    for found in _RUN.finditer(data):
+        start, end = found.span()
+        for begin, stop in _bounds(data, start, end):
+            view = _run(data, begin, stop)
+            if view is not None:
+                yield view
+
+
+def _bounds(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where in a run of its characters an encoded text may stand: as a whole, or behind the letter of an escape, line
+    by line where the lines are not those of one text."""
+    if data[start - 1 : start] == b"\\" and data[start : start + 1] in (b"n", b"r", b"t"):
+        start += 1
+    raw = data[start:end]
+    first = _BREAK.search(raw)
+    if first is None:
+        yield start, end
+        return
+    lines = _BREAK.split(raw)
+    if all(len(line) == len(lines[0]) for line in lines[:-1]) and len(lines[-1]) <= len(lines[0]):
+        yield start, end
+        return
+    at = start
+    for each in _BREAK.finditer(data, start, end):
+        if each.start() - at >= _SHORTEST:
+            yield at, each.start()
+        at = each.end()
+    if end - at >= _SHORTEST:
+        yield at, end
+
+
+def _run(data: bytes, start: int, end: int) -> View | None:
+    head = data[start : min(end, start + 2 * _SNIFFED)]
+    if _IS_HEX.fullmatch(head) is not None:
+        return _wrapped(wraps.HEX, data, start, end) if _like_text(binascii.unhexlify(head)) else None
+    for lead in {0, head.rfind(b"/", 0, 2 * _SHORTEST) + 1}:
+        plain = wraps.undone(wraps.BASE64, _whole_groups(head[lead:]))
+        if plain is not None and _like_text(plain[:_SNIFFED]) and not _is_protected(data, start):
+            return _wrapped(wraps.BASE64, data, start + lead, end)
+    return None
+
+
+def _whole_groups(head: bytes) -> bytes:
+    """The beginning of an encoded text, up to where four characters are full."""
+    plain = re.sub(rb"\\{1,7}[rn]|\s|=", b"", head)
+    return plain[: len(plain) // 4 * 4]
+
+
+def _like_text(plain: bytes) -> bool:
+    """Whether a text begins so, or something that holds one."""
+    if len(plain) < 8 or is_media(plain):
+        return False
+    if plain[:2] == b"\x1f\x8b" or (plain[:1] == b"\x78" and plain[1:2] in (b"\x01", b"\x5e", b"\x9c", b"\xda")):
+        return True
+    if wide(plain):
+        return True
+    try:
+        plain.decode()
+    except UnicodeDecodeError as error:
+        if error.start < len(plain) - 3:
+            return len(plain.translate(None, _PRINTABLE)) <= len(plain) * (1 - _LEAST_PRINTABLE)
+    return len(plain.translate(None, _PRINTABLE)) <= len(plain) // 2
+
+
+def _wrapped(codec: str, data: bytes, start: int, end: int) -> View | None:
+    raw = data[start:end]
+    text = wraps.undone(codec, raw)
+    if text is None:
+        return None
+
+    def back(spans: Found) -> Found:
+        if not spans and b"~rx" not in text:
+            return []
+        return [Span(start, end, "", wrapped=Wrapped(codec, raw, text, tuple(_tight(spans))))]
+
+    return View(text, back)
+
+
+def _tight(spans: Found) -> Found:
+    return [span._replace(tight=True) for span in spans]
+
+
+def _is_protected(data: bytes, at: int) -> bool:
+    """Whether the string of JSON that begins at ``at`` is a protocol id, or was signed by a provider."""
+    lead = data[max(0, at - 64) : at].rstrip(b'\\" \t')
+    if not lead.endswith(b":"):
+        return False
+    name = lead[:-1].rstrip(b'\\" \t').rpartition(b'"')[2]
+    return protected(name.decode("latin-1"))

@@ -1,0 +1,135 @@
+"""Wraps: encodings that a text travels in (base64, hexadecimal, gzip, UTF-16, frames), undone and made again.
+
+What is undone is made again in the same layout: line breaks, padding and case stay, and what keeps its length inside
+keeps it outside, but for compression. Made anew from equal texts it is equal.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+import struct
+import zlib
+from urllib.parse import quote_from_bytes
+
+BASE64 = "base64"
+HEX = "hex"
+GZIP = "gzip"
+ZLIB = "zlib"
+UTF16_LE = "utf-16-le"
+UTF16_BE = "utf-16-be"
+FRAMES = "frames"
+
+RATIO = 32
+"""A compressed text may be so many times as long as what it is compressed to, beside ``ROOM``."""
+ROOM = 64 << 10
+
+_BREAKS = re.compile(rb"\\{1,7}[rn]|[\r\n \t]")
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_GZIP_HEAD = 10
+_PRELUDE = 12
+
+
+def undone(codec: str, raw: bytes) -> bytes | None:
+    """The text that ``raw`` encodes; None where it is not whole or not of that encoding."""
+    try:
+        if codec == BASE64:
+            return _from_base64(raw)
+        if codec == HEX:
+            return binascii.unhexlify(raw)
+        if codec in (GZIP, ZLIB):
+            return _decompressed(raw, 31 if codec == GZIP else 15)
+        if codec == FRAMES:
+            return raw
+        return raw[: len(raw) // 2 * 2].decode(codec).encode()
+    except (ValueError, zlib.error):
+        return None
+
+
+def rewrapped(codec: str, text: bytes, raw: bytes, quoted: int) -> bytes:
+    """``text`` encoded as ``raw`` is, percent-encoded so many times."""
+    made = _made(codec, text, raw)
+    for _ in range(quoted):
+        made = quote_from_bytes(made, safe="").encode()
+    return made
+
+
+def _made(codec: str, text: bytes, raw: bytes) -> bytes:
+    if codec == BASE64:
+        return _to_base64(text, raw)
+    if codec == HEX:
+        made = text.hex().encode()
+        return made.upper() if raw.upper() == raw else made
+    if codec in (GZIP, ZLIB):
+        return _compressed(text, raw, codec)
+    if codec == FRAMES:
+        return summed(text)
+    made = text.decode("utf-8", "replace").encode(codec, "surrogatepass")
+    return made + raw[len(raw) // 2 * 2 :]
+
+
+def _from_base64(raw: bytes) -> bytes | None:
+    plain = _BREAKS.sub(b"", raw) if _BREAKS.search(raw) else raw
+    plain = plain.translate(_URL_SAFE).rstrip(b"=")
+    if len(plain) % 4 == 1:
+        return None
+    return binascii.a2b_base64(plain + b"=" * (-len(plain) % 4), strict_mode=True)
+
+
+def _to_base64(text: bytes, raw: bytes) -> bytes:
+    made = binascii.b2a_base64(text, newline=False)
+    if b"-" in raw or b"_" in raw:
+        made = made.translate(_TO_URL_SAFE)
+    breaks = [(found.start(), found[0]) for found in _BREAKS.finditer(raw)]
+    plain = len(raw) - sum(len(each) for _, each in breaks)
+    if not raw.rstrip(b"\r\n \t").endswith(b"=") and plain % 4:
+        made = made.rstrip(b"=")
+    out = []
+    at = gone = 0
+    for place, each in breaks:
+        place -= gone  # noqa: PLW2901
+        out.append(made[at:place])
+        out.append(each)
+        at, gone = max(at, place), gone + len(each)
+    return b"".join(out) + made[at:]
+
+
+def _decompressed(raw: bytes, bits: int) -> bytes | None:
+    work = zlib.decompressobj(bits)
+    text = work.decompress(raw, ROOM + RATIO * len(raw))
+    return None if work.unconsumed_tail or not work.eof or work.unused_data else text
+
+
+def _compressed(text: bytes, raw: bytes, codec: str) -> bytes:
+    if codec == ZLIB:
+        return zlib.compress(text, 9)
+    work = zlib.compressobj(9, zlib.DEFLATED, -15)
+    body = work.compress(text) + work.flush()
+    head = raw[:3] + b"\0" + raw[4:_GZIP_HEAD]
+    return head + body + struct.pack("<II", zlib.crc32(text), len(text) & 0xFFFFFFFF)
+
+
+# -- frames of an event stream -----------------------------------------------------------------------------------------
+
+
+def framed(data: bytes, at: int = 0) -> tuple[int, int, int] | None:
+    """Of the message of an AWS event stream that begins at ``at``: where its payload begins and ends, and its own end;
+    None where none begins there, or not all of it is there."""
+    if len(data) - at < _PRELUDE + 4:
+        return None
+    size, heads, check = struct.unpack_from(">III", data, at)
+    if size < _PRELUDE + 4 + heads or at + size > len(data) or zlib.crc32(data[at : at + 8]) != check:
+        return None
+    return at + _PRELUDE + heads, at + size - 4, at + size
+
+
+def summed(data: bytes) -> bytes:
+    """Messages of an AWS event stream with their sums made right."""
+    out = bytearray(data)
+    at = 0
+    while (found := framed(data, at)) is not None:
+        end = found[2]
+        out[end - 4 : end] = struct.pack(">I", zlib.crc32(data[at : end - 4]))
+        at = end
+    return bytes(out)
