@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
-from reenact.facts.call import Call
+from reenact.facts.call import Call, Failure, Json, Value
 from reenact.facts.record import Record
 
 
@@ -30,5 +31,22 @@ class Redactor(Protocol):
 
     def call(self, call: Call) -> Call:
         """The same cleaning for a live call of a replay, so that both sides of a comparison went through one
-        rule. Credentials become a constant of their class, so that a placeholder equals the original."""
+        rule. Credentials become a constant of their class, so that a placeholder equals the original. What cannot be
+        cleaned is withheld, as in the recording."""
+        ...
+
+    def outcome(self, outcome: Value | Failure) -> Value | Failure:
+        """The same for what came of a body that runs again, and for what was recorded of it."""
+        ...
+
+    def slots(self, slots: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """The same for the state of a step."""
+        ...
+
+    def text(self, text: str) -> str:
+        """The same for a name, or for words that people read."""
+        ...
+
+    def data(self, data: Json) -> Json:
+        """The same for JSON that people or programs read."""
         ...

@@ -8,17 +8,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from reenact.facts.call import ErrorFact, Json
+from reenact.facts.call import Json
 from reenact.facts.credentials import (
     COOKIES,
     HEADERS,
+    MARK,
     SHORTEST,
     STANDIN,
     Sort,
+    bare,
     constant,
     is_stand_in,
     looks_random,
@@ -31,6 +32,7 @@ from reenact.facts.credentials import (
 from reenact.facts.known import NONE, Known
 from reenact.facts.spans import Span, replaced
 from reenact.facts.spotting import spot
+from reenact.privacy.commands import line_of, secrets_of
 from reenact.privacy.memory import Spotter, deem_harmless, digest_of, is_harmless
 
 _SCHEME = re.compile(
@@ -41,9 +43,9 @@ _COOKIE_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesit
 _SHORT = 512
 _REMEMBERED = 1024
 _HEAD = b"head"
-_OPTION = re.compile(r"--?[A-Za-z][\w-]*\Z")
-_ASSIGNED = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)([=:])(.+)", re.DOTALL)
 _PARAMETER = re.compile(rb"([?&;])([\w.\-%\[\]]{1,96})=([^&#\s\"'\\<>]{1,16384})")
+
+_NAMED = re.compile(r"(?<=[/>])[^/>#]+")
 
 _Head = tuple[str, Mapping[str, Json]]
 
@@ -56,7 +58,7 @@ class Eraser:
         known: Credentials that are known by value.
     """
 
-    __slots__ = ("_headers", "_known", "_secret", "_spotter", "_strings", "_told")
+    __slots__ = ("_headers", "_known", "_secret", "_spotter", "_strings", "_told", "constants")
 
     def __init__(self, secret: bytes | None, known: Known = NONE) -> None:
         self._secret = secret
@@ -65,11 +67,14 @@ class Eraser:
         self._spotter = Spotter(known.within if known.told else None, known.told)
         self._strings: dict[str, str] = {}
         self._headers: dict[tuple[str, str, bool], str] = {}
+        self.constants: Eraser = self if secret is None else Eraser(None, known)
+        """Leaves constants: for names that a recording and its replay must have in common."""
 
     def stand_in(self, sort: str, original: bytes, *, fit: bool) -> bytes:
-        """The stand-in of one credential; what is one already stays."""
+        """The stand-in of one credential; what is one already stays, but for its digest where constants are left."""
         if is_stand_in(original):
-            return original
+            short = self._secret is None and not fit and original[:1] == b"~" and original[1:2] != b"r"
+            return constant(sort) if short else self.bare(original)
         if self._secret is None and not fit:
             return constant(sort)
         return stand_in(sort, original, self._secret or b"", fit=fit)
@@ -78,12 +83,16 @@ class Eraser:
         """``data`` with the credentials at ``found`` replaced, byte for byte as long where ``fit``."""
 
         def change(original: bytes, span: Span) -> bytes:
-            exact = fit or span.tight
+            exact = fit or (span.tight and self._secret is not None)
             if span.sort == Sort.VALUE.value:
                 return self._known.token(original, fit=exact)
             return b"9" * len(original) if span.digits else self.stand_in(span.sort, original, fit=exact)
 
-        return replaced(data, found, change, exact=fit)
+        return replaced(data, found, change, self.bare if self._secret is None else None, exact=fit)
+
+    def bare(self, data: bytes) -> bytes:
+        """``data`` as both sides of a comparison have it, where constants are left: stand-ins without digests."""
+        return STANDIN.sub(bare, data) if self._secret is None and MARK in data else data
 
     def find(self, data: bytes) -> list[Span]:
         """Every credential in a text that nobody has seen the beginning of.
@@ -125,8 +134,8 @@ class Eraser:
             return data
         found = self._known.joined(data, self._spotter.spot)
         if not found:
-            return data
-        cleaned = self.spans(data, found, fit=fit)
+            return self.bare(data)
+        cleaned = self.bare(self.spans(data, found, fit=fit))
         return data if cleaned == data else cleaned
 
     def string(self, text: str) -> str:
@@ -142,6 +151,11 @@ class Eraser:
                 self._strings.clear()
             self._strings[text] = found
         return found
+
+    def lane(self, path: str) -> str:
+        """The address of a lane, each name in it by itself: the constants of what is removed keep it an address."""
+        cleaned = _NAMED.sub(lambda name: self.constants.string(name[0]), path)
+        return path if cleaned == path else cleaned
 
     # -- HTTP ---------------------------------------------------------------------------------------------------------
 
@@ -246,19 +260,15 @@ class Eraser:
     # -- other shapes -------------------------------------------------------------------------------------------------
 
     def argv(self, arguments: Sequence[str]) -> tuple[str, ...]:
-        """A command line: ``--password X``, ``--token=X``, ``X_KEY=X``, and shapes."""
+        """A command line: words by the options in front of them (``privacy.commands``), and by their shapes."""
         out: list[str] = []
-        announced = False
-        for argument in arguments:
-            assigned = _ASSIGNED.match(argument)
-            if announced and not argument.startswith("-"):
-                out.append(self._named(argument))
-            elif assigned is not None and "://" not in argument and _option(assigned[1]):
-                out.append(assigned[1] + assigned[2] + self._named(assigned[3]))
-            else:
-                out.append(self.string(argument))
-            announced = _OPTION.match(argument) is not None and _option(argument)
+        for word, secret in zip(arguments, secrets_of(arguments), strict=True):
+            out.append(self.string(word) if secret is None else self.string(secret[0]) + self._named(secret[1]))
         return tuple(out)
+
+    def line(self, line: str) -> str:
+        """The same for a line that a shell takes apart."""
+        return line_of(line, self.argv)
 
     def environment(self, variables: Mapping[str, Json]) -> dict[str, Json]:
         """Environment variables and other facts of a process, by the names of variables and of fields."""
@@ -288,25 +298,6 @@ class Eraser:
         text = (lead + json.dumps(value, ensure_ascii=False)).encode("utf-8", "surrogatepass")
         cleaned = self.text(text)
         return value if cleaned is text else json.loads(cleaned.decode("utf-8", "surrogatepass")[len(lead) :])
-
-    def error(self, error: ErrorFact) -> ErrorFact:
-        """An exception with its causes and members."""
-        cleaned = replace(
-            error,
-            text=self.string(error.text),
-            args=None if error.args is None else self.text(error.args),
-            state=None if error.state is None else self.text(error.state),
-            cause=None if error.cause is None else self.error(error.cause),
-            context=None if error.context is None else self.error(error.context),
-            notes=tuple(self.string(note) for note in error.notes),
-            members=tuple(self.error(member) for member in error.members),
-        )
-        return error if cleaned == error else cleaned
-
-
-def _option(name: str) -> bool:
-    plain = name.lstrip("-")
-    return named(plain) == 2 or (named(plain) == 1 and plain.lower() not in ("auth",)) or named_in_environment(plain)
 
 
 _USERINFO = re.compile(rb"^([A-Za-z][\w+.-]*://)([^/?#@\s]*)@")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from typing import Generic, NamedTuple, TypeVar
 
-from reenact.facts.spans import Exhausted
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.memory import context_before
 
@@ -67,7 +66,7 @@ class Tail(Generic[T]):
         if not self.withheld:
             try:
                 self._decide(final)
-            except Exhausted:
+            except Exception:  # whatever it is, nothing is given out as it came
                 self.withheld = True
         if self.withheld:
             self._clean += b"~" * len(self._open)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from reenact.abc.redaction import Redactor
-from reenact.facts.call import Call, Json
+from reenact.facts.call import Call, Failure, Json, Value
 from reenact.facts.record import Record
 from reenact.facts.run import Run
 from reenact.replaying.revision import Tree
@@ -96,6 +97,22 @@ class Renaming:
         if body != call.body or head != call.head:
             call = replace(call, body=body, head=head)
         return self._redactor.call(call)
+
+    def outcome(self, outcome: Value | Failure) -> Value | Failure:
+        """See ``abc.redaction.Redactor``."""
+        return self._redactor.outcome(outcome)
+
+    def slots(self, slots: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """See ``abc.redaction.Redactor``."""
+        return self._redactor.slots(slots)
+
+    def text(self, text: str) -> str:
+        """See ``abc.redaction.Redactor``."""
+        return self._redactor.text(text)
+
+    def data(self, data: Json) -> Json:
+        """See ``abc.redaction.Redactor``."""
+        return self._redactor.data(data)
 
     def _renamed(self, value: Json) -> Json:
         if isinstance(value, str):
