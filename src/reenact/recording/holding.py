@@ -1,10 +1,9 @@
 """How long a recording holds deliveries: each hold for a while, all together within a budget that grows with the run.
 
-A busy wait must not hang and a busy server must not slow. A hold that ends without proof makes the next one shorter,
-its ceiling too, and is paid for, in part for the time in which its clock stood still: other strands had it. Where holds
-do not help any more they are left out, but for one in so many, until a delivery goes with proof again. Time in which
-the program computes (it imports an SDK, it reads certificates) counts less: a strand that is held then would have had
-to share the processor anyhow.
+A busy wait must not hang and a busy server must not slow. A hold that ends without proof makes the next one shorter and
+is paid for; where holds do not help any more they are left out, but for one in so many, until a delivery goes with
+proof again. Time in which the program computes (it imports an SDK, it reads certificates) counts less: a strand that
+is held then would have had to share the processor anyhow.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ GROWTH = 20
 """One part in so many of the time since the run began comes to that."""
 CEILING_US = 1_000_000
 """How long the clock of one hold stands still at most, while strands could run and do not get to."""
-SPARED_RATE = 4
-"""Of the time in which a clock stood still, one part in so many is paid for."""
 WORK_RATE = 20
 """A hold may last so many times longer while the program computes: 400 ms for the usual 20."""
 RETRY_EVERY = 64
@@ -47,11 +44,6 @@ class Holds(NamedTuple):
     spent_us: int = 0
     left_out: int = 0
 
-    @property
-    def ceiling_us(self) -> int:
-        """For how long the clock of the next hold stands still at most: as much shorter as the hold is."""
-        return CEILING_US * self.hold_us // self.longest_us if self.longest_us else 0
-
     def can_pay(self, now_us: int) -> bool:
         """Whether the budget has anything left so long after the run began."""
         return self.spent_us < budget_us(now_us)
@@ -60,10 +52,10 @@ class Holds(NamedTuple):
         """Whether a hold that has lasted so long goes on. ``worked_us`` of it the program has worked."""
         return waited_us - worked_us + worked_us // WORK_RATE < self.hold_us
 
-    def in_vain(self, waited_us: int, spared_us: int = 0) -> Holds:
-        """A hold has ended without proof: its clock ran for ``waited_us`` and stood still for ``spared_us``."""
+    def in_vain(self, waited_us: int) -> Holds:
+        """A hold has ended without proof, ``waited_us`` after it began, its clock standing still or not."""
         shorter = self.hold_us // 2 if self.hold_us > SHORTEST_US else 0
-        return self._replace(hold_us=shorter, spent_us=self.spent_us + waited_us + spared_us // SPARED_RATE)
+        return self._replace(hold_us=shorter, spent_us=self.spent_us + waited_us)
 
     def helped(self) -> Holds:
         """A delivery went with proof: nothing runs without end, so holds may last longer again."""

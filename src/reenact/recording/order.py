@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from reenact.abc.sources import Clock
 from reenact.facts.order import Delivery, Tag
-from reenact.recording.holding import Holds
+from reenact.recording.holding import CEILING_US, Holds
 from reenact.seams.gate import Gate, Waiter
 
 
@@ -25,6 +25,8 @@ class RecordingGate(Gate):
         lane_seen: Told the path of each lane that a tag names.
         fault: Told of every failure of ours; by default nobody is.
     """
+
+    ceiling_us = CEILING_US
 
     def __init__(
         self,
@@ -45,11 +47,6 @@ class RecordingGate(Gate):
         self._fresh: list[Delivery] = []
         self.count = 0
         self.unproven = 0
-
-    @property
-    def ceiling_us(self) -> int:  # type: ignore[override]  # a constant for gates that have no budget
-        """For how long the clock of a hold stands still at most."""
-        return self.holds.ceiling_us
 
     def now_us(self) -> int:
         """Microseconds since the run began."""
@@ -99,7 +96,9 @@ class RecordingGate(Gate):
         try:
             if self.holds.lasts(waited_us, worked_us):
                 return False
-            self.holds = self.holds.in_vain(waited_us, self._held_for.spared_us)
+            self.holds = self.holds.in_vain(
+                waited_us + self._held_for.spared_us
+            )  # the program has waited for all of it
         except Exception as error:
             if self._fault(error) is True:
                 raise

@@ -139,15 +139,11 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
                 raise
     report = conclude(session, _results(session, recording.run, printed), contact(), options)
     amiss = beginning.lines() if report.exit_code and not session.divergences else []  # a divergence names them
-    report = replace(report, remarks=(*report.remarks, *printed.remarks, *amiss))
+    report = session.hidden(replace(report, remarks=(*report.remarks, *printed.remarks, *amiss)))
     if session.damaged:
         raise session.damaged[0]
-    if contact().refused:
-        raise EffectRefused(
-            f"the agent tried to touch the world: {contact().refused[0]}",
-            cause="it goes through no seam that was recorded",
-            next_command=f"reenact show {run.id}",
-        )
+    if report.refused:
+        raise _refusal(run, report)
     return _concluded(run, report, output, session.divergences[0] if session.divergences else None)
 
 
@@ -181,15 +177,19 @@ def _listening(session: ReplaySession) -> Iterator[Callable[[], Contact]]:
         session.close()
 
 
+def _refusal(run: Run, report: Report) -> EffectRefused:
+    return EffectRefused(
+        f"the agent tried to touch the world: {report.refused[0]}",
+        cause="it goes through no seam that was recorded",
+        next_command=f"reenact show {run.id}",
+    )
+
+
 def _concluded(run: Run, report: Report, output: Any, divergence: Divergence | None) -> Replay:
     if divergence is not None:
         raise divergence
     if report.refused:
-        raise EffectRefused(
-            f"the agent tried to touch the world: {report.refused[0]}",
-            cause="it goes through no seam that was recorded",
-            next_command=f"reenact show {run.id}",
-        )
+        raise _refusal(run, report)
     if output is None and report.output is not None:
         output = decode(report.output.encode())
     return Replay(

@@ -303,7 +303,7 @@ class ReplayingProcess:
         if self.options.save:
             kept = save(self._store, self.session, self._kept_output, report.exit_code != 0, CLOCK, ENTROPY)
             report = replace(report, saved=kept.id, remarks=(*report.remarks, f"kept as run {tail(kept.id)}"))
-        self._leave_result(report.to_json())
+        self._leave_result(self.session.hidden(report).to_json())
 
     @property
     def enforcement(self) -> tuple[str, ...]:

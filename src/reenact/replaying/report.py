@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from reenact.abc.redaction import Redactor
 from reenact.facts.call import Json
 
 
@@ -100,3 +101,29 @@ class Report:
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
         values["differences"] = tuple(Difference(**entry) for entry in data.get("differences", ()))
         return cls(**values)
+
+
+def without_credentials(report: Report, redactor: Redactor) -> Report:
+    """A report in which no credential stands: what a program has done in a replay is told of in words, as data and in
+    the names of places, and none of it has passed the gate.
+
+    Args:
+        report: The report.
+        redactor: Cleans as the recording was cleaned.
+    """
+    cleaned: dict[str, Any] = {}
+    for each in fields(report):
+        value = getattr(report, each.name)
+        if isinstance(value, str):
+            cleaned[each.name] = redactor.text(value)
+        elif isinstance(value, Mapping):
+            cleaned[each.name] = redactor.data(dict(value))
+        elif isinstance(value, tuple):
+            cleaned[each.name] = tuple(_cleaned(item, redactor) for item in value)
+    return replace(report, **cleaned)
+
+
+def _cleaned(item: Any, redactor: Redactor) -> Any:
+    if isinstance(item, Difference):
+        return replace(item, text=redactor.text(item.text), data=redactor.data(item.data))
+    return redactor.text(item)

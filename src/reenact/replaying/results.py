@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from reenact.abc.store import Recording
+from reenact.facts.alike import shared_length
 from reenact.facts.known import NONE, Known
-from reenact.facts.spotting import normalise
+from reenact.privacy import CredentialRedactor
 from reenact.replaying.normalising import normalised
 from reenact.replaying.report import Difference
 
@@ -20,7 +21,8 @@ class Output:
     """Compares one stream, byte by byte, with the recorded one as the agent prints.
 
     Where bytes differ, both sides are compared once more with every credential, and every stand-in that redaction
-    left of one, reduced to the constant of its class, and by the named rules of ``replaying.normalising``.
+    left of one, reduced to the constant of its class, and by the named rules of ``replaying.normalising``. What is
+    shown of a difference is shown of these, so that nothing is told that the recording does not hold.
 
     Args:
         stream: 1 or 2.
@@ -34,11 +36,10 @@ class Output:
 
     def __init__(self, stream: int, recorded: Callable[[], Iterator[bytes]], known: Known = NONE) -> None:
         self.stream = stream
-        self._known = known
+        self._cleaner = CredentialRedactor(b"", known)
         self._again = recorded
         self._recorded = recorded()
         self._rest = b""
-        self._seen = bytearray()
         self._kept = bytearray()
         self._offset = 0
         self._stopped = False
@@ -62,15 +63,18 @@ class Output:
         if self.difference is None and not self._stopped:
             left = self._rest or next((piece for piece in self._recorded if piece), b"")
             if left:
-                self._differ(left, b"")
+                self._differ()
         if self.difference is not None and len(self._kept) <= _KEPT:
-            erased = self._known.erased
-            recorded, now = normalise(erased(b"".join(self._again()))), normalise(erased(bytes(self._kept)))
+            recorded, now = self._cleaner.printed(b"".join(self._again())), self._cleaner.printed(bytes(self._kept))
+            if recorded is None or now is None:
+                return self.difference
             if recorded == now:
                 self.difference = None
             elif (bare := normalised(recorded)).data == normalised(now).data:
                 self.difference = None
                 self.forgiven = f"{_NAMES[self.stream]} compared without {', '.join(bare.rules)}"
+            else:
+                self.difference = self._told(recorded, now)
         return self.difference
 
     def _compare(self, data: bytes) -> None:
@@ -78,27 +82,29 @@ class Output:
             if not self._rest:
                 self._rest = next((piece for piece in self._recorded if piece), b"")
                 if not self._rest:
-                    self._differ(b"", data)
+                    self._differ()
                     return
             size = min(len(data), len(self._rest))
             if data[:size] != self._rest[:size]:
                 at = next(i for i in range(size) if data[i] != self._rest[i])
-                self._remember(data[:at])
-                self._differ(self._rest[at:], data[at:])
+                self._offset += at
+                self._differ()
                 return
-            self._remember(data[:size])
+            self._offset += size
             data, self._rest = data[size:], self._rest[size:]
 
-    def _remember(self, data: bytes) -> None:
-        self._offset += len(data)
-        self._seen += data
-        del self._seen[: -_CONTEXT * 4]
-
-    def _differ(self, recorded: bytes, now: bytes) -> None:
-        line = bytes(self._seen).rpartition(b"\n")[2][-_CONTEXT:]
-        was, is_now = _shown(line, recorded), _shown(line, now)
+    def _differ(self) -> None:
         name = _NAMES[self.stream]
-        self.difference = Difference(
+        text = f"{name} differs at byte {self._offset} (it is too long, or could not be cleaned, to be shown)"
+        self.difference = Difference(name, text, None, {"offset": self._offset})
+
+    def _told(self, recorded: bytes, now: bytes) -> Difference:
+        """What both sides are where they part, without credentials."""
+        at = shared_length(recorded, now)
+        line = now[:at].rpartition(b"\n")[2][-_CONTEXT:]
+        was, is_now = _shown(line, recorded[at:]), _shown(line, now[at:])
+        name = _NAMES[self.stream]
+        return Difference(
             name,
             f"{name} differs at byte {self._offset}\n  recorded  {was}\n  now       {is_now}",
             None,

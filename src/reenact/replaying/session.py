@@ -55,6 +55,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.plumbing import Exports, Uncounted
 from reenact.replaying.renaming import Renaming
+from reenact.replaying.report import Report, without_credentials
 from reenact.replaying.tape import Tape
 from reenact.replaying.unseen import Unseen
 from reenact.seams import lanes
@@ -141,6 +142,7 @@ class ReplaySession:
         self._uncounted = Uncounted(self)
         self.rules = rules
         self._redactor = redactor
+        lanes.call_by(redactor.text)
         self._lock = _thread.RLock()
         self._matcher: Matcher | KeyedMatcher
         self._matcher = (
@@ -292,13 +294,14 @@ class ReplaySession:
         recorded = self.recording.checkpoint_slots(event, phase)
         if recorded is None or dict(recorded) == dict(slots):
             return
-        for name in [*recorded, *slots]:
-            before, after = recorded.get(name), slots.get(name)
+        was, now = self._redactor.slots(recorded), self._redactor.slots(slots)
+        for name in dict.fromkeys([*was, *now]):
+            before, after = was.get(name), now.get(name)
             if before is None or after is None or not _equal(before, after):
                 step = self.recording.event(event)
-                was = Value(before) if before is not None else None
+                left = Value(before) if before is not None else None
                 self._noticed(
-                    words.result_differs(step, was, before or b"", Value(after or b"null"), self._next(event))
+                    words.result_differs(step, left, before or b"", Value(after or b"null"), self._next(event))
                 )
 
     def restate(self, event: int, state: Any) -> Any:
@@ -331,6 +334,10 @@ class ReplaySession:
 
     unheeded: ForkError | None = None
     """Why the change of a fork cannot be made, if it cannot."""
+
+    def hidden(self, report: Report) -> Report:
+        """A report in which no credential stands, of what the program has done now neither."""
+        return without_credentials(report, self._redactor)
 
     def as_asked(self, event: Event) -> Event:
         """The request that a server is asked: the recorded one."""
@@ -375,16 +382,15 @@ class ReplaySession:
     def settled(self, event: Event, outcome: Value | Failure) -> None:
         """Compare a body that ran again with its recording."""
         recorded = event.outcome
-        body = self.recording.body(event.answer) if isinstance(recorded, Value) else b""
-        same = (isinstance(outcome, Value) and isinstance(recorded, Value) and _equal(outcome.body, body)) or (
-            isinstance(outcome, Failure)
-            and isinstance(recorded, Failure)
-            and (outcome.error.type, outcome.error.text) == (recorded.error.type, recorded.error.text)
-        )
+        if isinstance(recorded, Value):
+            recorded = replace(recorded, body=self.recording.body(event.answer))
         self.served(event, 0, outcome.body if isinstance(outcome, Value) else outcome.error.type.encode())
-        if same or recorded is None or isinstance(recorded, Stream):
+        if recorded is None or isinstance(recorded, Stream) or _came_to_the_same(recorded, outcome):
             return
-        self._noticed(words.result_differs(event, recorded, body, outcome, self._next(event.number)))
+        was, now = self._redactor.outcome(recorded), self._redactor.outcome(outcome)
+        if not _came_to_the_same(was, now):
+            body = was.body if isinstance(was, Value) else b""
+            self._noticed(words.result_differs(event, was, body, now, self._next(event.number)))
 
     def matching_remarks(self) -> tuple[str, ...]:
         """What a reader of the verdict should know of how calls were matched."""
@@ -417,11 +423,18 @@ class ReplaySession:
         unproven = self.unproven_order()
         code = [] if unproven else [divergence.cause]
         divergence.cause = "; ".join([*unproven, *self.changed_inputs(), *unseen, *suspects, *code])
+        self._hide(divergence)
         halt = Halt(divergence.message)
         with self._lock:
             if self._observing or not self.divergences:
                 self.divergences.append(divergence)
         return halt if self._observing else self._stop(halt)
+
+    def _hide(self, divergence: Divergence) -> None:
+        """Nothing is said of what happens now that the recording would not hold."""
+        text = self._redactor.text
+        divergence.message, divergence.cause = text(divergence.message), text(divergence.cause)
+        divergence.source = None if divergence.source is None else text(divergence.source)
 
     def _noticed(self, divergence: Divergence) -> None:
         """The agent's own code came to something else: stop it; when observing, let it go on with that."""
@@ -664,6 +677,15 @@ def _never_handed_over(event: Event, delivery: Delivery) -> bool:
     if part > 0:
         return part > outcome.segments
     return outcome.end is None or outcome.end.kind in (EndKind.CLOSED, EndKind.CANCELLED)
+
+
+def _came_to_the_same(left: Value | Failure, right: Value | Failure) -> bool:
+    """Whether two bodies of the agent's own code returned the same, or raised the same."""
+    if isinstance(left, Value) and isinstance(right, Value):
+        return _equal(left.body, right.body)
+    if isinstance(left, Failure) and isinstance(right, Failure):
+        return (left.error.type, left.error.text) == (right.error.type, right.error.text)
+    return False
 
 
 def _equal(left: bytes, right: bytes) -> bool:

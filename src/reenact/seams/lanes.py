@@ -13,7 +13,7 @@ import functools
 import os
 import threading
 import weakref
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -158,10 +158,21 @@ class Lane:
 _SEPARATORS = str.maketrans("/>#", "___")
 
 
+_clean: Callable[[str], str] = str
+
+
+def call_by(clean: Callable[[str], str]) -> None:
+    """Give lanes names as ``clean`` gives them: without credentials, the same in a recording and its replay."""
+    global _clean
+    _clean = clean
+    _plain.cache_clear()
+
+
 @functools.lru_cache(4096)
 def _plain(name: str) -> str:
-    """A name without the characters that separate the parts of a path."""
-    return name.translate(_SEPARATORS)
+    """A name without credentials, and without the characters that separate the parts of a path. Once more without
+    credentials after that: a path that is cleaned keeps its names."""
+    return _clean(_clean(name).translate(_SEPARATORS))
 
 
 class Cell:
