@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +15,7 @@ from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.replaying.entries import Start
+from reenact.seams.boot.folders import Folder
 
 REVISION: Final = "kit.revision"
 """Name of the note with which a run says what state its code was in (``recording.evidence``)."""
@@ -150,7 +149,8 @@ def tree_of(rev: str, folder: str, run: Run) -> Iterator[Tree]:
         UnreplayableRun: It cannot be checked out.
     """
     root, commit = find_revision(rev, folder, run)
-    scratch = os.path.realpath(tempfile.mkdtemp(prefix="reenact-rev-"))
+    scratch_folder = Folder("reenact-rev-")
+    scratch = os.path.realpath(scratch_folder.path)
     try:
         path = os.path.join(scratch, os.path.basename(root) or "tree")
         if _git(root, "-c", "core.hooksPath=" + os.devnull, "worktree", "add", "--detach", path, commit) is None:
@@ -162,7 +162,7 @@ def tree_of(rev: str, folder: str, run: Run) -> Iterator[Tree]:
             )
         yield Tree(os.path.realpath(root), path, commit)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        scratch_folder.close()
         _git(root, "worktree", "prune")
 
 

@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +25,6 @@ from reenact.replaying.entries import Start
 from reenact.replaying.options import Options
 from reenact.replaying.revision import Tree
 from reenact.seams import trust
-from reenact.seams.boot.bound import bound_to_parent
 from reenact.seams.boot.death import NOTHING, Death, name_of_signal
 from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
 from reenact.seams.boot.program import FRAME
@@ -88,7 +86,6 @@ class Process:
         silent: Whether what it prints goes nowhere.
         again: Whether it may be run a second time: it touches nothing, and what it leaves may be left twice.
         place: The private directory of its boot, to be made; None for one among the temporary files.
-        bound: Whether it ends with us, however we end (on Linux). Otherwise who outlives us is waited for by its lock.
     """
 
     mode: str
@@ -104,7 +101,6 @@ class Process:
     silent: bool = False
     again: bool = False
     place: Path | None = None
-    bound: bool = False
 
     @property
     def instructions(self) -> dict[str, Any]:
@@ -227,11 +223,7 @@ def _ran(process: Process, start_it: Starter) -> Left:
             given.write((process.given or "").encode())
             given.seek(0)
             stdin = None if process.given is None else given
-            how = _streams(process)
-            if process.bound and os.name == "posix":
-                # What may write must not go on when nobody is left who asked for it.
-                how["preexec_fn"] = partial(bound_to_parent(), os.getpid())
-            status = start_it(program, boot.environment, stdin=stdin, cwd=start.cwd, **how)
+            status = start_it(program, boot.environment, stdin=stdin, cwd=start.cwd, **_streams(process))
         return Left(status, boot.left(status), boot.failure, boot.death)
 
 

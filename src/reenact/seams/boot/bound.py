@@ -1,29 +1,127 @@
-"""A child that ends when the process that started it does, however that ends, where the system can do that."""
+"""Children that end when the process that started them does, however that ends: by a pipe that it holds, with a name.
+
+The parent holds the pipe in the private directory of a boot; the child opens it, and has the system kill it when nobody
+holds it any more. So it is bound to the process and not, as by ``PR_SET_PDEATHSIG``, to the thread that started it;
+nothing is inherited, and no thread of ours waits in the child. Linux: elsewhere a pipe cannot send that signal.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
+from reenact.seams.boot.aside import set_aside
+
+__all__ = ["bind", "bound_to_parent", "hold", "let_go", "let_go_of_all", "release"]
+
+_PIPE: Final = "held"
 _PR_SET_PDEATHSIG: Final = 1
 """Of ``prctl(2)``: the signal that a process gets when its parent has died."""
 
+_lock = threading.RLock()  # a signal's handler may come while it is held
+_held: set[int] = set()
+_bound = -1
+
+
+# --- the parent ------------------------------------------------------------------------------------------------------
+
+
+def hold(place: str) -> int:
+    """From now on the child of a boot lives no longer than we do, nor than until ``let_go``.
+
+    Args:
+        place: Private directory of the boot.
+
+    Returns:
+        What to let go of; -1 where the system has no such pipe.
+    """
+    if sys.platform != "linux":
+        return -1
+    try:
+        os.mkfifo(os.path.join(place, _PIPE), 0o600)
+        # To write and to read: to open it must not wait for the child.
+        held = os.open(os.path.join(place, _PIPE), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    with _lock:
+        _held.add(held)
+    return held
+
+
+def let_go(held: int) -> None:
+    """The child, if it still runs, ends now."""
+    with _lock:
+        if held not in _held:
+            return
+        _held.discard(held)
+        os.close(held)
+
+
+def let_go_of_all() -> None:
+    """Every child of ours ends now. Any thread may call it, and whoever waits for one sees it killed."""
+    with _lock:
+        for held in list(_held):
+            let_go(held)
+
+
+# --- the child -------------------------------------------------------------------------------------------------------
+
+
+def bind(place: str) -> None:
+    """Have this process killed when nobody holds the pipe of its boot any more; where that is so already it ends here.
+
+    The process that calls it is the one that is killed: one that forks, and waits, passes that on by itself. Called
+    once more, it binds to another boot. Does nothing where the parent holds no pipe.
+    """
+    global _bound
+    release()
+    if sys.platform != "linux":
+        return
+    import fcntl
+
+    try:
+        pipe = set_aside(os.open(os.path.join(place, _PIPE), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError:
+        return
+    _bound = pipe
+    with suppress(OSError):
+        fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+    try:
+        gone = os.read(pipe, 1) == b""
+    except BlockingIOError:
+        return
+    if gone:  # before we could hear of it
+        os._exit(1)
+
+
+def release() -> None:
+    """This process is bound to no boot any more: what it ran has ended, and it goes on."""
+    global _bound
+    if _bound >= 0:
+        with suppress(OSError):
+            os.close(_bound)
+        _bound = -1
+
 
 def bound_to_parent() -> Callable[[int], None]:
-    """What a child calls, with our process id, so that it is ended when we are; what does nothing where the system
-    cannot do that."""
+    """What a child that was forked calls, with our process id, so that it is ended when the thread of ours that forked
+    it is; what does nothing where the system cannot do that."""
     if sys.platform != "linux":
         return lambda ours: None
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
 
-    def bind(ours: int) -> None:
+    def bind_to(ours: int) -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != ours:  # it has ended in between
             os._exit(1)
 
-    return bind
+    return bind_to

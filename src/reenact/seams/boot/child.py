@@ -8,16 +8,25 @@ import sys
 from importlib import import_module
 from typing import Any, Final
 
-__all__ = ["LAUNCHERS", "UNIMPORTABLE", "VARIABLE", "activate"]
+from reenact.seams.boot import bound, locked
+
+__all__ = ["LAUNCHERS", "MODE", "RECORD", "UNIMPORTABLE", "VARIABLE", "activate"]
 
 VARIABLE: Final = "REENACT_BOOT"
 """Environment variable that names the private directory of one boot."""
+
+MODE: Final = "REENACT_BOOT_MODE"
+"""Environment variable that names the mode of one, unless that is ``RECORD``: what is not recorded must not run where
+the directory has gone."""
+
+RECORD: Final = "record"
+"""The mode of a boot whose program runs in any case."""
 
 UNIMPORTABLE: Final = "reenact cannot be imported"
 """How the failure begins that ``sitecustomize`` reports where this module cannot be loaded."""
 
 _BEGINNERS: Final = {
-    "record": "reenact.recording.process",
+    RECORD: "reenact.recording.process",
     "replay": "reenact.replaying.process",
     "fork": "reenact.timetravel.forks.process",
     "golden": "reenact.testing.goldens.process",
@@ -48,8 +57,13 @@ def activate(place: str, onpath: str) -> None:
         with open(os.path.join(place, "instructions.json"), encoding="utf-8") as file:
             instructions: dict[str, Any] = json.load(file)
     except (OSError, ValueError):  # the parent is gone: a process that outlived its run
+        _require_recording()
         _clean_environment({}, onpath)
         return
+    if instructions["mode"] == RECORD:
+        locked.use(place)
+    else:
+        bound.bind(place)
     if not _claim(place):
         _clean_environment(instructions, onpath)
         return
@@ -87,6 +101,15 @@ def _claim(place: str) -> bool:
     return True
 
 
+def _require_recording() -> None:
+    """End a process whose program must not run without what its parent said."""
+    mode = os.environ.get(MODE, RECORD)
+    if mode != RECORD:
+        sys.stderr.write(f"reenact: the {mode} could not begin: the process that started it has ended\n")
+        sys.stderr.flush()
+        os._exit(3)
+
+
 def _write(place: str, name: str, text: str) -> bool:
     try:
         with open(os.path.join(place, name), "w", encoding="utf-8") as file:
@@ -98,7 +121,7 @@ def _write(place: str, name: str, text: str) -> bool:
 
 def _failed(place: str, mode: Any, error: Exception) -> None:
     told = _write(place, "failed", str(error) or type(error).__name__)
-    if mode != "record":
+    if mode != RECORD:
         if not told:  # the parent will not know why
             sys.stderr.write(f"reenact: the {mode} could not begin: {error}\n")
             sys.stderr.flush()
@@ -108,6 +131,7 @@ def _failed(place: str, mode: Any, error: Exception) -> None:
 def _clean_environment(instructions: dict[str, Any], onpath: str) -> None:
     """Make ``os.environ`` what it would have been, for the program and for whatever it starts."""
     os.environ.pop(VARIABLE, None)
+    os.environ.pop(MODE, None)
     for name, value in (instructions.get("restore") or {}).items():
         if value is None:
             os.environ.pop(name, None)

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -17,8 +16,10 @@ from typing import Any, Final, NoReturn
 
 from reenact.abc.sources import Entropy
 from reenact.errors import UsageError
-from reenact.seams.boot.child import LAUNCHERS, VARIABLE
+from reenact.seams.boot import bound
+from reenact.seams.boot.child import LAUNCHERS, MODE, RECORD, VARIABLE
 from reenact.seams.boot.death import Death, read_death
+from reenact.seams.boot.folders import Folder
 
 __all__ = ["Boot", "choose_hash_seed", "end_like", "find_program", "ignores_boot", "is_python", "run_program"]
 
@@ -30,7 +31,8 @@ _OF_THE_TERMINAL: Final = ("SIGINT", "SIGQUIT")
 
 
 class Boot:
-    """What one start hands down. A context manager: the private directory is gone afterwards.
+    """What one start hands down. A context manager: the private directory is gone afterwards, and so is the process
+    that was started, however we end, unless it is recorded: a program never ends because its recorder does.
 
     Args:
         instructions: For ``begin`` of the child, JSON-able; ``mode`` is ``record`` or ``replay``. The child also finds
@@ -50,20 +52,28 @@ class Boot:
         show_seed: bool = False,
         place: Path | None = None,
     ) -> None:
-        if place is not None:
+        mode = str(instructions.get("mode", ""))
+        self._folder = None
+        if place is None:
+            self._folder = Folder()
+            place = self._folder.path
+        else:
             place.mkdir(mode=0o700)
-        self.place = place if place is not None else Path(tempfile.mkdtemp(prefix="reenact-"))
+        self.place = place
+        self._held = bound.hold(str(self.place)) if mode != RECORD else -1
         environment = dict(base)
         before = base.get("PYTHONPATH")
         restore: dict[str, str | None] = {"PYTHONPATH": before}
         environment[VARIABLE] = str(self.place)
+        if mode != RECORD:
+            environment[MODE] = mode
         environment["PYTHONPATH"] = _ONPATH + (os.pathsep + before if before else "")
         if hash_seed is not None:
             environment["PYTHONHASHSEED"] = hash_seed
             if not show_seed:
                 restore["PYTHONHASHSEED"] = base.get("PYTHONHASHSEED")
         self.environment = environment
-        self._write("mode", str(instructions.get("mode", "")))
+        self._write("mode", mode)
         self._write("instructions.json", json.dumps({**instructions, "place": str(self.place), "restore": restore}))
 
     def leave(self, name: str, text: str) -> None:
@@ -116,8 +126,12 @@ class Boot:
         return read_death(self.place)
 
     def close(self) -> None:
-        """Remove the private directory."""
-        shutil.rmtree(self.place, ignore_errors=True)
+        """Remove the private directory; a process that is bound to it ends, if it has not."""
+        bound.let_go(self._held)
+        if self._folder is not None:
+            self._folder.close()
+        else:
+            shutil.rmtree(self.place, ignore_errors=True)
 
     def __enter__(self) -> Boot:
         return self

@@ -28,6 +28,7 @@ from types import ModuleType
 from typing import Any, Final, NoReturn
 
 from reenact.seams import lanes, wiring
+from reenact.seams.boot import bound
 from reenact.seams.boot.aside import set_aside
 from reenact.seams.boot.bound import bound_to_parent
 from reenact.seams.boot.child import activate
@@ -209,6 +210,7 @@ class _Stay:
 
     def go_on(self, status: int) -> None:
         """See ``program.Stay``."""
+        bound.release()
         self._beginning.withdraw()
         if self._ground is not None:
             self._ground.restore()

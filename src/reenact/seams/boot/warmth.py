@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from reenact.seams.boot.child import VARIABLE, WARM
+from reenact.seams.boot.child import MODE, VARIABLE, WARM
 from reenact.seams.boot.parent import Boot, run_program
 from reenact.seams.boot.warm import CHANNEL, receive, send
 
@@ -224,7 +224,7 @@ class Warmth:
         Raises:
             OSError: That cannot be started.
         """
-        key = (head, cwd, frozenset(pair for pair in environment.items() if pair[0] != VARIABLE))
+        key = (head, cwd, frozenset(pair for pair in environment.items() if pair[0] not in (VARIABLE, MODE)))
         with self._lock:
             found = next((each for each in self._waiting if each.of.key == key), None)
             if found is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from reenact.seams.boot import bound
 from reenact.seams.boot.warmth import Warmth
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import run_golden
@@ -98,8 +99,9 @@ def several(
                 one = found[waiting[future]] = future.result()
                 done(one)
         except BaseException:  # an interrupt, or a fault of ours
-            # The pool would run every other one before it let go: whoever interrupts waits for those under way alone.
+            # The pool would run every other one before it let go, and wait for those under way, which may never end.
             pool.shutdown(wait=False, cancel_futures=True)
+            bound.let_go_of_all()
             raise
     return [found[name] for name in names]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -11,6 +10,7 @@ from reenact.abc.sources import CLOCK
 from reenact.errors import UsageError
 from reenact.facts.phrases import counted
 from reenact.replaying.options import Options
+from reenact.seams.boot.folders import Folder
 from reenact.store import open_store
 from reenact.testing.expectations.judging import asks_a_judge
 from reenact.testing.goldens.history import Change
@@ -89,7 +89,7 @@ def _recorded(
     golden = opened.golden
     gone = set(opened.overlays) - set(earlier)
     beside = tuple(each for each in opened.beside(opened.answering) if each not in gone)
-    with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
+    with Folder() as scratch:
         into = f"sqlite:///{Path(scratch).absolute() / 'today.db'}"
         asked = Asked(str(opened.path), opened.answering, golden, beside, misses=misses)
         told = launch(asked, Options(divert_output=True), into=into, project=str(shelf.root))

@@ -7,7 +7,6 @@ Nothing is accepted on which an expectation fails, and nothing takes its place b
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from reenact.abc.store import Recording
 from reenact.errors import GoldenMismatch
 from reenact.recording.git import Git
 from reenact.replaying.opening import known_values
+from reenact.seams.boot.folders import Folder
 from reenact.store.bundles import PackedRun
 from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.court import judgement
@@ -202,7 +202,7 @@ def accept(shelf: Shelf, looked: Looked, reasons: Mapping[str, str]) -> Settled:
 def _replace(shelf: Shelf, opened: OpenGolden, golden: Golden, today: PackedRun) -> None:
     """Let a golden answer from today's run, once today's code has passed on that."""
     runs = _with(opened.store.bundle.runs, today)
-    with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
+    with Folder() as scratch:
         aside = Shelf(shelf.root, Path(scratch).absolute())
         draft = aside.path(golden.name)
         draft.parent.mkdir(parents=True, exist_ok=True)

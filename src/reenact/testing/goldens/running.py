@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,6 +16,7 @@ from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.replaying.starting import Starter, Starting, Unreported
+from reenact.seams.boot.folders import Folder, fleeting
 from reenact.seams.boot.parent import run_program
 from reenact.testing.expectations.verdict import Verdict
 from reenact.testing.goldens.court import Asks, GoldenCourt, judgement
@@ -45,7 +44,6 @@ UNTESTED: Final = "the agent's own code has crossed no boundary: nothing of it w
 RAISED: Final = "today's code raised"
 """How a message begins of code that ended otherwise than it did then, by an exception."""
 
-_MEMORY = "/dev/shm"
 _BY_CODE: Final[Mapping[int, Status]] = {3: "stale", 4: "broken", 5: "refused"}
 
 
@@ -232,7 +230,7 @@ def today_on(
     asked = Asked(str(opened.path), run, golden, overlays, misses, hash_seed=manner.hash_seed, plan=plan, more=more)
 
     def by(start_it: Starter) -> tuple[Ran, bool]:
-        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()))
+        scratch = stack.enter_context(Folder(within=fleeting()))
         into = f"{SCHEME}{Path(scratch).absolute() / 'today.json'}"
         told = launch(asked, manner.options, into=into, project=str(shelf.root), start_it=start_it)
         today = recording_of(into, told.run, told.exit_status)
@@ -241,11 +239,6 @@ def today_on(
         return ran, outcome.status == "passed" and not told.unused
 
     return manner.ran(run, by)
-
-
-def fleeting() -> str | None:
-    """Where files lie in memory, on systems that have such a place: nobody waits for a disk to keep today's run."""
-    return _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
 
 
 def outcome_of(
@@ -326,7 +319,7 @@ def re_enacted(shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:
     silent = manner.options.divert_output
 
     def by(start_it: Starter) -> tuple[Report, bool]:
-        with tempfile.TemporaryDirectory(prefix="reenact-", dir=fleeting()) as scratch:
+        with Folder(within=fleeting()) as scratch:
             starting = Starting(start_it, manner.hash_seed, silent, Path(scratch) / PLACE)
             report = replay_run(str(opened.path), run.id, manner.options, project=str(shelf.root), starting=starting)
             return report, not report.exit_code

@@ -71,9 +71,7 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     plan, child = code.plan, make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
     more = {"child": child, "plan": plan.to_json()}
     given = None if asks_people(plan) else plan.input if isinstance(plan.input, str) else ""
-    left = run_process(
-        Process("fork", url, run, code.start, code.tree, options, more, live=True, given=given, bound=True)
-    )
+    left = run_process(Process("fork", url, run, code.start, code.tree, options, more, live=True, given=given))
     text = left.report(f"the fork of {tail(run.id)}", next_command=f"reenact replay {tail(run.id)}", run=run.id)
     report = ForkReport.from_json(json.loads(text))
     if preamble_of(run):  # a request is a part of its process, whose status is not its own

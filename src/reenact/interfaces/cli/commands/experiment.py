@@ -14,6 +14,7 @@ from reenact.abc.store import Store
 from reenact.errors import UsageError
 from reenact.facts.expressions import Expression, compile_expression
 from reenact.facts.run import Run, Status
+from reenact.interfaces.cli.ending import told_to_end
 from reenact.interfaces.cli.opening import opened, store_url
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
@@ -182,7 +183,10 @@ def _run(shell: Shell, experiment: Experiment, run: Runner) -> list[Cell]:
     )
     progress = Progress(len(kept), "not passed", known=known)
     try:
-        return run_experiment(experiment, run, done=lambda cell: progress.one(bad=cell.status not in ("passed", "ran")))
+        with told_to_end():
+            return run_experiment(
+                experiment, run, done=lambda cell: progress.one(bad=cell.status not in ("passed", "ran"))
+            )
     except KeyboardInterrupt:
         progress.end()
         shell.talk("reenact: broken off; what is done is kept: the same command goes on")

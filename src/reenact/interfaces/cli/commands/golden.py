@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import click
 
+from reenact.interfaces.cli.ending import told_to_end
 from reenact.interfaces.cli.shell import Group
 
 _COMMANDS = {
@@ -31,6 +33,11 @@ class Goldens(Group):
         found = importlib.import_module(f"reenact.interfaces.cli.goldens.{cmd_name}").command
         assert isinstance(found, click.Command)
         return found
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run one of them."""
+        with told_to_end():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table, without loading any."""

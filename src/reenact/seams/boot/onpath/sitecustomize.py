@@ -29,7 +29,7 @@ def _say(place: str, text: str) -> None:
         with open(os.path.join(place, "mode"), encoding="utf-8") as file:
             mode = file.read()
     except OSError:
-        mode = ""
+        mode = os.environ.get("REENACT_BOOT_MODE", "")
     if mode not in ("", "record"):
         if not told:
             sys.stderr.write(f"reenact: {text}\n")

@@ -1,0 +1,109 @@
+"""Temporary folders that no death leaves behind for good: users lock each, and the next start sweeps the rest.
+
+Users share the lock. The system takes a lock back however a process ends; so a folder that can be locked by one alone
+has no user, and is removed under that lock.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import Final
+
+from reenact.seams.boot import locked
+
+__all__ = ["Folder", "fleeting", "remove_all", "sweep"]
+
+PREFIX: Final = "reenact-"
+"""How the folders are called."""
+_MEMORY: Final = "/dev/shm"
+_TRIES: Final = 100
+
+_lock = threading.RLock()  # a signal's handler may come while it is held
+_open: set[Folder] = set()
+_swept: set[str] = set()
+
+
+class Folder:
+    """A new folder of ours, for this user alone. A context manager: it is gone afterwards.
+
+    Args:
+        prefix: How its name begins.
+        within: Where it is made; None for where temporary files are.
+
+    Attributes:
+        path: It.
+
+    Raises:
+        OSError: It cannot be made there.
+
+    Cost: some system calls; the first one of a process also sweeps where such folders are.
+    """
+
+    def __init__(self, prefix: str = PREFIX, within: str | None = None) -> None:
+        within = tempfile.gettempdir() if within is None else within
+        with _lock:
+            for place in {within, tempfile.gettempdir(), fleeting() or within} - _swept:
+                _swept.add(place)
+                sweep(place)
+            for _ in range(_TRIES):
+                self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
+                self._held = locked.shared(str(self.path), make=True)
+                if self._held >= 0 or not locked.LOCKS:  # else a sweep has come before the lock
+                    break
+            _open.add(self)
+
+    def close(self) -> None:
+        """Remove it."""
+        with _lock:
+            _open.discard(self)
+            shutil.rmtree(self.path, ignore_errors=True)
+            if self._held >= 0:
+                os.close(self._held)
+                self._held = -1
+
+    def __enter__(self) -> str:
+        return str(self.path)
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def remove_all() -> None:
+    """Remove every folder of this process, which is about to end: no other one is made in it any more."""
+    _lock.acquire()
+    for folder in list(_open):
+        folder.close()
+
+
+def sweep(within: str) -> None:
+    """Remove the folders of this user in a place that no process uses. What has no lock stays.
+
+    Args:
+        within: The place.
+    """
+    try:
+        with os.scandir(within) as found:
+            paths = [each.path for each in found if each.name.startswith(PREFIX) and _is_of_user(each)]
+    except OSError:
+        return
+    for path in paths:
+        lock = locked.alone(path)
+        if lock >= 0:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(lock)
+
+
+def fleeting() -> str | None:
+    """Where files lie in memory, on systems that have such a place."""
+    return _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
+
+
+def _is_of_user(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+    except (OSError, AttributeError):  # it has gone meanwhile; or there are no such users here
+        return False

@@ -1,0 +1,69 @@
+"""The lock of a folder that several processes use: each holds it for as long as it lives, however it ends."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from reenact.seams.boot.aside import set_aside
+
+try:
+    import fcntl
+except ImportError:  # no such system: nothing is locked there
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["LOCKS", "alone", "shared", "use"]
+
+LOCKS: Final = fcntl is not None
+"""Whether this system has such locks."""
+_FILE: Final = "lock"
+
+
+def use(path: str) -> None:
+    """Use a folder that another process has made, until this one ends, which may be later."""
+    held = shared(path)
+    if held >= 0:
+        set_aside(held)
+
+
+def shared(path: str, *, make: bool = False) -> int:
+    """Use a folder; gives a descriptor that is closed when it is used no more, -1 where it cannot be had.
+
+    Args:
+        path: It.
+        make: Whether it is new, and has no lock yet.
+    """
+    lock = _opened(path, os.O_CREAT if make else 0)
+    if lock < 0:
+        return -1
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock), os.stat(os.path.join(path, _FILE))):
+            return lock
+    except OSError:  # it is being removed, or has been
+        pass
+    os.close(lock)
+    return -1
+
+
+def alone(path: str) -> int:
+    """A descriptor that keeps everybody else from using a folder until it is closed; -1 where one process uses it, or
+    it has no lock."""
+    lock = _opened(path, 0)
+    if lock < 0:
+        return -1
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return -1
+    return lock
+
+
+def _opened(path: str, flags: int) -> int:
+    if not LOCKS:
+        return -1
+    try:
+        return os.open(os.path.join(path, _FILE), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
+    except OSError:
+        return -1
