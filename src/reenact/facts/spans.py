@@ -116,8 +116,10 @@ class Budget:
             raise Exhausted
 
     def read(self, size: int) -> None:
-        """Count the bytes of a text; raises ``Exhausted`` when there are too many."""
+        """Count the bytes of a text, which may have candidates of its own; raises ``Exhausted`` when there are too
+        many."""
         self.bytes -= size
+        self.left += size // 8
         if self.bytes < 0:
             raise Exhausted
 

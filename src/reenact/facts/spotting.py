@@ -33,7 +33,7 @@ _BEHIND = 128
 _SURROUNDINGS = 8
 _DEEPEST = 5
 _ROOM = 1 << 20
-_TIMES = 16
+_TIMES = 8
 _BETWEEN = re.compile(rb"(?:[\s,:\[\]{}\d.eE+-]|true|false|null)*+")
 
 

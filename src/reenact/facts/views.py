@@ -38,6 +38,8 @@ _LEAST_PRINTABLE = 0.75
 _PRINTABLE = bytes(byte for byte in range(256) if 32 <= byte < 127 or byte in b"\t\r\n\x1b")
 _LONGEST_RUN = 4096
 _SHORTEST = 20
+_CUT_OFF = 128
+_BINARY = 512
 
 MEDIA = (
     *(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0", b"OggS", b"ID3", b"fLaC"),
@@ -73,12 +75,16 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
     if packed is not None:
         yield packed
         return
-    if (coloured := _HAS_COLOUR.search(data) is not None) or _HAS_ESCAPE.search(data) is not None:
-        yield _mapped(data, _PLAINER, _plainer(in_json))
-        if coloured:
-            yield View(_COLOUR.sub(lambda found: b" " * len(found[0]), data), lambda spans: spans)
-        return
-    if b"%" in data:
+    binary = b"\0" in data[:_BINARY]
+    coloured = not binary and _HAS_COLOUR.search(data) is not None
+    if coloured or (not binary and _HAS_ESCAPE.search(data) is not None):
+        text, places = _changed(data, _PLAINER, _plainer(in_json))
+        if len(places.view) > 1:
+            yield View(text, lambda spans: [_moved(span, places) for span in spans])
+            if coloured:
+                yield View(_COLOUR.sub(lambda found: b" " * len(found[0]), data), lambda spans: spans)
+            return
+    if b"%" in data and not binary:
         yield from _quoted(data)
     yield from _runs(data)
 
@@ -166,19 +172,10 @@ class _Map:
         return self.view[at + 1] - self.view[at] == self.there[at + 1] - self.there[at]
 
 
-def _mapped(data: bytes, pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes | None]) -> View:
-    """The view in which each match of a pattern is what ``change`` makes of it; None leaves it."""
-    text, places = _changed(data, pattern, change)
-
-    def back(spans: Found) -> Found:
-        return [_moved(span, places) for span in spans]
-
-    return View(text, back)
-
-
 def _changed(
     data: bytes, pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes | None]
 ) -> tuple[bytes, _Map]:
+    """The text in which each match of a pattern is what ``change`` makes of it; None leaves it."""
     parts: list[bytes] = []
     places = _Map()
     size = at = 0
@@ -287,7 +284,8 @@ def _bounds(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield start, end
         return
     lines = _BREAK.split(raw)
-    if all(len(line) == len(lines[0]) for line in lines[:-1]) and len(lines[-1]) <= len(lines[0]):
+    usual = len(lines[0] if start or len(lines) < 3 else lines[1])
+    if max(map(len, lines)) == usual and all(len(line) == usual for line in lines[start == 0 : -1]):
         yield start, end
         return
     at = start
@@ -301,13 +299,29 @@ def _bounds(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _run(data: bytes, start: int, end: int) -> View | None:
     head = data[start : min(end, start + 2 * _SNIFFED)]
-    if _IS_HEX.fullmatch(head) is not None:
-        return _wrapped(wraps.HEX, data, start, end) if _like_text(binascii.unhexlify(head)) else None
-    for lead in {0, head.rfind(b"/", 0, 2 * _SHORTEST) + 1}:
+    if _IS_HEX.fullmatch(head[: len(head) // 2 * 2]) is not None:
+        for lead in (0, 1) if start == 0 else (0,):
+            even = head[lead:]
+            if _like_text(binascii.unhexlify(even[: len(even) // 2 * 2])):
+                return _wrapped(wraps.HEX, data, start + lead, end - (end - start - lead) % 2)
+        return None
+    for lead in _leads(head, start, end):
         plain = wraps.undone(wraps.BASE64, _whole_groups(head[lead:]))
         if plain is not None and _like_text(plain[:_SNIFFED]) and not _is_protected(data, start):
-            return _wrapped(wraps.BASE64, data, start + lead, end)
+            raw = data[start + lead : end]
+            size = len(raw) - sum(len(each) for _, each in wraps.breaks(raw))
+            over = size % 4 == 1 and raw[-1:] != b"="  # cut off behind the first of four
+            return _wrapped(wraps.BASE64, data, start + lead, end - over)
     return None
+
+
+def _leads(head: bytes, start: int, end: int) -> tuple[int, ...]:
+    """Where in a run an encoded text may begin: at its beginning, or behind a path. What begins with the text may have
+    been cut from a longer one, anywhere."""
+    if start == 0 and end >= _CUT_OFF:
+        return (0, 1, 2, 3)
+    path = head.rfind(b"/", 0, 2 * _SHORTEST) + 1
+    return (0, path) if path else (0,)
 
 
 def _whole_groups(head: bytes) -> bytes:

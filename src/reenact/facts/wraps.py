@@ -77,17 +77,22 @@ def _from_base64(raw: bytes) -> bytes | None:
     return binascii.a2b_base64(plain + b"=" * (-len(plain) % 4), strict_mode=True)
 
 
+def breaks(raw: bytes) -> list[tuple[int, bytes]]:
+    """Where in an encoded text lines break, and by what."""
+    return [(found.start(), found[0]) for found in _BREAKS.finditer(raw)] if _BREAKS.search(raw) else []
+
+
 def _to_base64(text: bytes, raw: bytes) -> bytes:
     made = binascii.b2a_base64(text, newline=False)
     if b"-" in raw or b"_" in raw:
         made = made.translate(_TO_URL_SAFE)
-    breaks = [(found.start(), found[0]) for found in _BREAKS.finditer(raw)]
-    plain = len(raw) - sum(len(each) for _, each in breaks)
+    gaps = breaks(raw)
+    plain = len(raw) - sum(len(each) for _, each in gaps)
     if not raw.rstrip(b"\r\n \t").endswith(b"=") and plain % 4:
         made = made.rstrip(b"=")
     out = []
     at = gone = 0
-    for place, each in breaks:
+    for place, each in gaps:
         place -= gone  # noqa: PLW2901
         out.append(made[at:place])
         out.append(each)

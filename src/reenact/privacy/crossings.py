@@ -20,6 +20,7 @@ from reenact.facts.weaving import Woven
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.fields import cleaned
 from reenact.privacy.tails import cleaned_in_pieces
+from reenact.privacy.withholding import cleaned_in_parts
 
 Came = TypeVar("Came", bound=Value | Failure | Stream)
 
@@ -29,13 +30,14 @@ _PLAIN = frozenset((int, bool, float, type(None)))
 
 
 def clean_text(eraser: Eraser, body: bytes) -> bytes:
-    """A text of any length; a very long one in pieces."""
-    if len(body) <= _PIECEWISE or type(body) is Woven:
-        return eraser.text(body)
-    found, withheld = cleaned_in_pieces(eraser, body)
-    if withheld:
-        raise Exhausted
-    return eraser.bare(found)
+    """A text of any length; a very long one in pieces. Of one that holds too many candidates the parts that do go."""
+    try:
+        if len(body) <= _PIECEWISE or type(body) is Woven:
+            return eraser.text(body)
+        found, withheld = cleaned_in_pieces(eraser, body)
+    except Exhausted:
+        withheld = True
+    return eraser.bare(cleaned_in_parts(eraser, body) if withheld else found)
 
 
 def clean_call(eraser: Eraser, call: Call) -> Call:

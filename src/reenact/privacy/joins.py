@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 from reenact.facts import wraps
 from reenact.facts.deltas import leaves
+from reenact.facts.finer import finer
 from reenact.facts.spans import Exhausted
 from reenact.privacy.erasing import Eraser
 
@@ -192,7 +193,7 @@ class Joiner(Generic[T]):
         text = group.context + group.open
         lead = len(group.context)
         cut = len(text) if over else self._cut(text, lead)
-        spans = self._eraser.find(text) if _WORTH.search(text) is not None else []
+        spans = finer(self._eraser.find(text)) if _WORTH.search(text) is not None else []
         for span in spans:
             if not over and span.start < cut and (span.end > cut or span.end >= len(text)):
                 cut = max(lead, span.start)

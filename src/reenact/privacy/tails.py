@@ -6,9 +6,12 @@ header, chunk sizes, offsets) stays true.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from typing import Generic, NamedTuple, TypeVar
 
+from reenact.facts.finer import finer
+from reenact.facts.spans import Exhausted
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.memory import context_before
 
@@ -17,6 +20,7 @@ T = TypeVar("T")
 LONGEST = 64 << 10
 """Most bytes held back. A credential that is still open after as many is erased, and all that follows withheld."""
 _OVERLAP = 4096
+_ENDS = re.compile(rb"[\s\"'}\]]")
 _DELIMITERS = (b"\n", b"}", b"]")
 
 
@@ -35,10 +39,10 @@ class Tail(Generic[T]):
         eraser: What erases.
 
     Attributes:
-        withheld: Whether the text could not be cleaned; from then on only tildes come out.
+        withheld: Whether some of the text could not be cleaned, in whose place there are tildes.
     """
 
-    __slots__ = ("_clean", "_context", "_eraser", "_items", "_open", "withheld")
+    __slots__ = ("_clean", "_context", "_eraser", "_items", "_lost", "_open", "_over", "withheld")
 
     def __init__(self, eraser: Eraser) -> None:
         self._eraser = eraser
@@ -46,6 +50,8 @@ class Tail(Generic[T]):
         self._context = b""
         self._clean = b""  # decided bytes of segments that are held because their end is not
         self._open = b""  # undecided bytes
+        self._lost = False  # in the middle of something that could not be cleaned
+        self._over = False  # nothing more comes out
         self.withheld = False
 
     def feed(self, item: T, data: bytes) -> list[Part[T]]:
@@ -63,14 +69,18 @@ class Tail(Generic[T]):
         return [item for item, _ in self._items]
 
     def _advance(self, *, final: bool) -> list[Part[T]]:
-        if not self.withheld:
+        if self._lost:
+            self._pass_over(_ENDS.search(self._open))
+        if not self._over and not self._lost:
             try:
                 self._decide(final)
+            except Exhausted:
+                self.withheld = self._lost = True
+                self._pass_over(None)
             except Exception:  # whatever it is, nothing is given out as it came
-                self.withheld = True
-        if self.withheld:
-            self._clean += b"~" * len(self._open)
-            self._open = b""
+                self.withheld = self._over = True
+        if self._over:
+            self._pass_over(None)
         given = []
         at = 0
         while self._items and at + len(self._items[0][1]) <= len(self._clean):
@@ -81,6 +91,14 @@ class Tail(Generic[T]):
         self._clean = self._clean[at:]
         return given
 
+    def _pass_over(self, until: re.Match[bytes] | None) -> None:
+        """Withhold what is undecided, up to where the next word begins."""
+        size = len(self._open) if until is None else until.start()
+        self._clean += b"~" * size
+        self._open = self._open[size:]
+        self._context = b""
+        self._lost = until is None
+
     def _decide(self, final: bool) -> None:
         """Move bytes from undecided to clean."""
         context = len(self._context)
@@ -88,7 +106,7 @@ class Tail(Generic[T]):
         cut = len(text) if final else self._cut(text)
         if cut <= context:
             return
-        spans = self._eraser.find(text)
+        spans = finer(self._eraser.find(text))
         if not final:
             for span in spans:
                 if span.end >= len(text) or span.start < cut < span.end:
@@ -96,7 +114,7 @@ class Tail(Generic[T]):
             if len(text) - cut > LONGEST:
                 # Something is open for longer than can be held: erase what there is of it and what will follow.
                 cut = len(text)
-                self.withheld = True
+                self.withheld = self._over = True
         inside = [span for span in spans if span.start >= context and span.end <= cut]
         across = [span for span in spans if span.start < context < span.end]
         cleaned = self._eraser.spans(text[:cut], inside, fit=True)

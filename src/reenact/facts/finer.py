@@ -1,0 +1,63 @@
+"""Finer: of a text behind an encoding, only the few characters around each credential in it.
+
+What arrives in pieces cannot wait for the end of a long encoded text. Where a few characters of the encoding stand for
+a few of the text (base64, hexadecimal, UTF-16 of plain letters), a span of the whole becomes one for each credential.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reenact.facts import wraps
+from reenact.facts.spans import Span, Wrapped
+
+_GROUPS = {wraps.BASE64: (4, 3), wraps.HEX: (2, 1), wraps.UTF16_LE: (2, 1), wraps.UTF16_BE: (2, 1)}
+"""So many bytes of each encoding stand for so many of the text."""
+
+
+def finer(spans: Iterable[Span]) -> list[Span]:
+    """The spans, those of a text behind an encoding cut down where the encoding allows it; in order."""
+    return [each for span in spans for each in _cut_down(span)]
+
+
+def _cut_down(span: Span) -> Iterator[Span]:
+    wrapped = span.wrapped
+    groups = None if wrapped is None else _GROUPS.get(wrapped.codec)
+    if wrapped is None or groups is None or wrapped.quoted or len(wrapped.raw) != span.end - span.start:
+        yield span
+        return
+    many, few = groups
+    wide = wrapped.codec in (wraps.UTF16_LE, wraps.UTF16_BE)
+    if wide and len(wrapped.raw) // 2 != len(wrapped.text):
+        yield span
+        return
+    breaks = wraps.breaks(wrapped.raw) if wrapped.codec == wraps.BASE64 else []
+    for part in _apart(wrapped.spans, few):
+        first, last = part[0].start // few, -(-part[-1].end // few)
+        inside = tuple(each._replace(start=each.start - first * few, end=each.end - first * few) for each in part)
+        start = _behind_breaks(first * many, breaks)
+        end = min(_behind_breaks(last * many - 1, breaks) + 1, len(wrapped.raw))
+        text = wrapped.text[first * few : last * few]
+        raw = wrapped.raw[start:end]
+        yield Span(span.start + start, span.start + end, "", wrapped=Wrapped(wrapped.codec, raw, text, inside))
+
+
+def _apart(spans: tuple[Span, ...], few: int) -> Iterator[list[Span]]:
+    """Spans that share no group."""
+    together: list[Span] = []
+    for span in spans:
+        if together and span.start // few >= -(-together[-1].end // few):
+            yield together
+            together = []
+        together.append(span)
+    if together:
+        yield together
+
+
+def _behind_breaks(place: int, breaks: list[tuple[int, bytes]]) -> int:
+    """Where a character of an encoded text stands, its line breaks counted."""
+    for at, each in breaks:
+        if at > place:
+            break
+        place += len(each)
+    return place

@@ -1,0 +1,56 @@
+"""Withholding: of a text that holds more candidates than it may, only the parts that do.
+
+Parts of JSON end between its entries, and of a part that cannot be cleaned only what its strings hold is withheld: JSON
+stays JSON. Another text is cut where it can be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from reenact.facts.spans import Exhausted
+from reenact.privacy.erasing import Eraser
+from reenact.privacy.tails import cleaned_in_pieces
+
+PART = 64 << 10
+"""Bytes of a part."""
+
+_STRING = re.compile(rb'"((?:[^"\\]|\\.)*+)"(\s{0,64}:)?')
+
+
+def cleaned_in_parts(eraser: Eraser, body: bytes) -> bytes:
+    """A text without credentials, and without what could not be looked through.
+
+    Args:
+        eraser: What erases.
+        body: The text.
+    """
+    if body.lstrip()[:1] not in (b"{", b"["):
+        return cleaned_in_pieces(eraser, body, PART)[0]
+    return b"".join(_cleaned(eraser, part) for part in _parts(body))
+
+
+def _cleaned(eraser: Eraser, part: bytes) -> bytes:
+    try:
+        return eraser.text(part)
+    except Exhausted:
+        return _STRING.sub(_blank, part)
+
+
+def _blank(found: re.Match[bytes]) -> bytes:
+    if found[2] is not None:  # a name
+        return found[0]
+    return b'"' + b"~" * len(found[1]) + b'"'
+
+
+def _parts(body: bytes) -> Iterator[bytes]:
+    """Parts that end behind a comma between entries, as soon as they are long enough."""
+    start = before = 0
+    for found in _STRING.finditer(body):
+        comma = body.find(b",", before, found.start())
+        if comma >= 0 and found.start() - start >= PART:
+            yield body[start : comma + 1]
+            start = comma + 1
+        before = found.end()
+    yield body[start:]

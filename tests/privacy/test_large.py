@@ -1,0 +1,149 @@
+"""Large texts: what is behind an encoding is found wherever it is cut, and what is no text stays as it is."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import random
+
+import pytest
+
+from reenact.facts.keys import canonical
+from reenact.facts.record import CallIssued, SegmentArrived
+from reenact.privacy import CredentialRedactor
+from tests.privacy.canaries import LONG, A, arrived, issued
+from tests.privacy.corpus_places import body
+from tests.privacy.measuring import cleaned
+
+WORDS = [
+    "the",
+    "agent",
+    "reads",
+    "a",
+    "file",
+    "and",
+    "writes",
+    "its",
+    "result",
+    "to",
+    "each",
+    "row",
+    "of",
+    "table",
+    "key",
+]
+
+
+def text(size: int, seed: int = 1) -> bytes:
+    chance = random.Random(seed)
+    return " ".join(chance.choices(WORDS, k=size // 4)).encode()[:size]
+
+
+def encoded(data: bytes, sort: str) -> bytes:
+    if sort == "hex":
+        return data.hex().encode()
+    if sort == "wrapped":
+        return base64.encodebytes(data)
+    if sort == "utf-16":
+        return data.decode().encode("utf-16-le")
+    return base64.b64encode(data)
+
+
+def decoded(data: bytes, sort: str) -> bytes:
+    if sort == "hex":
+        return bytes.fromhex(data.decode())
+    if sort == "utf-16":
+        return data.decode("utf-16-le").encode()
+    return base64.b64decode(data)
+
+
+@pytest.mark.parametrize("sort", ["base64", "wrapped", "hex", "utf-16"])
+@pytest.mark.parametrize("size", [700, 5000, 70_000])
+def test_a_credential_in_a_long_encoded_answer_is_found_and_nothing_else_changes(sort: str, size: int) -> None:
+    at = [text(3000), b" password=%b.1 " % A.encode(), text(150_001), b" ghp_%b " % LONG.encode(), text(90_000)]
+    data = encoded(b"".join(at), sort)
+    cut = [arrived(), *(SegmentArrived(0, n, data[n : n + size]) for n in range(0, len(data), size))]
+    kept = cleaned(cut)
+    assert [len(one.data) for one in kept[1:]] == [len(one.data) for one in cut[1:]]  # type: ignore[union-attr]
+    plain = decoded(body(kept), sort)
+    assert A[:8].encode() not in plain
+    before, after = b"".join(at), plain
+    assert sum(one != other for one, other in zip(before, after, strict=True)) < 100
+    assert body(cleaned(kept)) == body(kept)
+
+
+@pytest.mark.parametrize("sort", ["base64", "wrapped", "hex"])
+def test_a_request_of_five_megabytes_is_cleaned_in_pieces_and_compared_as_a_whole(sort: str) -> None:
+    def asked(secret: bytes) -> CallIssued:
+        document = encoded(text(3_000_000) + b" api_key=%b " % secret + text(900_000), sort)
+        return issued(json.dumps({"file": document.decode()}).encode())
+
+    one, other = asked(A.encode()), asked(b"a-9-placeholder0")
+    (kept,) = CredentialRedactor(b"x").clean(one)
+    assert isinstance(kept, CallIssued)
+    assert A[:8].encode() not in decoded(json.loads(kept.call.body)["file"].encode(), sort)
+    live = CredentialRedactor(b"y").call(other.call)
+    keys = {canonical("http/1", call.head, call.body) for call in (one.call, kept.call, live)}
+    assert len(keys) == 1
+
+
+MEDIA = [
+    b"\x89PNG\r\n\x1a\n",
+    b"%PDF-1.7\n",
+    b"SQLite format 3\0",
+    b"PK\3\4",
+    b"\xff\xd8\xff\xe0",
+    b"RIFF",
+    b"\x00\x01",
+]
+
+
+@pytest.mark.parametrize("lead", MEDIA, ids=repr)
+def test_what_is_no_text_stays_as_it_is(lead: bytes) -> None:
+    data = lead + random.Random(7).randbytes(3_750_000)
+    asked = issued(json.dumps({"file": base64.b64encode(data).decode()}).encode())
+    assert CredentialRedactor(b"x").clean(asked) == (asked,)
+    raw = [arrived([("content-type", "application/octet-stream")]), SegmentArrived(0, 0, data[:1_000_000])]
+    assert cleaned(raw) == raw
+
+
+def test_a_page_and_a_database_stay_as_they_are() -> None:
+    chance = random.Random(3)
+    links = "".join(
+        f'<a class="token key" href="/a/b%20c?page={n}&amp;key=x{n}&lang=en"'
+        f' data-id="{chance.getrandbits(64):x}">{n}</a>\n'
+        for n in range(9000)
+    )
+    page = f"<html><script>var token=e.token||t.key;</script>{links}</html>".encode()
+    assert len(page) > 800_000
+    assert cleaned([issued(page)])[0] == issued(page)
+    rows = [
+        {"id": f"{chance.getrandbits(96):024x}", "name": text(40, n).decode(), "token_count": n, "cache_key": f"k{n}"}
+        for n in range(20_000)
+    ]
+    database = issued(json.dumps({"rows": rows}).encode())
+    assert len(database.call.body) > 2_500_000
+    assert cleaned([database])[0] == database
+    changed = dataclasses.replace(database.call, body=database.call.body.replace(b"k77", b"k78"))
+    assert canonical("http/1", changed.head, changed.body) != canonical(
+        "http/1", database.call.head, database.call.body
+    )
+
+
+def test_only_the_part_that_holds_too_many_candidates_is_withheld() -> None:
+    hostile = "token=" * 60_000
+    value = {"before": [text(90_000).decode(), {"api_key": A}], "hostile": hostile, "after": "nothing " * 12_000}
+    asked = issued(json.dumps(value).encode())
+    (kept,) = CredentialRedactor(b"x").clean(asked)
+    assert isinstance(kept, CallIssued)
+    stored = json.loads(kept.call.body)
+    assert stored["before"][0] == value["before"][0] and stored["after"] == value["after"]
+    assert A not in repr(stored) and not stored["hostile"].strip("~")
+    live = CredentialRedactor(b"y").call(dataclasses.replace(asked.call))
+    assert canonical("http/1", live.head, live.body) == canonical("http/1", kept.call.head, kept.call.body)
+    answer = [arrived(), *(SegmentArrived(0, n, b"line of text\n" * 5000) for n in range(2))]
+    answer.insert(2, SegmentArrived(0, 2, hostile.encode()))
+    given = cleaned(answer)
+    before, after = given[1].data, given[3].data  # type: ignore[union-attr]
+    assert before == after.replace(b"~~~~", b"line") == b"line of text\n" * 5000
