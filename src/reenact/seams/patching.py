@@ -5,10 +5,11 @@ Patches stay for the life of the process; each begins with a test that costs abo
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+
+from reenact.seams.arrivals import on_arrival
 
 _done: set[tuple[int, str]] = set()
 _waiting: set[tuple[str, int]] = set()
@@ -26,18 +27,7 @@ def when_imported(name: str, install: Callable[[ModuleType], None], *, answers: 
     if key in _waiting:
         return
     _waiting.add(key)
-    module = sys.modules.get(name)
-    if module is not None and not _half_imported(module):
-        install(module)
-        return
-    import wrapt
-
-    wrapt.register_post_import_hook(install, name)
-
-
-def _half_imported(module: ModuleType) -> bool:
-    spec = getattr(module, "__spec__", None)
-    return bool(getattr(spec, "_initializing", False))
+    on_arrival(name, install)
 
 
 def replace(owner: Any, name: str, make: Callable[[Any], Any], *, answers: bool = True) -> None:

@@ -1,0 +1,92 @@
+"""Calling back when a module has been imported: a finder in front of the others, which leaves no trace on the module.
+
+It lets the finders behind it find a module that is waited for, and stands in for its loader until the module's code has
+run. By then the module and its spec name the loader that really loaded it. Nothing is imported for this: a library that
+does the same would bring a hundred modules into a program that may use none of them.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+__all__ = ["on_arrival"]
+
+Hook = Callable[[ModuleType], None]
+
+_waiting: dict[str, list[Hook]] = {}
+_lock = threading.Lock()
+
+
+def on_arrival(name: str, hook: Hook) -> None:
+    """Call ``hook(module)`` after the code of the next module of that name has run; at once if it is there.
+
+    What a hook raises reaches whoever imports. It is called once, in the thread that imports, with no lock held but
+    the one that Python holds for the module.
+    """
+    with _lock:
+        if _FINDER not in sys.meta_path:
+            sys.meta_path.insert(0, _FINDER)
+        module = sys.modules.get(name)
+        if module is None:
+            _waiting.setdefault(name, []).append(hook)
+    if module is not None:
+        hook(module)
+
+
+class _Finder:
+    """Finds what is waited for as the finders behind it do."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a module that is waited for, with a loader that calls back; None leaves it to the others."""
+        if name not in _waiting:
+            return None
+        for finder in sys.meta_path:
+            find = None if isinstance(finder, _Finder) else getattr(finder, "find_spec", None)
+            spec = None if find is None else find(name, path, target)
+            if spec is not None:
+                if hasattr(spec.loader, "exec_module") and not isinstance(spec.loader, _Loader):
+                    spec.loader = _Loader(spec.loader)
+                return spec  # type: ignore[no-any-return]
+        return None
+
+
+class _Loader:
+    """Stands in for a loader until the module's code runs. Whatever else is asked of it, the loader itself answers."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    @property
+    def __class__(self) -> type:
+        return type(self._loader)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """The module, as the loader makes it."""
+        make = getattr(self._loader, "create_module", None)
+        return None if make is None else make(spec)  # type: ignore[no-any-return]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Make way for the loader, let it run the module's code, and call back."""
+        spec = getattr(module, "__spec__", None)
+        if getattr(spec, "loader", None) is self:
+            spec.loader = self._loader  # type: ignore[union-attr]
+        if getattr(module, "__loader__", None) is self:
+            module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        with _lock:
+            hooks = _waiting.pop(module.__name__, [])
+        for hook in hooks:
+            hook(module)
+
+
+_FINDER = _Finder()
