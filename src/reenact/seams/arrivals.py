@@ -66,14 +66,14 @@ class _Loader:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:
         return type(self._loader)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """The module, as the loader makes it."""
         make = getattr(self._loader, "create_module", None)
-        return None if make is None else make(spec)  # type: ignore[no-any-return]
+        return None if make is None else make(spec)
 
     def exec_module(self, module: ModuleType) -> None:
         """Make way for the loader, let it run the module's code, and call back."""
