@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final
 
@@ -75,13 +78,31 @@ def activate(place: str, onpath: str) -> None:
         activate(place, onpath)
         return
     try:
-        import_module(_BEGINNERS[instructions["mode"]]).begin(instructions)
+        with _uncollected():
+            import_module(_BEGINNERS[instructions["mode"]]).begin(instructions)
     except Exception as error:
         _failed(place, instructions.get("mode"), error)
     else:
         _write(place, "ready", str(os.getpid()))
     finally:
         _clean_environment(instructions, onpath)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep what is made here from the collector of garbage, now and later: it lives as long as the process.
+
+    A program that is recorded for a moment would spend a quarter of it on looking through our modules, most of it while
+    the interpreter ends; a long one would look through them in each full collection.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if collects:
+            gc.enable()
 
 
 def _is_launcher() -> bool:
