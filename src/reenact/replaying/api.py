@@ -27,7 +27,7 @@ from reenact.replaying.verdict import Contact, conclude, to_divergence
 from reenact.seams import lanes, stdout, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
-from reenact.store.bundles import names_bundle
+from reenact.store.opening import names_bundle
 
 _BEGINS_TODAY = "a replay in its caller's process begins with the disk of today: put it back, or use reenact replay"
 _IN_PROCESS = Isolation(no_network="the caller's process", no_files="the caller's process")

@@ -9,8 +9,8 @@ from typing import Any
 from reenact.abc.store import Recording
 from reenact.errors import StoreError
 from reenact.facts.call import Json
+from reenact.facts.file_notes import ABSENT, NOTE
 from reenact.seams import looks
-from reenact.seams.file_reads import ABSENT, NOTE
 
 _FEW = 3
 

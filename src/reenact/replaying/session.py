@@ -35,6 +35,7 @@ from reenact.facts.call import (
 )
 from reenact.facts.event import Event
 from reenact.facts.exporters import Endpoint
+from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules, canonical_body
@@ -62,7 +63,6 @@ from reenact.seams import lanes
 from reenact.seams.accepting import ACCEPTED
 from reenact.seams.ambient import EFFECT
 from reenact.seams.environment import NOTE as VARIABLE
-from reenact.seams.file_reads import NOTE as FILE
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
 from reenact.seams.looks import NOTE as LOOK

@@ -19,23 +19,18 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from reenact.facts.call import Json
+from reenact.facts.file_notes import ABSENT, NOTE
 from reenact.seams import places
 from reenact.seams.callers import module_of
 from reenact.seams.lanes import Lane
 
-__all__ = ["NOTE", "busy", "loads", "opened", "unseen", "written"]
-
-NOTE: Final = "file."
-"""What the name of a note of a file begins with; its path below the root follows. The note holds ``digests``, one for
-each version that was read, in order, and the ``size`` of the last one."""
+__all__ = ["busy", "loads", "opened", "unseen", "written"]
 
 LARGEST: Final = 64 << 20
 """Files above this many bytes are named by their size alone: reading them twice would cost too much."""
 MOST: Final = 2_000
 """Files named in one run; that there were more is a gap of it."""
 
-ABSENT: Final = "absent"
-"""In place of a digest: the file was looked for, and not there."""
 _LARGE: Final = "too large"
 _open = open
 _LOADERS: Final = frozenset({"importlib", "linecache", "tokenize", "zipimport", "runpy", "pkgutil", "traceback"})

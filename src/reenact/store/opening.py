@@ -8,19 +8,27 @@ the nearest ``.reenact/`` from the working directory upwards, else a new one in 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
+from typing import Any, Final
 
 from reenact.abc.store import Store
 from reenact.errors import UsageError
-from reenact.store.bundles.opening import bundle_store, names_bundle
-from reenact.store.memory import MemoryStore
 from reenact.store.sqlite import SqliteStore
 
 DIRECTORY = ".reenact"
 FILE = "store.db"
 VARIABLE = "REENACT_STORE"
 
-_in_memory: dict[str, MemoryStore] = {}
+BUNDLE: Final = ".reenact"
+
+_RARE: Final = {
+    "bundle_store": "reenact.store.bundles",
+    "MemoryStore": "reenact.store.memory",
+}
+"""Back ends that most processes never open: each is loaded when it is first named."""
+
+_in_memory: dict[str, Store] = {}
 
 
 def open_store(url: str | os.PathLike[str] | None = None) -> Store:
@@ -39,10 +47,10 @@ def open_store(url: str | os.PathLike[str] | None = None) -> Store:
     if not text:
         return _in_directory(find_directory(Path.cwd()))
     if text.startswith("memory:"):
-        return _in_memory.setdefault(text, MemoryStore(text))
+        return _in_memory.setdefault(text, _rare("MemoryStore")(text))
     scheme, colon, rest = text.partition("://")
     if names_bundle(text) and not colon:
-        return bundle_store(Path(text))
+        return _rare("bundle_store")(Path(text))  # type: ignore[no-any-return]
     if not colon:
         path = Path(text)
         return SqliteStore(path.absolute()) if path.is_file() else _in_directory(path)
@@ -65,6 +73,15 @@ def open_store(url: str | os.PathLike[str] | None = None) -> Store:
         cause="a store is a directory, sqlite:///path or memory:",
         next_command="reenact --store sqlite:///runs.db ls",
     )
+
+
+def names_bundle(text: str) -> bool:
+    """Whether a reference or a URL names a bundle. A folder of that name is a store, as is ``.reenact`` itself."""
+    return text.endswith(BUNDLE) and os.path.basename(text) != BUNDLE and not os.path.isdir(text)
+
+
+def _rare(name: str) -> Any:
+    return getattr(import_module(_RARE[name]), name)
 
 
 def find_directory(start: Path) -> Path:

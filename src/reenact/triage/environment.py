@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reenact.facts.call import Json, Kind, Value
 from reenact.facts.conventions import is_traceparent
+from reenact.facts.file_notes import ABSENT, NOTE
 from reenact.facts.kit import Bucket, Item, Standing
 from reenact.facts.run import Run
-from reenact.seams.file_reads import ABSENT, NOTE
 from reenact.triage.scene import Scene
 
 _SHORT = 12

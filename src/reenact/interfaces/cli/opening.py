@@ -6,28 +6,20 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from reenact.abc.settings import load_settings
 from reenact.abc.store import Store
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.interfaces.cli.shell import Shell
+from reenact.interfaces.cli.stores import store_url
 from reenact.store import open_store
 from reenact.store.bundles import bundle_store
 from reenact.store.nesting import holder_of
+from reenact.store.opening import BUNDLE as SUFFIX
 from reenact.testing.goldens.shelf import open_shelf
 from reenact.timetravel.bundling.unpacking import unpack
 from reenact.timetravel.references import parse_reference
 
-SUFFIX = ".reenact"
 GOLDEN = "@golden/"
-
-
-def store_url(shell: Shell) -> str | None:
-    """URL of the store in force; None where the default decides."""
-    if shell.store_url is not None:
-        return shell.store_url
-    url = load_settings()["store"].value
-    return url if isinstance(url, str) else None
 
 
 def opened(shell: Shell, ref: str = "") -> Store:

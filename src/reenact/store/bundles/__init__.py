@@ -6,7 +6,7 @@
 
 from reenact.store.bundles.archive import is_sealed
 from reenact.store.bundles.model import BELONGING, Bundle, PackedRun
-from reenact.store.bundles.opening import BundleStore, bundle_store, names_bundle
+from reenact.store.bundles.opening import BundleStore, bundle_store
 from reenact.store.bundles.reading import read_bundle
 from reenact.store.bundles.writing import content_digest, members_of, write_bundle
 
@@ -19,7 +19,6 @@ __all__ = [
     "content_digest",
     "is_sealed",
     "members_of",
-    "names_bundle",
     "read_bundle",
     "write_bundle",
 ]

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import NoReturn
 
 from reenact.abc.store import Log
 from reenact.errors import UsageError
@@ -16,14 +16,8 @@ from reenact.facts.run import Run
 from reenact.store.bundles.model import Bundle
 from reenact.store.bundles.reading import read_bundle
 from reenact.store.memory import MemoryStore
+from reenact.store.opening import BUNDLE
 from reenact.store.payloads import KeyedHash
-
-SUFFIX: Final = ".reenact"
-
-
-def names_bundle(text: str) -> bool:
-    """Whether a reference or a URL names a bundle. A folder of that name is a store, as is ``.reenact`` itself."""
-    return text.endswith(SUFFIX) and os.path.basename(text) != SUFFIX and not os.path.isdir(text)
 
 
 def bundle_store(path: Path) -> BundleStore:
@@ -70,7 +64,7 @@ class BundleStore(MemoryStore):
 
     def run(self, ref: str) -> Run:
         """See ``abc.store.Store``. The file itself, ``@`` and ``@golden/NAME`` name the main run."""
-        if ref == "@" or ref.endswith(SUFFIX) or ref.startswith("@golden/"):
+        if ref == "@" or ref.endswith(BUNDLE) or ref.startswith("@golden/"):
             ref = self.bundle.main.run.id
         return super().run(ref)
 

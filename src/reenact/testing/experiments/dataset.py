@@ -10,9 +10,9 @@ from typing import Any
 
 from reenact.abc.store import Recording, Store
 from reenact.facts.call import Json
+from reenact.facts.file_notes import NOTE
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
-from reenact.seams.file_reads import NOTE
 from reenact.testing.expectations.expectation import Expectation
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.opened import open_golden

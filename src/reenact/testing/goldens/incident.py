@@ -11,12 +11,12 @@ from typing import Any, Final
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.before import NOTE as BEFORE
+from reenact.facts.file_notes import ABSENT
+from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.run import Run
 from reenact.recording.evidence import PROCESS
 from reenact.replaying.relocating import relocated
 from reenact.replaying.revision import REVISION, file_at, find_revision, is_known, kept_revision
-from reenact.seams.file_reads import ABSENT
-from reenact.seams.file_reads import NOTE as FILE
 from reenact.seams.places import root_of
 
 _CODE: Final = (".py", ".pyw")

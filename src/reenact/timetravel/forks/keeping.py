@@ -12,6 +12,7 @@ from reenact.facts.before import Before
 from reenact.facts.call import Call, End, EndKind, Json
 from reenact.facts.connections import DIFFERS, is_incoming
 from reenact.facts.event import Event
+from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.keys import Rules
 from reenact.facts.making import maker
 from reenact.facts.plumbing import is_plumbing
@@ -23,7 +24,6 @@ from reenact.recording.session import RecordingSession
 from reenact.replaying.ambient import MOVES
 from reenact.replaying.options import Options
 from reenact.replaying.session import ReplaySession
-from reenact.seams.file_reads import NOTE as FILE
 from reenact.seams.lanes import Lane
 from reenact.seams.looks import NOTE as LOOK
 from reenact.seams.restating import differs, restated

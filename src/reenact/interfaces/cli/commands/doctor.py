@@ -13,8 +13,8 @@ import click
 from reenact.abc.settings import project_directory
 from reenact.errors import ReenactError
 from reenact.facts.settings import strangers
-from reenact.interfaces.cli.opening import store_url
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
+from reenact.interfaces.cli.stores import store_url
 from reenact.recording.packages import packages
 from reenact.recording.revision import read_commit
 from reenact.seams import patching, wiring

@@ -15,9 +15,10 @@ from reenact.errors import UsageError
 from reenact.facts.expressions import Expression, compile_expression
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.ending import told_to_end
-from reenact.interfaces.cli.opening import opened, store_url
+from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
+from reenact.interfaces.cli.stores import store_url
 from reenact.replaying.launch import folder_of, project_of
 from reenact.testing.expectations.expectation import Expectation, expect
 from reenact.testing.experiments.batch import Experiment, Runner, here, run_experiment

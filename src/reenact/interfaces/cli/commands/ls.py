@@ -17,6 +17,7 @@ from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import Since, pairs
 from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.outcome import outcome
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
 from reenact.timetravel.lineage import Twig, draw, origin
@@ -136,15 +137,3 @@ def _row(*cells: str) -> str:
         text = preview.clip(preview.safe(cell), abs(width))
         parts.append(text.rjust(-width) if width < 0 else text.ljust(width))
     return "  ".join([*parts, cells[-1]])
-
-
-def outcome(run: Run) -> str:
-    """How a run ended, in a few words."""
-    words = run.status.value
-    if run.interrupted_at is not None:
-        words += f" at {run.interrupted_at}"
-    elif run.error:
-        words += f": {run.error}"
-    if run.flagged:
-        words = f"flagged, {words}"
-    return f"{words} (degraded)" if run.degraded else words

@@ -11,8 +11,9 @@ import click
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.opening import SUFFIX, opened
+from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.store.opening import BUNDLE as SUFFIX
 from reenact.timetravel.bundling.packing import Checked, Packed, check, pack
 from reenact.timetravel.preview import safe
 

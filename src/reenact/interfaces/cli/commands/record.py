@@ -18,11 +18,12 @@ from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.settings import ORDERS, Settings, policy_of
 from reenact.interfaces.cli.arguments import pairs
-from reenact.interfaces.cli.commands.ls import outcome
-from reenact.interfaces.cli.opening import opened, store_url
+from reenact.interfaces.cli.outcome import outcome
 from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.interfaces.cli.stores import store_url
 from reenact.recording.command import run_command
 from reenact.seams.boot.parent import end_like
+from reenact.store import open_store
 from reenact.timetravel import preview
 from reenact.timetravel.plain import run_data
 from reenact.triage.kit import kit_of
@@ -127,7 +128,7 @@ def _order(shell: Shell, run: Run) -> str:
     if not run.totals.unproven:
         return ""
     try:
-        with opened(shell) as store:
+        with open_store(store_url(shell)) as store:
             first = next((each.number for each in store.open(run).deliveries() if not each.proven), None)
     except ReenactError:
         return ""
@@ -140,7 +141,7 @@ def _kit(shell: Shell, run: Run) -> str:
     if run.totals.events > _QUICK:
         return ""
     try:
-        with opened(shell) as store:
+        with open_store(store_url(shell)) as store:
             kit = kit_of(store, run)
     except ReenactError:  # the run is kept; what became of it since, `reenact kit` says
         return ""

@@ -16,10 +16,10 @@ from reenact.facts.imported import is_imported
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import reference
-from reenact.interfaces.cli.commands.ls import outcome
 from reenact.interfaces.cli.detail import event_lines
 from reenact.interfaces.cli.goldens.history import history_lines
 from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.outcome import outcome
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.store.bundles import BundleStore
 from reenact.testing.goldens.golden import Golden

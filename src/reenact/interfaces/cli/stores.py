@@ -1,0 +1,14 @@
+"""Which store is in force: ``--store``, the settings, or ``.reenact/`` found upwards."""
+
+from __future__ import annotations
+
+from reenact.abc.settings import load_settings
+from reenact.interfaces.cli.shell import Shell
+
+
+def store_url(shell: Shell) -> str | None:
+    """URL of the store in force; None where the default decides."""
+    if shell.store_url is not None:
+        return shell.store_url
+    url = load_settings()["store"].value
+    return url if isinstance(url, str) else None
