@@ -89,13 +89,33 @@ def test_importing_the_package_loads_one_module_of_ours_and_no_dependency() -> N
     assert foreign == []
 
 
-def test_the_command_that_records_loads_no_replay_and_no_seam_of_a_library() -> None:
-    """It stands beside the program that it runs, and takes the processor from it where there is little."""
+LIGHT = {
+    "reenact.interfaces.cli.commands.record": (
+        *("asyncio", "ssl", "socket", "logging", "concurrent", "tomllib", "difflib", "zipfile", "importlib.metadata"),
+        *("wrapt", "time_machine", "reenact.replaying", "reenact.testing", "reenact.interop", "reenact.seams.http"),
+        *("reenact.seams.strands", "reenact.seams.databases", "reenact.seams.lanes", "reenact.seams.wiring"),
+        *("reenact.store.bundles", "reenact.store.memory", "reenact.timetravel.bundling", "reenact.timetravel.story"),
+        *("reenact.timetravel.cost", "reenact.facts.expressions", "reenact.interfaces.cli.commands.ls"),
+    ),
+    "reenact.recording.process": (
+        *("click", "wrapt", "time_machine", "importlib.metadata", "importlib.resources", "zipfile", "difflib"),
+        *("tomllib", "http", "email", "xml", "unittest", "multiprocessing", "argparse", "ctypes"),
+        *("reenact.replaying", "reenact.testing", "reenact.interop", "reenact.interfaces", "reenact.timetravel"),
+        *("reenact.triage", "reenact.store.bundles", "reenact.store.memory"),
+    ),
+}
+"""What the two processes of a recording may not load: each costs a short program more than it is recorded for."""
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_a_recording_loads_no_more_than_it_uses(module: str) -> None:
+    """The command stands beside the program that it runs, and takes the processor from it where there is little."""
     loaded = run_python(
-        "import json, sys; import reenact.interfaces.cli.commands.record\nprint(json.dumps(sorted(sys.modules)))"
+        f"import json, sys; before = set(sys.modules); import {module}\n"
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
     )
-    rooms = ("reenact.replaying", "reenact.seams.http", "reenact.seams.strands", "reenact.seams.databases")
-    assert [name for name in loaded if name.startswith(rooms)] == []
+    heavy = [name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in LIGHT[module])]
+    assert heavy == []
 
 
 def test_after_importing_every_submodule_every_public_name_still_is_what_it_was() -> None:

@@ -7,7 +7,6 @@ holds either is the project.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
@@ -74,16 +73,20 @@ def _read(path: Path) -> Mapping[str, Json]:
     """A TOML file; empty where there is none."""
     try:
         with path.open("rb") as file:
-            return tomllib.load(file)
+            data = file.read()
     except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise UsageError(
+            f"{path.name} cannot be read: {error.strerror}", cause="its permissions", next_command="reenact config"
+        ) from None
+    import tomllib  # late: most programs are recorded where there is no file
+
+    try:
+        return tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(
             f"{path.name} is not valid TOML: {error}",
             cause="a typing mistake in the file",
             next_command="reenact config",
-        ) from None
-    except OSError as error:
-        raise UsageError(
-            f"{path.name} cannot be read: {error.strerror}", cause="its permissions", next_command="reenact config"
         ) from None

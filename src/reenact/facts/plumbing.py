@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final
 
@@ -126,6 +125,8 @@ def ruled(own: Mapping[str, str], version: int = LIST) -> Plumbing:
     off = {name for name, text in own.items() if text == OFF}
     unknown = next((name for name in off if name != EVERY and name not in NAMES), None)
     if unknown is not None:
+        from difflib import get_close_matches  # late: few make a mistake
+
         near = get_close_matches(unknown, (*NAMES, EVERY), 1)
         raise ValueError(f"{unknown} is no rule" + (f"; did you mean {near[0]}?" if near else ""))
     added = [rule(name, text) for name, text in own.items() if text != OFF]

@@ -7,7 +7,6 @@ Layers are laid over each other, the last one wins: the default, ``[tool.reenact
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -99,7 +98,9 @@ def strangers(environ: Mapping[str, str]) -> list[tuple[str, str]]:
     """Variables of our prefix that set nothing, each with the nearest name that would; for a person to see."""
     known = [PREFIX + setting.name.upper() for setting in SETTINGS] + list(SWITCHES)
     found = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
-    return [(name, next(iter(difflib.get_close_matches(name, known, 1)), "")) for name in found]
+    from difflib import get_close_matches  # late: few make a mistake
+
+    return [(name, next(iter(get_close_matches(name, known, 1)), "")) for name in found]
 
 
 def policy_of(settings: Settings, **over: Any) -> Policy:
@@ -111,7 +112,9 @@ def policy_of(settings: Settings, **over: Any) -> Policy:
 
 
 def _unknown(key: str, origin: str) -> UsageError:
-    near = difflib.get_close_matches(key, list(_NAMED), 1)
+    from difflib import get_close_matches
+
+    near = get_close_matches(key, list(_NAMED), 1)
     hint = f"did you mean {near[0]}? " if near else ""
     return UsageError(
         f"{origin}: unknown setting {key}",

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from decimal import Decimal
 from typing import Any
 
-from reenact.abc.store import Recording
 from reenact.facts.call import EndKind, Failure, Json, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.timetravel.contents import error_data
-from reenact.timetravel.cost import event_cost, prices, run_cost
-from reenact.timetravel.readings import is_model
 
 
 def run_data(run: Run) -> dict[str, Json]:
@@ -21,20 +17,6 @@ def run_data(run: Run) -> dict[str, Json]:
     return {"run": run.id, "tail": tail(run.id)} | {
         key: value for key, value in asdict(run).items() if key not in ("id", "origin_us")
     }
-
-
-def priced_run(recording: Recording) -> dict[str, Json]:
-    """One run as ``run_data``, and its ``cost`` in US dollars where that is known."""
-    return run_data(recording.run) | _money(run_cost(recording, prices() if recording.run.totals.models else None))
-
-
-def priced_event(recording: Recording, event: Event) -> dict[str, Json]:
-    """One event as ``event_data``, and its ``cost`` in US dollars where that is known."""
-    return event_data(event) | _money(event_cost(recording, event, prices() if is_model(event) else None))
-
-
-def _money(amount: Decimal | None) -> dict[str, Json]:
-    return {} if amount is None else {"cost": float(amount)}
 
 
 def event_data(event: Event) -> dict[str, Json]:

@@ -21,7 +21,8 @@ from reenact.interfaces.cli.outcome import outcome
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
 from reenact.timetravel.lineage import Twig, draw, origin
-from reenact.timetravel.plain import priced_run, run_data
+from reenact.timetravel.plain import run_data
+from reenact.timetravel.priced import priced_run
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope, run_failed
 
 _WIDTH = 160

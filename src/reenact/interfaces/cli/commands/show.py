@@ -26,7 +26,8 @@ from reenact.testing.goldens.golden import Golden
 from reenact.timetravel import preview
 from reenact.timetravel.cost import prices, run_cost
 from reenact.timetravel.lineage import draw, origin, whole_lineage
-from reenact.timetravel.plain import priced_event, priced_run, run_data
+from reenact.timetravel.plain import run_data
+from reenact.timetravel.priced import priced_event, priced_run
 from reenact.timetravel.references import Reference
 from reenact.timetravel.steps import event_state, step_data, steps_of
 from reenact.timetravel.story import Line, suspicion, tell

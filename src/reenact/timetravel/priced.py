@@ -1,0 +1,26 @@
+"""Runs and events as JSON-able data, with what they cost."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Json
+from reenact.facts.event import Event
+from reenact.timetravel.cost import event_cost, prices, run_cost
+from reenact.timetravel.plain import event_data, run_data
+from reenact.timetravel.readings import is_model
+
+
+def priced_run(recording: Recording) -> dict[str, Json]:
+    """One run as ``run_data``, and its ``cost`` in US dollars where that is known."""
+    return run_data(recording.run) | _money(run_cost(recording, prices() if recording.run.totals.models else None))
+
+
+def priced_event(recording: Recording, event: Event) -> dict[str, Json]:
+    """One event as ``event_data``, and its ``cost`` in US dollars where that is known."""
+    return event_data(event) | _money(event_cost(recording, event, prices() if is_model(event) else None))
+
+
+def _money(amount: Decimal | None) -> dict[str, Json]:
+    return {} if amount is None else {"cost": float(amount)}
