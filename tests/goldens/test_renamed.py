@@ -126,3 +126,55 @@ def test_a_run_that_goes_on(yard: Yard, upstream: Upstream) -> None:
     assert resumed.returncode == 0, resumed.stderr
     assert f"frozen: {CALLS}" in resumed.stderr
     assert len(upstream.asked) == asked
+
+
+SIBLINGS = """
+import os, threading, time
+import httpx
+
+URL = os.environ["UPSTREAM"]
+both = threading.Barrier(2)
+found = {}
+
+def look(n):
+    both.wait()
+    began = time.monotonic(), time.time()
+    first = httpx.get(f"{URL}/{n}/first").json()["n"]
+    found[n] = first, httpx.get(f"{URL}/{n}/second").json()["n"], began < (time.monotonic(), time.time())
+
+def seek(n):
+    look(n)
+
+def rest():
+    return time.monotonic()
+
+work = {look: (1,), seek: (2,), rest: ()}
+threads = [threading.Thread(target=each, args=args) for each, args in work.items()]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(sorted(found.items()))
+"""
+
+
+def test_a_fork_in_which_renamed_siblings_read_the_clock_before_their_first_calls(
+    tmp_path: Path, upstream: Upstream
+) -> None:
+    """Which of them each is, is not known before it asks: what it has read until then is kept under the name it has by
+    then."""
+    yard = Yard(tmp_path / "yard", {"UPSTREAM": upstream.url})
+    agent = yard.project / "agent.py"
+    agent.write_text(SIBLINGS)
+    assert yard.reenact("record", "--", "python", "agent.py").returncode == 0
+    parent = json.loads(yard.reenact("ls", "--json").stdout.splitlines()[0])["run"]
+    agent.write_text(re.sub(r"\b(look|seek|rest)\b", r"re\1", SIBLINGS))
+    forked = yard.reenact("fork", f"{parent}:3", "--live", "none")
+    assert "frozen: 4  refused: 0" in forked.stderr, forked.stderr
+    assert yard.reenact("diff", parent, "@").returncode == 0
+    done = yard.reenact("replay", "@")
+    assert done.returncode == 0 and "verdict: same" in done.stderr, done.stderr
+    saved = yard.reenact("--json", "replay", parent, "--save")
+    kept = json.loads(saved.stdout.splitlines()[-1])["saved"]
+    done = yard.reenact("replay", kept)
+    assert done.returncode == 0 and "verdict: same" in done.stderr, done.stderr

@@ -10,16 +10,26 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise, zip_longest
 
 from reenact.facts.event import Event
 from reenact.facts.order import Tag
+from reenact.facts.run import Run
 from reenact.replaying.matching import Miss, alike
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import UNOWNED, Lane
 
+RENAMED = "renamed"
+"""Where a fork says, beside its environment, under which other addresses strands of its parent began in it."""
+
 _STEP = re.compile(r"([/>])([^/>#]*)#(\d+)")
+
+
+def began_as(run: Run) -> list[str]:
+    """Under which other addresses strands of its parent began in a run, if it is a fork."""
+    told = run.environment.get(RENAMED)
+    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
 
 
 class Renaming:
@@ -27,10 +37,13 @@ class Renaming:
 
     Args:
         tape: The recorded calls.
+        known: New addresses that a fork had for strands of its parent before it knew which they were. They are in its
+            order, and are no strands of their own.
     """
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, known: Collection[str] = ()) -> None:
         self._tape = tape
+        self._known = frozenset(known)
         self._recorded: dict[str, defaultdict[str, set[str]]] | None = None
         self._paths: set[str] = set()
         self._old: dict[tuple[str, str], str] = {}
@@ -72,9 +85,20 @@ class Renaming:
         ways = [way[-1] for way in self._ways(lane) if way[-1] not in self._taken]
         return ways[0] if len(ways) == 1 else lane.path
 
+    def is_open(self, lane: Lane) -> bool:
+        """Whether a lane that has not made a call yet may turn out to be a recorded one under another name."""
+        if lane.path == UNOWNED or lane.position:
+            return False
+        _follow(lane)
+        return not self._is_recorded(lane.path) and any(way[-1] not in self._taken for way in self._ways(lane))
+
     def recorded(self, path: str) -> str:
         """The address that a lane has had in the recording since it was paired; its own, if it was not."""
         return self._became.get(path, path)
+
+    def new(self) -> list[str]:
+        """The addresses under which strands began that have turned out to be recorded ones."""
+        return sorted([*self._known, *(path for path, old in self._became.items() if path != old)])
 
     def stand_in(self, due: Tag, waiting: Iterable[Tag]) -> Tag | None:
         """The one turn of those that are waited for that may be ``due`` under another name: the start of a thread or a
@@ -115,6 +139,8 @@ class Renaming:
                 at = 0
                 for step in _STEP.finditer(fact):
                     parent, at = fact[: step.start()], step.end()
+                    if fact[:at] in self._known:
+                        break
                     self._recorded[parent][step[1] + step[2]].add(step[3])
                     self._paths.add(fact[:at])
         return path in self._paths

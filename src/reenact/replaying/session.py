@@ -55,7 +55,7 @@ from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
 from reenact.replaying.plumbing import Exports, Uncounted
-from reenact.replaying.renaming import Renaming
+from reenact.replaying.renaming import Renaming, began_as
 from reenact.replaying.report import Report, without_credentials
 from reenact.replaying.tape import Tape
 from reenact.replaying.unseen import Unseen
@@ -148,7 +148,7 @@ class ReplaySession:
         self._matcher = (
             KeyedMatcher(self.tape, rules) if is_imported(self.run) else Matcher(self.tape, rules, self._gone)
         )
-        self.renaming = Renaming(self.tape)
+        self.renaming = Renaming(self.tape, began_as(self.run))
         self._lanes: dict[str, Lane] = {}
         self._frozen_scopes: set[str] = set()
         self._disordered: set[str] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
@@ -23,6 +23,7 @@ from reenact.facts.stopped import stopped_waiting
 from reenact.recording.session import RecordingSession
 from reenact.replaying.ambient import MOVES
 from reenact.replaying.options import Options
+from reenact.replaying.renaming import RENAMED
 from reenact.replaying.session import ReplaySession
 from reenact.seams.lanes import Lane
 from reenact.seams.looks import NOTE as LOOK
@@ -36,6 +37,8 @@ from reenact.timetravel.forks.ledger import Doubt, Ledger
 from reenact.timetravel.forks.plan import Plan
 
 _answer = maker(Answer)
+_MOST: Final = 10_000
+"""So many reads are held for a strand that has asked nothing yet; then it has the name of its function for good."""
 
 
 class KeepingSession(ReplaySession):
@@ -63,6 +66,8 @@ class KeepingSession(ReplaySession):
         self.changed: dict[int, Changed] = {}
         self._branching = -1
         self._stands_at: dict[int, int] = {}
+        self._early: dict[Lane, list[tuple[str, Any]]] = {}
+        """What lanes have read of which it is not known yet whether they have another name in the parent."""
         self.restated: dict[str, Mapping[str, Json]] = {}
         """What has been set in states, by the numbers of the fork's steps: its own replay sets it again."""
         super().__init__(recording, redactor, rules, options)
@@ -121,9 +126,21 @@ class KeepingSession(ReplaySession):
         """The recorded read of this place, or one that goes on from it."""
         if self.gate.halted is not None:
             raise self.gate.halted
-        if lane.number < 0:  # of a strand whose function has another name now, under that of the parent
-            lane.number = self.child.lane_number(self.ambience.address(lane))
-        return self.child.ambient(lane, source, self.ambience.read(lane, source, fresh))
+        value = self.ambience.read(lane, source, fresh)
+        early = self._early.get(lane)
+        if early is None and lane.number < 0 and self.renaming.is_open(lane):
+            early = self._early[lane] = []
+        if early is None:
+            return self.child.ambient(lane, source, value)
+        early.append((source, value))
+        if len(early) == _MOST:
+            self._settle(lane)
+        return value
+
+    def _settle(self, lane: Lane) -> None:
+        """Note what a lane has read while it was not known which of the parent's it is: now it is, or never will be."""
+        for source, value in self._early.pop(lane, ()):
+            self.child.ambient(lane, source, value)
 
     def effect(self, lane: Lane) -> bytes:
         """The identity of the write under way."""
@@ -189,7 +206,10 @@ class KeepingSession(ReplaySession):
         self.child.gap(what, place)
 
     def kept(self) -> dict[str, Any]:
-        """Changes of the agent's surroundings, which the fork's own replay makes again."""
+        """Changes of the agent's surroundings, which the fork's own replay makes again. Asked when it has ended."""
+        for lane in list(self._early):
+            self._settle(lane)
         doubt = {"in_doubt": self.doubt.write} if self.doubt is not None else {}
         stop = {STOPPED: self._stop_kept} if self._stop_kept is not None else {}
-        return {"restated": self.restated, MOVES: self.ambience.kept_moves, **doubt, **stop}
+        new = {RENAMED: self.renaming.new()} if self.renaming.count else {}
+        return {"restated": self.restated, MOVES: self.ambience.kept_moves, **new, **doubt, **stop}

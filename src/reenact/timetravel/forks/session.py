@@ -589,6 +589,7 @@ class ForkSession(KeepingSession):
             known["at_us"] = place.issued_us
         if self._address:
             self.child.effects[number] = self._address
+        self._settle(lane)
         self.child.issued(lane, call, number, **known)
         if not is_plumbing(call):  # which is no call of its lane
             self.ambience.moved(lane.path, lane.position, place, again=self.gate.cut)
