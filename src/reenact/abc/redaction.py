@@ -50,3 +50,7 @@ class Redactor(Protocol):
     def data(self, data: Json) -> Json:
         """The same for JSON that people or programs read."""
         ...
+
+    def printed(self, data: bytes) -> bytes | None:
+        """The same for all that a program has printed, on either side; None for what cannot be cleaned."""
+        ...

@@ -23,6 +23,7 @@ from reenact.errors import UnreplayableRun
 from reenact.facts.call import Json
 from reenact.facts.compression import undo
 from reenact.facts.credentials import Sort, constant, looks_random, named_in_url
+from reenact.facts.removed import NOTHING, REMOVED, Listed, listed
 from reenact.facts.spotting import normalise
 from reenact.facts.weaving import Woven
 from reenact.facts.woven_keys import canonical_woven
@@ -123,11 +124,14 @@ class Rules:
     Args:
         ignore: Ignore rules in force.
         secret: Key of the digests.
+        removed: What redaction has removed in the recording: it is nothing that two calls differ in, wherever it
+            stands, also where it was recorded before it was known.
     """
 
-    __slots__ = ("_memo", "_secret", "ignore", "ignored")
+    __slots__ = ("_memo", "_removed", "_secret", "ignore", "ignored")
 
-    def __init__(self, ignore: Ignore = _NOTHING, secret: bytes = b"") -> None:
+    def __init__(self, ignore: Ignore = _NOTHING, secret: bytes = b"", removed: Listed = NOTHING) -> None:
+        self._removed = removed
         self.ignore = dict(ignore)
         self.ignored: Counter[str] = Counter()
         self._secret = secret
@@ -153,7 +157,11 @@ class Rules:
         known = self._memo.get(address)
         if known is not None and known[0] is head:
             return known[1]
-        found = canonical(rule, head, body, self.ignore, self.ignored)
+        if self._removed:
+            told, asked = _erased(head, self._removed), self._removed.erased(body)
+            found = canonical(rule, told, asked, self.ignore, self.ignored)
+        else:
+            found = canonical(rule, head, body, self.ignore, self.ignored)
         if len(body) <= 1 << 20:
             while len(self._memo) >= 64:
                 del self._memo[next(iter(self._memo))]
@@ -163,6 +171,20 @@ class Rules:
     def key(self, rule: str, head: Mapping[str, Json], body: bytes) -> str:
         """The key of a call."""
         return blake2b(self.canonical(rule, head, body), key=self._secret[:64], digest_size=16).hexdigest()
+
+
+def rules_of(capture: Mapping[str, Json]) -> Rules:
+    """The comparison of a run, by what its recording was asked to do and has removed (``Run.capture``)."""
+    return Rules(capture.get("ignore") or {}, removed=listed(capture.get(REMOVED)))
+
+
+def _erased(value: Any, removed: Listed) -> Any:
+    if isinstance(value, str):
+        data = value.encode("utf-8", "surrogatepass")
+        return removed.erased(data).decode("utf-8", "surrogatepass")
+    if isinstance(value, Mapping):
+        return {name: _erased(part, removed) for name, part in value.items()}
+    return [_erased(part, removed) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def plain(rule: str, head: Mapping[str, Json]) -> object:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 
 from reenact.facts.credentials import MARK, SHORTEST, Sort, constant, looks_random, named_in_environment, trivial
-from reenact.facts.spans import Exhausted, Span, replaced
+from reenact.facts.removed import NOTHING, Listed
+from reenact.facts.spans import Exhausted, Span, apart, replaced
 from reenact.facts.spotting import spot_named
 
 RULE = "credential-values/1"
@@ -81,9 +82,10 @@ class Known:
         names: The variables; those that are not set, or whose value is not telling, are left out.
         same: Variables that stand for another one (``same_values`` of a recording).
         fields: Names of fields whose values are credentials too.
+        listed: What was removed in the run, or in one that it goes on from, by digest.
     """
 
-    __slots__ = ("_fields", "_values")
+    __slots__ = ("_fields", "_values", "listed")
 
     def __init__(
         self,
@@ -91,7 +93,9 @@ class Known:
         names: Iterable[str],
         same: Mapping[str, str] | None = None,
         fields: Iterable[str] = (),
+        listed: Listed = NOTHING,
     ) -> None:
+        self.listed = listed
         self._fields = tuple(sorted({name.lower() for name in fields}))
         self._values: dict[bytes, str] = {}
         stands_for = same or {}
@@ -105,7 +109,15 @@ class Known:
     def told(self) -> bytes:
         """All that it knows, in one line: two of the same know the same. It holds credentials; empty where nothing is
         known."""
-        return repr((self._values, self._fields)).encode() if self._values or self._fields else b""
+        if not (self._values or self._fields or self.listed):
+            return b""
+        return repr((self._values, self._fields, self.listed.key, self.listed.entries)).encode()
+
+    def with_listed(self, listed: Listed) -> Known:
+        """The same, and what was removed in a run that this one goes on from."""
+        more = Known({}, (), listed=listed)
+        more._fields, more._values = self._fields, self._values
+        return more
 
     def spans(self, data: bytes) -> list[Span]:
         """Where the values stand, in order, never overlapping. One search of memory for each value."""
@@ -115,7 +127,8 @@ class Known:
             while at >= 0:
                 found.append(Span(at, at + len(value), Sort.VALUE.value))
                 at = data.find(value, at + len(value))
-        return _apart(found) if len(found) > 1 else found
+        found += self.listed.spans(data) if self.listed else ()
+        return apart(found) if len(found) > 1 else found
 
     def token(self, value: bytes, *, fit: bool) -> bytes:
         """The stand-in of a value that ``spans`` has found."""
@@ -133,6 +146,8 @@ class Known:
         def change(value: bytes, span: Span) -> bytes:
             if span.sort == Sort.VALUE.value:
                 return self.token(value, fit=False)
+            if len(value) < SHORTEST and not span.digits:  # it left tildes alone
+                return b"~" * len(value)
             return b"9" * len(value) if span.digits else constant(span.sort)
 
         try:
@@ -142,30 +157,21 @@ class Known:
 
     def within(self, data: bytes) -> list[Span]:
         """Where the values stand, and those of further names, in a text that stands behind an encoding."""
-        known = self.spans(data) if self._values else []
-        if self._fields:
-            known += spot_named(data, self._fields)
-        return known
+        return [*self._named(data), *self._valued(data)]
 
     def joined(self, data: bytes, spotted: Callable[[bytes], list[Span]]) -> list[Span]:
         """What shapes and names have found in ``data``, and the values; of two that overlap the one that holds the
-        other stays, and the value where they are equal."""
-        known = self.within(data)
+        other stays. Where they are equal the value of a variable does, then what a name or a shape says."""
+        fields, known = self._named(data), self._valued(data)
         found = spotted(data)
-        return _apart([*known, *found]) if known else found
+        return apart([*fields, *found, *known]) if fields or known else found
+
+    def _named(self, data: bytes) -> list[Span]:
+        return spot_named(data, self._fields) if self._fields else []
+
+    def _valued(self, data: bytes) -> list[Span]:
+        return self.spans(data) if self._values or self.listed else []
 
 
 NONE = Known({}, ())
 """Knows no value."""
-
-
-def _apart(spans: list[Span]) -> list[Span]:
-    """Spans in order; what overlaps becomes one that covers both, unless one holds the other."""
-    kept: list[Span] = []
-    for span in sorted(spans, key=lambda one: (one.start, -one.end, one.sort != Sort.VALUE.value)):
-        if not kept or span.start >= kept[-1].end:
-            kept.append(span)
-        elif span.end > kept[-1].end:
-            sort = span.sort if kept[-1].sort == Sort.VALUE.value else kept[-1].sort
-            kept[-1] = Span(kept[-1].start, span.end, sort)
-    return kept

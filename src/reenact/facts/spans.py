@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from reenact.facts.wraps import rewrapped
 
+_BY_VALUE = "v"
+"""``facts.credentials.Sort.VALUE``: of two equal spans it stays."""
 _IN_STRING = re.compile(rb'(?:[^"\\]|\\.)*+', re.DOTALL)
 
 
@@ -137,4 +139,16 @@ def without_overlaps(spans: list[Span]) -> list[Span]:
             last = kept[-1]
             kept[-1] = Span(last.start, span.end, last.sort if last.wrapped is None else span.sort, tight=last.tight)
             end = span.end
+    return kept
+
+
+def apart(spans: list[Span]) -> list[Span]:
+    """Spans in order; what overlaps becomes one that covers both, unless one holds the other."""
+    kept: list[Span] = []
+    for span in sorted(spans, key=lambda one: (one.start, -one.end, one.sort != _BY_VALUE)):
+        if not kept or span.start >= kept[-1].end:
+            kept.append(span)
+        elif span.end > kept[-1].end:
+            sort = span.sort if kept[-1].sort == _BY_VALUE else kept[-1].sort
+            kept[-1] = Span(kept[-1].start, span.end, sort)
     return kept

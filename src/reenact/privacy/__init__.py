@@ -1,11 +1,13 @@
 """What may be kept: the cleaning that stands at the one write gate.
 
 ``make_redactor`` gives the redaction that every recording uses: credentials are destroyed before the first byte
-reaches a disk, and leave a stand-in with a keyed digest.
+reaches a disk, and leave a stand-in with a keyed digest. ``removed_before`` gives what was removed in a run that
+another one goes on from.
 """
 
 from __future__ import annotations
 
 from reenact.privacy.gate import CredentialRedactor, make_redactor
+from reenact.privacy.removed import removed_before
 
-__all__ = ["CredentialRedactor", "make_redactor"]
+__all__ = ["CredentialRedactor", "make_redactor", "removed_before"]

@@ -34,6 +34,7 @@ from reenact.facts.spans import Span, replaced
 from reenact.facts.spotting import spot
 from reenact.privacy.commands import line_of, secrets_of
 from reenact.privacy.memory import Spotter, deem_harmless, digest_of, is_harmless
+from reenact.privacy.removed import Removed
 
 _SCHEME = re.compile(
     rb"(?i)(bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256|signature|splunk|genie-?key)\s+"
@@ -56,19 +57,39 @@ class Eraser:
     Args:
         secret: Key of the stand-ins' digests; None: stand-ins are constants of their class, for comparing.
         known: Credentials that are known by value.
+        removed: What has been removed before, and will be.
     """
 
-    __slots__ = ("_headers", "_known", "_secret", "_spotter", "_strings", "_told", "constants")
+    __slots__ = (
+        *("_headers", "_known", "_mark", "_removed", "_secret", "_spotter", "_strings", "_told"),
+        "constants",
+    )
 
-    def __init__(self, secret: bytes | None, known: Known = NONE) -> None:
+    def __init__(self, secret: bytes | None, known: Known = NONE, removed: Removed | None = None) -> None:
         self._secret = secret
         self._known = known
+        self._removed = Removed() if removed is None else removed
+        self._mark = self._removed.mark
         self._told = known.told
-        self._spotter = Spotter(known.within if known.told else None, known.told)
+        self._spotter = self._spotting()
         self._strings: dict[str, str] = {}
         self._headers: dict[tuple[str, str, bool], str] = {}
-        self.constants: Eraser = self if secret is None else Eraser(None, known)
+        self.constants: Eraser = self if secret is None else Eraser(None, known, self._removed)
         """Leaves constants: for names that a recording and its replay must have in common."""
+
+    def _spotting(self) -> Spotter:
+        """What spots, and remembers what it has seen, for as long as nothing else is removed."""
+        told = self._told + self._mark
+        return Spotter(self._within if told else None, told)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether something has been removed, so that any text may hold it."""
+        return bool(self._removed)
+
+    def _within(self, data: bytes) -> list[Span]:
+        """What is known by value, in a text behind an encoding."""
+        return [*self._known.within(data), *self._removed.spans(data)]
 
     def stand_in(self, sort: str, original: bytes, *, fit: bool) -> bytes:
         """The stand-in of one credential; what is one already stays, but for its digest where constants are left."""
@@ -76,8 +97,12 @@ class Eraser:
             short = self._secret is None and not fit and original[:1] == b"~" and original[1:2] != b"r"
             return constant(sort) if short else self.bare(original)
         if self._secret is None and not fit:
-            return constant(sort)
-        return stand_in(sort, original, self._secret or b"", fit=fit)
+            made = constant(sort)
+        else:
+            fit = fit or (len(original) < SHORTEST and self._removed.is_blank(original))
+            made = stand_in(sort, original, self._secret or b"", fit=fit)
+        self._removed.add(original, sort, made)
+        return made
 
     def spans(self, data: bytes, found: list[Span], *, fit: bool) -> bytes:
         """``data`` with the credentials at ``found`` replaced, byte for byte as long where ``fit``."""
@@ -94,13 +119,20 @@ class Eraser:
         """``data`` as both sides of a comparison have it, where constants are left: stand-ins without digests."""
         return STANDIN.sub(bare, data) if self._secret is None and MARK in data else data
 
-    def find(self, data: bytes) -> list[Span]:
+    def find(self, data: bytes, seams: Sequence[int] | None = None) -> list[Span]:
         """Every credential in a text that nobody has seen the beginning of.
+
+        Args:
+            data: The text.
+            seams: Where it was put together from texts that are cleaned by themselves as well: of what has been removed
+                before only what stands across one is given, so that nothing is cut out of a longer credential.
 
         Raises:
             Exhausted: it was made to be slow.
         """
-        return self._known.joined(data, partial(spot, more=self._known.within))
+        self._forget()
+        found = self._known.joined(data, partial(spot, more=self._within))
+        return self._removed.joined(data, found, seams)
 
     def head(self, kind: str, name: str, head: Mapping[str, Json], clean: Callable[[], _Head]) -> _Head:
         """The name and the head of a call, as ``clean`` gives them: an agent asks the same places again and again, so
@@ -116,7 +148,7 @@ class Eraser:
             Exhausted: they were made to be slow.
         """
         told = f"{kind} {name!r} {head!r} ".encode("utf-8", "surrogatepass")
-        digest = digest_of(told + self._told, _HEAD)
+        digest = digest_of(told + self._told + self._removed.mark, _HEAD)
         if is_harmless(digest):
             return name, head
         cleaned = clean()
@@ -132,7 +164,8 @@ class Eraser:
         """
         if not data:
             return data
-        found = self._known.joined(data, self._spotter.spot)
+        self._forget()
+        found = self._removed.joined(data, self._known.joined(data, self._spotter.spot))
         if not found:
             return self.bare(data)
         cleaned = self.bare(self.spans(data, found, fit=fit))
@@ -140,6 +173,7 @@ class Eraser:
 
     def string(self, text: str) -> str:
         """The same for a string; short ones are remembered, because names and paths come again and again."""
+        self._forget()
         known = self._strings.get(text)
         if known is not None:
             return known
@@ -157,10 +191,19 @@ class Eraser:
         cleaned = _NAMED.sub(lambda name: self.constants.string(name[0]), path)
         return path if cleaned == path else cleaned
 
+    def _forget(self) -> None:
+        """What was found clean before something was removed may hold it."""
+        if self._mark != self._removed.mark:
+            self._mark = self._removed.mark
+            self._spotter = self._spotting()
+            self._strings.clear()
+            self._headers.clear()
+
     # -- HTTP ---------------------------------------------------------------------------------------------------------
 
     def url(self, url: str) -> str:
         """A URL: its user part, its query by name and shape, its path by shape."""
+        self._forget()
         address = ("", url, False)
         known = self._headers.get(address)
         if known is None:
@@ -216,6 +259,7 @@ class Eraser:
 
     def _header_pair(self, pair: Json, fit: bool) -> Json:
         name, value = str(pair[0]), str(pair[1])
+        self._forget()
         address = (name, value, fit)
         found = self._headers.get(address)
         if found is None:

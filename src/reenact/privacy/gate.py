@@ -39,6 +39,7 @@ from reenact.facts.spans import Exhausted
 from reenact.privacy.crossings import clean_call, clean_end, clean_head, clean_outcome, clean_slots, clean_text
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.fields import WITHHELD, cleaned, lane_of, withheld
+from reenact.privacy.removed import Removed
 from reenact.privacy.streams import NOTE, Stream, Withheld, stream_for, withheld_segment
 from reenact.privacy.tails import Part, Tail
 
@@ -57,6 +58,7 @@ def make_redactor(
     secret: bytes | None = None,
     known: Known = NONE,
     spotless: dict[str, Json] | None = None,
+    removed: Removed | None = None,
 ) -> CredentialRedactor:
     """The redactor of one run.
 
@@ -67,8 +69,9 @@ def make_redactor(
         known: Credentials that are known by value.
         spotless: Facts of surroundings in which redactors with the same ``known`` have found nothing, the last value
             of each: they are not looked through again, and what this one finds nothing in is added.
+        removed: What was removed before in this process; what this redactor removes is added.
     """
-    return CredentialRedactor(secret if secret is not None else ENTROPY.bytes(32), known, spotless)
+    return CredentialRedactor(secret if secret is not None else ENTROPY.bytes(32), known, spotless, removed)
 
 
 class CredentialRedactor:
@@ -77,15 +80,23 @@ class CredentialRedactor:
     Args:
         secret: Key of the digests in stand-ins; one that is kept nowhere, because whoever has it can try candidates.
         known: Credentials that are known by value.
-        spotless: See ``make_redactor``.
+        spotless, removed: See ``make_redactor``.
 
     Attributes:
         fault: Told of whatever went wrong in here; what it cost is withheld, or gone.
     """
 
-    def __init__(self, secret: bytes, known: Known = NONE, spotless: dict[str, Json] | None = None) -> None:
+    def __init__(
+        self,
+        secret: bytes,
+        known: Known = NONE,
+        spotless: dict[str, Json] | None = None,
+        removed: Removed | None = None,
+    ) -> None:
         self.fault: Callable[[Exception], object] = repr
-        self._eraser = Eraser(secret, known)
+        self._removed = Removed() if removed is None else removed
+        self._known = known
+        self._eraser = Eraser(secret, known, self._removed)
         self._comparing = self._eraser.constants
         self._streams: dict[int, Stream] = {}
         self._printed: dict[int, Tail[Printed]] = {}
@@ -105,9 +116,12 @@ class CredentialRedactor:
         """The records to store in place of this one, each labelled."""
         step = _STEPS.get(type(record))
         try:
-            return (cleaned(record, self._eraser),) if step is None else step(self, record)
+            made = (cleaned(record, self._eraser),) if step is None else step(self, record)
         except Exception as error:  # never raw, never raising: whatever went wrong costs what it went wrong with
-            return (self._withheld(record, error),)
+            made = (self._withheld(record, error),)
+        if self._removed.has_fresh and type(record) is not RunOpened:  # it is cleaned once more, for the run's row
+            return (*self._removed.notes(), *made)
+        return made
 
     def _withheld(self, record: R, error: Exception) -> R:
         self.fault(error)
@@ -121,7 +135,7 @@ class CredentialRedactor:
         for tail in self._printed.values():
             out += _labelled(tail.rest(), tail.withheld)
         self._printed.clear()
-        return tuple(out)
+        return (*out, *self._removed.notes())
 
     # -- both sides of a comparison -----------------------------------------------------------------------------------
 
@@ -150,7 +164,7 @@ class CredentialRedactor:
     def printed(self, data: bytes) -> bytes | None:
         """The same for all that a program has printed; None for what cannot be cleaned."""
         try:
-            return clean_text(self._comparing, data)
+            return clean_text(self._comparing, self._removed.erased(self._known.erased(data)))
         except Exception:
             return None
 
@@ -286,7 +300,8 @@ class CredentialRedactor:
         return (RunOpened(self._run(record.run)),)
 
     def _closed(self, record: RunClosed) -> tuple[Record, ...]:
-        return (cleaned(record, self._eraser, {"run": self._run}),)
+        closed = cleaned(record, self._eraser, {"run": self._run})
+        return (replace(closed, run=self._removed.kept_with(closed.run)),)
 
     def _run(self, run: Run) -> Run:
         """A run; the same object comes twice as it begins, for its row and as a record."""

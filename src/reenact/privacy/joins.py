@@ -10,6 +10,7 @@ from __future__ import annotations
 import binascii
 import re
 from collections import deque
+from itertools import accumulate
 from typing import Generic, TypeVar
 
 from reenact.facts import wraps
@@ -193,7 +194,8 @@ class Joiner(Generic[T]):
         text = group.context + group.open
         lead = len(group.context)
         cut = len(text) if over else self._cut(text, lead)
-        spans = finer(self._eraser.find(text)) if _WORTH.search(text) is not None else []
+        worth = self._eraser.remembers or _WORTH.search(text) is not None
+        spans = finer(self._eraser.find(text, self._seams(group))) if worth else []
         for span in spans:
             if not over and span.start < cut and (span.end > cut or span.end >= len(text)):
                 cut = max(lead, span.start)
@@ -205,6 +207,11 @@ class Joiner(Generic[T]):
         cleaned = self._eraser.spans(text, [span for span in spans if span.end <= cut and span.start >= lead], fit=True)
         self._put(group, cleaned[lead:cut])
         group.context = cleaned[max(0, cut - _CONTEXT) : cut]
+
+    @staticmethod
+    def _seams(group: _Group) -> list[int]:
+        """Where the pieces of a joined text meet."""
+        return list(accumulate((end - start for _, start, end in group.pieces), initial=len(group.context)))
 
     @staticmethod
     def _cut(text: bytes, lead: int) -> int:

@@ -21,7 +21,7 @@ from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
 from reenact.facts.run import Entry, Run, Status
 from reenact.facts.sampling import leaves_out
-from reenact.privacy import make_redactor
+from reenact.privacy import make_redactor, removed_before
 from reenact.recording.evidence import Evidence
 from reenact.recording.kit import traceparent
 from reenact.recording.readings import Readings
@@ -128,7 +128,9 @@ class Opened:
         gathers: bool = True,
     ) -> None:
         here = surroundings(policy) if gathers else same_surroundings(policy)
-        redactor = make_redactor(run.id, policy, known=here.known, spotless=here.spotless)
+        before, removed = removed_before(run, store, kept=gathers)
+        known = here.known.with_listed(before) if before else here.known
+        redactor = make_redactor(run.id, policy, known=known, spotless=here.spotless, removed=removed)
         self._store = store
         self._release = release or _nothing
         self._clock = clock

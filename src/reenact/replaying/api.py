@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from reenact.facts.values import decode
 from reenact.replaying import caller, guard, launch
 from reenact.replaying.beginning import Beginning
 from reenact.replaying.isolation import Isolation
-from reenact.replaying.opening import known_values, open_session
+from reenact.replaying.opening import open_session
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.replaying.report import Difference, Report
@@ -121,7 +120,7 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
     session = open_session(recording, options, tree)
     function = inspect.unwrap(entry)
     output: Any = None
-    printed = Printed(recording, known_values(recording.run, os.environ))
+    printed = Printed(recording, session.output_cleaned)
     session.on_printed = printed.feed
     beginning = Beginning(recording, lambda path: path)
     beginning.name(_BEGINS_TODAY)

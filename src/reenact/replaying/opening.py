@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
-from reenact.facts.keys import Rules
+from reenact.facts.keys import rules_of
 from reenact.facts.known import NONE, RULE, Known
 from reenact.facts.policy import Policy
+from reenact.facts.removed import REMOVED, listed
 from reenact.facts.run import Run
 from reenact.privacy import make_redactor
 from reenact.replaying.options import Options
@@ -28,13 +29,13 @@ def open_session(recording: Recording, options: Options, tree: Tree | None = Non
         tree: Where its project lies now, for a run from elsewhere.
     """
     run = recording.run
-    return ReplaySession(recording, redactor_of(run, tree), Rules(run.capture.get("ignore") or {}), options)
+    return ReplaySession(recording, redactor_of(run, tree), rules_of(run.capture), options)
 
 
 def open_preamble(recording: Recording, options: Options, deliveries: int, tree: Tree | None = None) -> Preamble:
     """The session of the process that served a request, as far as it had come by then (``deliveries``)."""
     run = recording.run
-    return Preamble(recording, redactor_of(run, tree), Rules(run.capture.get("ignore") or {}), options, deliveries)
+    return Preamble(recording, redactor_of(run, tree), rules_of(run.capture), options, deliveries)
 
 
 def redactor_of(run: Run, tree: Tree | None = None) -> Redactor:
@@ -45,8 +46,9 @@ def redactor_of(run: Run, tree: Tree | None = None) -> Redactor:
 
 def known_values(run: Run, environment: Mapping[str, str]) -> Known:
     """What the credentials of a run are today, placeholders among them; nothing where it was recorded without."""
+    removed = listed(run.capture.get(REMOVED))
     if RULE not in (run.capture.get("rules") or ()):
-        return NONE
+        return NONE.with_listed(removed) if removed else NONE
     capture = run.capture
-    fields = capture.get("redact") or {}
-    return Known(environment, run.environment.get("env_secret") or (), capture.get("same_values") or {}, fields)
+    fields, secrets = capture.get("redact") or {}, run.environment.get("env_secret") or ()
+    return Known(environment, secrets, capture.get("same_values") or {}, fields, removed)

@@ -26,7 +26,7 @@ from reenact.replaying.ambient import clock_of
 from reenact.replaying.beginning import Beginning
 from reenact.replaying.import_reads import IMPORT_READS, Importing
 from reenact.replaying.isolation import Isolation, folders_of, isolate, within
-from reenact.replaying.opening import known_values, open_preamble, open_session
+from reenact.replaying.opening import open_preamble, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.raised import raised
 from reenact.replaying.relocating import placed
@@ -83,9 +83,9 @@ class ReplayingProcess:
         self._laid = self._begin_as_then()
         self._player = Player(self.session, self._before, self) if self._before is not None else None
         self._stage = self._player or Stage(self.session, self)
-        known = known_values(self.recording.run, os.environ)
-        self._outputs = [Output(n, partial(self.recording.printed, n), known) for n in (1, 2)]
-        self._by_lanes = Printed(self.recording, known)
+        cleaned = self.session.output_cleaned
+        self._outputs = [Output(n, partial(self.recording.printed, n), cleaned) for n in (1, 2)]
+        self._by_lanes = Printed(self.recording, cleaned)
         self._echo = self._speech()
         self._kept_output: list[tuple[int, bytes]] = []
         self._guard = guard.GUARD

@@ -106,6 +106,10 @@ class Renaming:
         """See ``abc.redaction.Redactor``."""
         return self._redactor.slots(slots)
 
+    def printed(self, data: bytes) -> bytes | None:
+        """See ``abc.redaction.Redactor``."""
+        return self._redactor.printed(data)
+
     def text(self, text: str) -> str:
         """See ``abc.redaction.Redactor``."""
         return self._redactor.text(text)

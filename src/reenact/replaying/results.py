@@ -7,11 +7,11 @@ from functools import partial
 
 from reenact.abc.store import Recording
 from reenact.facts.alike import shared_length
-from reenact.facts.known import NONE, Known
-from reenact.privacy import CredentialRedactor
+from reenact.privacy import make_redactor
 from reenact.replaying.normalising import normalised
 from reenact.replaying.report import Difference
 
+_Cleaned = Callable[[bytes], bytes | None]
 _CONTEXT = 60
 _KEPT = 8 << 20
 _NAMES = {1: "stdout", 2: "stderr"}
@@ -27,16 +27,16 @@ class Output:
     Args:
         stream: 1 or 2.
         recorded: Gives the recorded bytes from the start, a piece at a time.
-        known: Credentials that are known by value, today's and placeholders.
+        cleaned: Gives all that was printed on either side as it is compared (``abc.redaction.Redactor.printed``).
 
     Attributes:
         difference: The first one; None while there is none.
         forgiven: What the rules took out for both sides to agree, in words.
     """
 
-    def __init__(self, stream: int, recorded: Callable[[], Iterator[bytes]], known: Known = NONE) -> None:
+    def __init__(self, stream: int, recorded: Callable[[], Iterator[bytes]], cleaned: _Cleaned | None = None) -> None:
         self.stream = stream
-        self._cleaner = CredentialRedactor(b"", known)
+        self._cleaned = cleaned or make_redactor().printed
         self._again = recorded
         self._recorded = recorded()
         self._rest = b""
@@ -65,7 +65,7 @@ class Output:
             if left:
                 self._differ()
         if self.difference is not None and len(self._kept) <= _KEPT:
-            recorded, now = self._cleaner.printed(b"".join(self._again())), self._cleaner.printed(bytes(self._kept))
+            recorded, now = self._cleaned(b"".join(self._again())), self._cleaned(bytes(self._kept))
             if recorded is None or now is None:
                 return self.difference
             if recorded == now:
@@ -123,15 +123,15 @@ class Printed:
 
     Args:
         recording: The run.
-        known: Credentials that are known by value.
+        cleaned: See ``Output``.
     """
 
-    def __init__(self, recording: Recording, known: Known = NONE) -> None:
+    def __init__(self, recording: Recording, cleaned: _Cleaned | None = None) -> None:
         kept = recording.run.capture.get("output")
         self.remarks: tuple[str, ...] = ()
         self._outputs: list[Output] = []
         if kept == "lanes":
-            self._outputs = [Output(n, partial(recording.printed, n), known) for n in (1, 2)]
+            self._outputs = [Output(n, partial(recording.printed, n), cleaned) for n in (1, 2)]
         elif kept == "process":
             self.remarks = ("output not compared: a whole process was recorded, and a part of it was replayed",)
         else:

@@ -142,6 +142,7 @@ class ReplaySession:
         self._uncounted = Uncounted(self)
         self.rules = rules
         self._redactor = redactor
+        self.output_cleaned = redactor.printed
         lanes.call_by(redactor.text)
         self._lock = _thread.RLock()
         self._matcher: Matcher | KeyedMatcher

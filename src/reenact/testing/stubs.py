@@ -22,7 +22,7 @@ from reenact.facts.call import Call, End, EndKind, Failure, Kind, Stream, Value
 from reenact.facts.difference import between
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
-from reenact.facts.keys import Rules
+from reenact.facts.keys import rules_of
 from reenact.facts.run import Run
 from reenact.replaying import divergence as words
 from reenact.replaying.opening import redactor_of
@@ -202,7 +202,7 @@ class _Ledger:
         self._all = tuple(fixtures)
         self._in_order = in_order
         self._redactor = redactor_of(run)
-        self._rules = Rules(run.capture.get("ignore") or {})
+        self._rules = rules_of(run.capture)
         self._next = f"reenact show {tail(run.id)}"
         self._lock = threading.Lock()
 

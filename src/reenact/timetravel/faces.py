@@ -14,7 +14,7 @@ from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.insides import is_whole
-from reenact.facts.keys import Rules, plain
+from reenact.facts.keys import Rules, plain, rules_of
 from reenact.facts.making import maker
 from reenact.facts.plumbing import is_plumbing
 from reenact.timetravel.aligning import Face
@@ -141,7 +141,7 @@ def _side(recording: Recording, looks: Sequence[_Look]) -> Side:
 def compared(left: Side, right: Side) -> tuple[Side, Side]:
     """The two sides with tokens by the rules of keys where bytes alone find no counterpart."""
     ours, theirs = ({face.asks for face in side.faces} for side in (left, right))
-    rules = Rules(left.recording.run.capture.get("ignore") or {})
+    rules = rules_of(left.recording.run.capture)
     return _ruled(left, theirs, rules), _ruled(right, ours, rules)
 
 
@@ -162,7 +162,7 @@ def asked_key(recording: Recording, event: Event, rules: Rules) -> str:
 
 def same_call(left: Recording, one: Event, right: Recording, other: Event) -> bool:
     """Whether two calls ask the same by the rules of keys."""
-    rules = Rules(left.run.capture.get("ignore") or {})
+    rules = rules_of(left.run.capture)
     return one.call.rule == other.call.rule and rules.same(
         one.call.rule, _deciding(one), left.body(one.request), _deciding(other), right.body(other.request)
     )

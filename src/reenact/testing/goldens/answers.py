@@ -13,7 +13,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.facts.call import Call, End, EndKind, Json, Kind, Outcome, Stream, Value
 from reenact.facts.event import Event
-from reenact.facts.keys import Rules
+from reenact.facts.keys import rules_of
 from reenact.facts.values import decode, encode
 from reenact.replaying.tape import Tape
 from reenact.testing.goldens.golden import Scripted
@@ -50,7 +50,7 @@ class Overlay:
     def __init__(self, recording: Recording, redactor: Redactor) -> None:
         self._recording = recording
         self._redactor = redactor
-        self._ladder = Ladder(Tape(recording), Rules(recording.run.capture.get("ignore") or {}))
+        self._ladder = Ladder(Tape(recording), rules_of(recording.run.capture))
 
     def find(self, path: str, call: Call) -> Given | None:
         """The answer of a call that lane ``path`` makes; None where there is none, or several would fit."""

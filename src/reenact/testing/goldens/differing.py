@@ -16,10 +16,11 @@ from typing import Final
 from reenact.abc.store import Recording
 from reenact.facts.call import EndKind, Failure, Json, Stream
 from reenact.facts.event import Event
-from reenact.facts.keys import Rules
+from reenact.facts.keys import Rules, rules_of
 from reenact.facts.known import NONE, Known
 from reenact.facts.run import Status
 from reenact.facts.spotting import normalise
+from reenact.privacy import make_redactor
 from reenact.replaying.results import Output
 from reenact.timetravel import documents
 from reenact.timetravel.aligning import Face, Sort
@@ -115,7 +116,7 @@ def differing(golden: Recording, today: Recording, blame: Blame = Blame(), known
     Cost: that of ``reenact diff`` over both.
     """
     laid = Laid(*compared(_outermost(side_of(golden)), _outermost(side_of(today))))
-    comparing = _Comparing(laid, Rules(golden.run.capture.get("ignore") or {}), blame)
+    comparing = _Comparing(laid, rules_of(golden.run.capture), blame)
     found = [each for match in laid.matches if (each := comparing.pair(match.left, match.right, laid.changes(match)))]
     ended = _ended(golden, today, blame, known)
     return found if ended is None else [*found, ended]
@@ -208,9 +209,10 @@ def _call(event: Event) -> str:
 def _ended(golden: Recording, today: Recording, blame: Blame, known: Known) -> Differing | None:
     """How the two ended: status, error, exit status, and what was printed."""
     was, now = _end(golden), _end(today)
+    cleaned = make_redactor(known=known).printed
     if golden.run.entry.kind == "command":
         for stream, name in _STREAMS:
-            output = Output(stream, lambda stream=stream: golden.printed(stream), known)  # type: ignore[misc]
+            output = Output(stream, lambda stream=stream: golden.printed(stream), cleaned)  # type: ignore[misc]
             for data in today.printed(stream):
                 output.feed(data)
             if output.end() is not None:

@@ -20,7 +20,7 @@ from typing import Any, Final
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import Halt, UnreplayableRun
-from reenact.facts.keys import Rules
+from reenact.facts.keys import rules_of
 from reenact.facts.run import Run
 from reenact.recording.opening import status_of
 from reenact.replaying import caller, guard
@@ -148,7 +148,7 @@ def _session(opened: OpenGolden, recording: Recording, tree: Tree | None) -> Gol
     return GoldenSession(
         recording,
         redactor_of(recording.run, tree),
-        Rules(recording.run.capture.get("ignore") or {}),
+        rules_of(recording.run.capture),
         Options(),
         answers,
         "stale",

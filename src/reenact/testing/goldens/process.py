@@ -9,7 +9,7 @@ from typing import Any
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.facts.ids import make_run_id
-from reenact.facts.keys import Rules
+from reenact.facts.keys import rules_of
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry, Run, Status
 from reenact.recording.opening import Opened
@@ -60,7 +60,7 @@ class GoldenProcess(ForkingProcess):
             [Overlay(each, redactor_of(each.run, self._tree)) for each in overlays],
             [Scripted(**each) for each in told["scripted"]],
         )
-        rules = Rules(self.recording.run.capture.get("ignore") or {})
+        rules = rules_of(self.recording.run.capture)
         cleaned = redactor_of(self.recording.run, self._tree)
         named = Named(told["name"], lambda: str(told["again"]))
         session = self.makes(self.recording, cleaned, rules, self.options, answers, told["misses"], self.plan, named)

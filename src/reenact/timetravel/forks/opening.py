@@ -10,9 +10,10 @@ from reenact.facts.call import Json
 from reenact.facts.changed import changed, changed_entry
 from reenact.facts.effects import root_of
 from reenact.facts.ids import make_run_id
-from reenact.facts.keys import Rules
+from reenact.facts.keys import rules_of
 from reenact.facts.plumbing import MARK
 from reenact.facts.policy import Policy
+from reenact.facts.removed import REMOVED
 from reenact.facts.run import Run
 from reenact.recording.opening import Opened, hash_seed
 from reenact.replaying.ambient import MOVES, clock_of
@@ -34,7 +35,7 @@ def open_session(recording: Recording, options: Options, plan: Plan, tree: Tree 
     """A session that answers from ``recording`` up to the branching event, and goes on from there. ``tree``: where the
     project of a run from elsewhere lies now."""
     run = recording.run
-    return ForkSession(recording, redactor_of(run, tree), Rules(run.capture.get("ignore") or {}), options, plan)
+    return ForkSession(recording, redactor_of(run, tree), rules_of(run.capture), options, plan)
 
 
 def open_child(
@@ -99,7 +100,7 @@ def child_of(parent: Run, plan: Plan, run_id: str, moves: Sequence[tuple[int, in
         relation="fork" if not plan.resume else "resume" if plan.apart else "attempt",
         fork_event=plan.at,
         retention=parent.retention,
-        capture={name: parent.capture[name] for name in _SERVED if name in parent.capture}
+        capture={name: parent.capture[name] for name in (*_SERVED, REMOVED) if name in parent.capture}
         | {MARK: parent.capture.get(MARK) or {}},
         environment={**environment, "root": root_of(parent), "clock": list(clock_of(parent)), "fork": plan.to_json()},
     )

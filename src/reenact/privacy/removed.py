@@ -1,0 +1,210 @@
+"""What the gate of a run has removed: searched for, as text, in all that the run says afterwards.
+
+The values live in the memory of the process alone. What is kept of them, for other processes, is ``facts.removed``.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Final
+from urllib.parse import unquote_to_bytes
+from weakref import WeakValueDictionary
+
+from reenact.abc.sources import ENTROPY
+from reenact.abc.store import Store
+from reenact.errors import ReenactError
+from reenact.facts.changed import changed
+from reenact.facts.credentials import SHORTEST, Sort, constant
+from reenact.facts.guessing import is_sought
+from reenact.facts.record import Noted
+from reenact.facts.removed import NOTHING, REMOVED, Listed, entry, is_token, listed, noted, runs, tokens
+from reenact.facts.run import Run
+from reenact.facts.spans import Span, apart, replaced
+
+MOST: Final = 64
+"""So many values, the last ones, are searched for wherever they stand; those before them as whole tokens."""
+_LONGEST: Final = 16 << 10
+_SHORT: Final = 8 << 10
+_ALONE: Final = 12
+"""A shorter value is found only where neither letter nor digit stands beside it: chance may have made as few."""
+_KEY: Final = ENTROPY.bytes(16)
+_NEVER: Final = frozenset({Sort.VALUE.value})
+"""Found by value anyway."""
+
+
+class Removed:
+    """The values that were removed in one run.
+
+    Args:
+        before: What is known by digest already; its key is this run's too.
+        above: Those of a run in this process that this one goes on from.
+        kept: Whether a list of them is kept with the run.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        *("_above", "_blank", "_entries", "_fresh", "_kept", "_known", "_own", "_older", "_sizes", "_told", "_values"),
+        "key",
+    )
+
+    def __init__(self, before: Listed = NOTHING, above: Removed | None = None, *, kept: bool = False) -> None:
+        self.key: bytes = above.key if above is not None else before.key or (ENTROPY.bytes(16) if kept else b"")
+        self._own = b""
+        self._above = above
+        self._kept = kept
+        self._known: dict[bytes, str] = {}
+        self._values: tuple[tuple[bytes, str], ...] = ()
+        self._older: dict[bytes, str] = {}
+        self._sizes: frozenset[int] = frozenset()
+        self._blank: set[bytes] = set()
+        self._entries = dict.fromkeys(before.entries)
+        self._fresh = list(before.entries)
+        self._told = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._values) or bool(self._above)
+
+    def _candidates(self, data: bytes) -> list[tuple[bytes, str]]:
+        """The values that stand in a long text: a search of memory for each, the long ones only in what has no word
+        breaks for as long as they are. 5 ms a MiB of prose for fifty of them, 20 where nothing in it breaks."""
+        long = [each for each in self._values if len(each[0]) >= _ALONE and is_token(each[0])]
+        if not long:
+            return [each for each in self._values if each[0] in data]
+        near = b" ".join([data[start:end] for start, end in runs(data, min(len(value) for value, _ in long))])
+        within = {value for value, _ in long}
+        return [each for each in self._values if each[0] in (near if each[0] in within else data)]
+
+    @property
+    def mark(self) -> bytes:
+        """Other bytes with each value that is added; empty as long as there is none."""
+        return self._own if self._above is None else self._own + self._above.mark
+
+    def add(self, value: bytes, sort: str, stand_in: bytes) -> None:
+        """A value was removed, and ``stand_in`` put in its place. Cheap where it is known; two threads may."""
+        if value in self._known or sort in _NEVER or not SHORTEST // 2 <= len(value) <= _LONGEST:
+            return
+        if not is_sought(value):
+            return
+        if len(value) < SHORTEST and not stand_in.strip(b"~"):
+            self._blank.add(value)
+        for each in _spellings(value):
+            self._add(each, sort)
+
+    def _add(self, value: bytes, sort: str) -> None:
+        self._known[value] = sort
+        values = (*self._values, (value, sort))
+        if len(values) > MOST:
+            (oldest, its_sort), *values = values  # type: ignore[assignment]
+            if is_token(oldest):
+                self._older = {**self._older, oldest: its_sort}
+                self._sizes |= {len(oldest)}
+        self._values = tuple(values)
+        self._own = blake2b(self._own + value, digest_size=16, key=_KEY).digest()
+        if self._kept and (told := entry(self.key, sort, value)) and told not in self._entries:
+            self._entries[told] = None
+            self._fresh.append(told)
+
+    def is_blank(self, value: bytes) -> bool:
+        """Whether a short value left tildes alone where it was first removed: it does everywhere, because that is what
+        the program has in its place in a replay."""
+        return value in self._blank or (self._above is not None and self._above.is_blank(value))
+
+    def spans(self, data: bytes) -> list[Span]:
+        """Where the values stand, in order of the values; nothing where there is none."""
+        found = [] if self._above is None else self._above.spans(data)
+        for value, sort in self._values if len(data) < _SHORT else self._candidates(data):
+            size = len(value)
+            at = data.find(value)
+            while at >= 0:
+                if size >= _ALONE or not (data[at - 1 : at].isalnum() or data[at + size : at + size + 1].isalnum()):
+                    found.append(Span(at, at + size, sort))
+                at = data.find(value, at + size)
+        if self._older:
+            found += [Span(*each) for each in tokens(data, self._sizes, self._older.get)]
+        return found
+
+    def joined(self, data: bytes, found: list[Span], seams: Sequence[int] | None = None) -> list[Span]:
+        """What was found in ``data`` by its name or shape, and where else these values stand in it; with ``seams`` only
+        across one of these."""
+        if not self:
+            return found
+        spans = self.spans(data)
+        if seams is not None:
+            spans = [span for span in spans if bisect_right(seams, span.start) < bisect_left(seams, span.end)]
+        return apart([*found, *spans]) if spans else found
+
+    def erased(self, data: bytes) -> bytes:
+        """A text that was printed, each value in it reduced as in a recording's output, for comparing."""
+        found = apart(self.spans(data)) if self else []
+        return replaced(data, found, lambda value, span: blank(value) or constant(span.sort)) if found else data
+
+    # -- what is kept of them ---------------------------------------------------------------------------------------
+
+    @property
+    def has_fresh(self) -> bool:
+        """Whether there is something to be kept that was not handed out yet."""
+        return bool(self._fresh)
+
+    def notes(self) -> tuple[Noted, ...]:
+        """What is to be kept with the run since this was last asked."""
+        if not self._fresh:
+            return ()
+        fresh, self._fresh = self._fresh, []
+        self._told += 1
+        return (Noted(None, f"{REMOVED}#{self._told}", Listed(self.key, fresh).to_json()),)
+
+    def kept_with(self, run: Run) -> Run:
+        """A run as it ends, with the list of what was removed in it."""
+        return changed(run, capture={**run.capture, REMOVED: self.listed.to_json()}) if self._entries else run
+
+    @property
+    def listed(self) -> Listed:
+        """All that may be kept of them."""
+        return Listed(self.key, self._entries) if self._entries else NOTHING
+
+
+def blank(value: bytes) -> bytes:
+    """What a short value leaves where lengths have to stay; empty for a longer one."""
+    return b"~" * len(value) if len(value) < SHORTEST else b""
+
+
+_UNDER_WAY: WeakValueDictionary[str, Removed] = WeakValueDictionary()
+"""By run: for runs that begin inside one, in this process, for as long as it goes on."""
+
+
+def removed_before(run: Run, store: Store, *, kept: bool = True) -> tuple[Listed, Removed]:
+    """What was removed, in the run that one goes on from, before that one begins: by digest, and in this process.
+
+    Args:
+        run: The run that begins.
+        store: Where it, and the run that it goes on from, are kept.
+        kept: Whether a list is kept with the run.
+    """
+    above = _UNDER_WAY.get(run.parent) if run.parent else None
+    before = listed(run.capture.get(REMOVED))
+    if above is None and not before and run.parent and kept:
+        with suppress(ReenactError):  # it is kept elsewhere
+            parent = store.open(run.parent)
+            before = listed(parent.run.capture.get(REMOVED)) or noted(parent.notes(None))
+    removed = Removed(before, above, kept=kept)
+    _UNDER_WAY[run.id] = removed
+    return before, removed
+
+
+def _spellings(value: bytes) -> list[bytes]:
+    """A value as it stands, and as it is read and written elsewhere."""
+    found = [value]
+    if b"\\" in value:
+        try:
+            found.append(str(json.loads(b'"' + value + b'"')).encode("utf-8", "surrogatepass"))
+        except ValueError:
+            pass
+    elif b"%" in value:
+        found.append(unquote_to_bytes(value))
+    elif b'"' in value:
+        found.append(json.dumps(value.decode("utf-8", "replace"))[1:-1].encode())
+    return [each for each in dict.fromkeys(found) if len(each) >= SHORTEST // 2]
