@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from reenact.facts.call import Call, Failure, Json, Value
@@ -45,6 +45,11 @@ class Redactor(Protocol):
 
     def text(self, text: str) -> str:
         """The same for a name, or for words that people read."""
+        ...
+
+    @property
+    def naming(self) -> Callable[[str], str]:
+        """What cleans the names of lanes: a function that knows nothing of the run, and may outlive it."""
         ...
 
     def data(self, data: Json) -> Json:

@@ -30,6 +30,7 @@ from reenact.facts.credentials import (
     trivial,
 )
 from reenact.facts.known import NONE, Known
+from reenact.facts.removed import NOTHING
 from reenact.facts.spans import Span, replaced
 from reenact.facts.spotting import spot
 from reenact.privacy.commands import line_of, secrets_of
@@ -62,7 +63,7 @@ class Eraser:
 
     __slots__ = (
         *("_headers", "_known", "_mark", "_removed", "_secret", "_spotter", "_strings", "_told"),
-        "constants",
+        *("constants", "naming"),
     )
 
     def __init__(self, secret: bytes | None, known: Known = NONE, removed: Removed | None = None) -> None:
@@ -76,6 +77,9 @@ class Eraser:
         self._headers: dict[tuple[str, str, bool], str] = {}
         self.constants: Eraser = self if secret is None else Eraser(None, known, self._removed)
         """Leaves constants: for names that a recording and its replay must have in common."""
+        alone = secret is None and removed is None and not known.listed
+        self.naming: Eraser = self if alone else Eraser(None, known.with_listed(NOTHING))
+        """The same for names that must not depend on what was removed before."""
 
     def _spotting(self) -> Spotter:
         """What spots, and remembers what it has seen, for as long as nothing else is removed."""
@@ -188,7 +192,7 @@ class Eraser:
 
     def lane(self, path: str) -> str:
         """The address of a lane, each name in it by itself: the constants of what is removed keep it an address."""
-        cleaned = _NAMED.sub(lambda name: self.constants.string(name[0]), path)
+        cleaned = _NAMED.sub(lambda name: self.naming.string(name[0]), path)
         return path if cleaned == path else cleaned
 
     def _forget(self) -> None:

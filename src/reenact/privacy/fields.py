@@ -129,7 +129,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Way]]] = {
         "fidelity": Way.OURS,
         "files": Way.LEAVES,
         "result": Way.OURS,
-        "error": Way.TEXT,
+        "error": Way.NAME,
         "stdout": Way.OURS,
         "stderr": Way.OURS,
         "environment": Way.SURROUNDINGS,

@@ -170,10 +170,13 @@ class CredentialRedactor:
 
     def text(self, text: str) -> str:
         """The same for a text: a name, or words for people."""
-        try:
-            return self._comparing.string(text)
-        except Exception:
-            return WITHHELD
+        return _text(self._comparing, text)
+
+    @property
+    def naming(self) -> Callable[[str], str]:
+        """The same for names of lanes, as a function that knows nothing of the run, and may outlive it. What was
+        removed elsewhere in the run says nothing here: when it was depends on the hour, and a lane has one name."""
+        return partial(_text, self._eraser.naming)
 
     def data(self, data: Json) -> Json:
         """The same for JSON that people or other programs read."""
@@ -367,6 +370,13 @@ def _labelled(parts: list[Part[Printed]], withheld: bool) -> list[Record]:
         else:
             out.append(replace(record, data=data, fidelity=Fidelity.REDACTED, note=NOTE))
     return out
+
+
+def _text(eraser: Eraser, text: str) -> str:
+    try:
+        return eraser.string(text)
+    except Exception:
+        return WITHHELD
 
 
 def _why(error: Exception) -> str:

@@ -81,6 +81,8 @@ class Ambient:
         self.moves = moves_of(recording)
         self.address: Callable[[Lane], str] = attrgetter("path")
         """Where the reads of a lane are recorded."""
+        self.said: Callable[[str], str] = str
+        """The name of a source as the recording has it: without credentials."""
 
     def read(self, lane: Lane, source: str) -> Any:
         """One read, remembered if the replay is kept."""
@@ -93,7 +95,8 @@ class Ambient:
         """The next read of a window."""
         reads = window.sources.get(source)
         if reads is None:
-            reads = window.sources[source] = _Source(_values(source, window.packs.get(source, b"")))
+            packed = window.packs.get(source) or window.packs.get(self.said(source), b"")
+            reads = window.sources[source] = _Source(_values(source, packed))
         at = IMPORT_READS.next(lane.path, window.position, source, reads.at)
         reads.at = at + 1
         value = reads.values[at] if at < len(reads.values) else self._beyond(lane, source, reads)

@@ -18,7 +18,6 @@ from reenact.facts.call import Call, Effect, Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.keys import Rules, plain
 from reenact.facts.making import maker
-from reenact.facts.spotting import normalise
 from reenact.replaying.tape import Tape
 from reenact.seams.lanes import UNOWNED
 
@@ -121,15 +120,15 @@ class Matcher:
             return False
         return self._rules.same(call.rule, recorded.head, self._tape.body(event), call.head, call.body)
 
-    @staticmethod
-    def _same_kind(event: Event, call: Call) -> bool:
+    def _same_kind(self, event: Event, call: Call) -> bool:
         recorded = event.call
-        return recorded.kind is call.kind and recorded.rule == call.rule and _one_name(recorded.name, call.name)
+        return (
+            recorded.kind is call.kind and recorded.rule == call.rule and self._rules.one_name(recorded.name, call.name)
+        )
 
-    @staticmethod
-    def _ordinal_agrees(event: Event, call: Call) -> bool:
+    def _ordinal_agrees(self, event: Event, call: Call) -> bool:
         recorded = event.call.ordinal
-        return call.ordinal is None or recorded is None or _one_name(recorded, call.ordinal)
+        return call.ordinal is None or recorded is None or self._rules.one_name(recorded, call.ordinal)
 
     def _further_on(self, rest: list[Event], call: Call) -> tuple[Event | None, bool]:
         candidates = []
@@ -158,12 +157,6 @@ class Matcher:
         if all(alike(candidates[0], other) for other in candidates[1:]):
             return Match(candidates[0], "exact" if len(candidates) == 1 else "moved")
         return Miss(candidates[0], "ambiguous")
-
-
-def _one_name(recorded: str, now: str) -> bool:
-    """Whether two names are one. That of a call of today has constants in place of credentials; older recordings have
-    stand-ins with digests there."""
-    return recorded == now or ("~rx" in recorded and normalise(recorded.encode()) == normalise(now.encode()))
 
 
 def alike(left: Event, right: Event) -> bool:

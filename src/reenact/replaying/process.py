@@ -182,10 +182,10 @@ class ReplayingProcess:
     def _raised(self) -> str:
         """The exception that ended the program, where that is not how the recorded run ended."""
         error, run = self._error, self.recording.run
-        if error is None or _from_halt(error) or error_line(error) == run.error:
+        if error is None or _from_halt(error) or self.session.said(error_line(error)) == self.session.said(run.error):
             return ""
         folder = self._tree.path if self._tree is not None else self.instructions.get("root") or run.entry.cwd
-        return raised(error, folder)
+        return self.session.said(raised(error, folder))
 
     def _preamble(self) -> Preamble | None:
         """The session of the process around a request; None where a whole run is replayed."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from reenact.abc.redaction import Redactor
@@ -113,6 +113,11 @@ class Renaming:
     def text(self, text: str) -> str:
         """See ``abc.redaction.Redactor``."""
         return self._redactor.text(text)
+
+    @property
+    def naming(self) -> Callable[[str], str]:
+        """See ``abc.redaction.Redactor``."""
+        return self._redactor.naming
 
     def data(self, data: Json) -> Json:
         """See ``abc.redaction.Redactor``."""

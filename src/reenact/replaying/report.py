@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from reenact.abc.redaction import Redactor
 from reenact.facts.call import Json
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class Report:
         return cls(**values)
 
 
-def without_credentials(report: Report, redactor: Redactor) -> Report:
+def without_credentials(report: T, redactor: Redactor) -> T:
     """A report in which no credential stands: what a program has done in a replay is told of in words, as data and in
     the names of places, and none of it has passed the gate.
 
@@ -111,19 +113,17 @@ def without_credentials(report: Report, redactor: Redactor) -> Report:
         report: The report.
         redactor: Cleans as the recording was cleaned.
     """
-    cleaned: dict[str, Any] = {}
-    for each in fields(report):
-        value = getattr(report, each.name)
-        if isinstance(value, str):
-            cleaned[each.name] = redactor.text(value)
-        elif isinstance(value, Mapping):
-            cleaned[each.name] = redactor.data(dict(value))
-        elif isinstance(value, tuple):
-            cleaned[each.name] = tuple(_cleaned(item, redactor) for item in value)
-    return replace(report, **cleaned)
+    found = {each.name: _cleaned(getattr(report, each.name), redactor) for each in fields(cast(Any, report))}
+    return cast(T, replace(cast(Any, report), **found))
 
 
-def _cleaned(item: Any, redactor: Redactor) -> Any:
-    if isinstance(item, Difference):
-        return replace(item, text=redactor.text(item.text), data=redactor.data(item.data))
-    return redactor.text(item)
+def _cleaned(value: Any, redactor: Redactor) -> Any:
+    if isinstance(value, str):
+        return redactor.text(value)
+    if isinstance(value, Mapping):
+        return redactor.data(dict(value))
+    if isinstance(value, tuple):
+        return tuple(_cleaned(each, redactor) for each in value)
+    if isinstance(value, Difference):
+        return replace(value, text=redactor.text(value.text), data=redactor.data(value.data))
+    return value

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing, Frozen, Rerun
@@ -43,7 +43,6 @@ from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing, plumbing_of
 from reenact.facts.serving import REQUEST, RESPONSE
 from reenact.facts.stopped import stops_at, was_stopped
-from reenact.facts.values import canonical
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
 from reenact.replaying.callers import nobody_calls, waiting_place
@@ -54,9 +53,10 @@ from reenact.replaying.imported import KeyedMatcher, Own
 from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
+from reenact.replaying.outcomes import came_to_the_same, equal
 from reenact.replaying.plumbing import Exports, Uncounted
 from reenact.replaying.renaming import Renaming, began_as
-from reenact.replaying.report import Report, without_credentials
+from reenact.replaying.report import without_credentials
 from reenact.replaying.tape import Tape
 from reenact.replaying.unseen import Unseen
 from reenact.seams import lanes
@@ -70,6 +70,8 @@ from reenact.seams.restating import restated
 from reenact.seams.strands import release
 from reenact.seams.turns import parent_path
 from reenact.seams.watch import WATCH
+
+T = TypeVar("T")
 
 _LEVELS = [Fidelity.EXACT, Fidelity.SEALED, Fidelity.REDACTED, Fidelity.WITHHELD]
 
@@ -143,7 +145,7 @@ class ReplaySession:
         self.rules = rules
         self._redactor = redactor
         self.output_cleaned = redactor.printed
-        lanes.call_by(redactor.text)
+        lanes.call_by(redactor.naming)
         self._lock = _thread.RLock()
         self._matcher: Matcher | KeyedMatcher
         self._matcher = (
@@ -175,6 +177,7 @@ class ReplaySession:
         self.gate.attend = WATCH.attend
         self.ambience = Ambient(recording, self.gate.now_us, keeping=options.save)
         self.ambience.address = self.renaming.address
+        self.ambience.said = redactor.text
         self.root = Lane(self.run.lane or "root", self, self.gate)
         self._lanes[self.root.path] = self.root
         self.tape.lane(self.root.path)
@@ -281,11 +284,11 @@ class ReplaySession:
         if key == "loop":
             self.tally.remarks[key] = str(value)
         elif key.startswith(FILE):
-            self._files.now(key[len(FILE) :], value)
+            self._files.now(self.said(key[len(FILE) :]), value)
         elif key.startswith(LOOK):
-            self._files.looked(key[len(LOOK) :], value)
+            self._files.looked(self.said(key[len(LOOK) :]), value)
         elif key.startswith(VARIABLE):
-            name = key[len(VARIABLE) :]
+            name = self.said(key[len(VARIABLE) :])
             self.tally.set_now[name] = (
                 f"the variable {name}, which was not set when it was recorded, is used as it is now"
             )
@@ -298,7 +301,7 @@ class ReplaySession:
         was, now = self._redactor.slots(recorded), self._redactor.slots(slots)
         for name in dict.fromkeys([*was, *now]):
             before, after = was.get(name), now.get(name)
-            if before is None or after is None or not _equal(before, after):
+            if before is None or after is None or not equal(before, after):
                 step = self.recording.event(event)
                 left = Value(before) if before is not None else None
                 self._noticed(
@@ -336,9 +339,13 @@ class ReplaySession:
     unheeded: ForkError | None = None
     """Why the change of a fork cannot be made, if it cannot."""
 
-    def hidden(self, report: Report) -> Report:
+    def hidden(self, report: T) -> T:
         """A report in which no credential stands, of what the program has done now neither."""
         return without_credentials(report, self._redactor)
+
+    def said(self, text: str) -> str:
+        """A text of today as the recording would have it: without credentials."""
+        return self._redactor.text(text)
 
     def as_asked(self, event: Event) -> Event:
         """The request that a server is asked: the recorded one."""
@@ -386,10 +393,10 @@ class ReplaySession:
         if isinstance(recorded, Value):
             recorded = replace(recorded, body=self.recording.body(event.answer))
         self.served(event, 0, outcome.body if isinstance(outcome, Value) else outcome.error.type.encode())
-        if recorded is None or isinstance(recorded, Stream) or _came_to_the_same(recorded, outcome):
+        if recorded is None or isinstance(recorded, Stream) or came_to_the_same(recorded, outcome):
             return
         was, now = self._redactor.outcome(recorded), self._redactor.outcome(outcome)
-        if not _came_to_the_same(was, now):
+        if not came_to_the_same(was, now):
             body = was.body if isinstance(was, Value) else b""
             self._noticed(words.result_differs(event, was, body, now, self._next(event.number)))
 
@@ -678,17 +685,3 @@ def _never_handed_over(event: Event, delivery: Delivery) -> bool:
     if part > 0:
         return part > outcome.segments
     return outcome.end is None or outcome.end.kind in (EndKind.CLOSED, EndKind.CANCELLED)
-
-
-def _came_to_the_same(left: Value | Failure, right: Value | Failure) -> bool:
-    """Whether two bodies of the agent's own code returned the same, or raised the same."""
-    if isinstance(left, Value) and isinstance(right, Value):
-        return _equal(left.body, right.body)
-    if isinstance(left, Failure) and isinstance(right, Failure):
-        return (left.error.type, left.error.text) == (right.error.type, right.error.text)
-    return False
-
-
-def _equal(left: bytes, right: bytes) -> bool:
-    """Whether two encoded values are equal, as Python means it: the order of a dict's keys does not count."""
-    return left == right or canonical(left) == canonical(right)

@@ -232,7 +232,8 @@ def ended_by(told: tuple[str, ...]) -> Differing:
 
 def _end(recording: Recording) -> dict[str, Json]:
     run = recording.run
-    told: dict[str, Json] = {"status": run.status.value, "error": run.error or None}
+    error = normalise(run.error.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+    told: dict[str, Json] = {"status": run.status.value, "error": error or None}
     return told | {"exit_status": run.exit_status} if run.entry.kind == "command" else told
 
 

@@ -139,7 +139,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         doubted=asdict(session.doubt) if session.doubt is not None else None,
         exit_code=code,
     )
-    return _with(report, last_line=last_line(report))
+    return session.hidden(_with(report, last_line=last_line(report)))
 
 
 def _unasked(plan: Plan, course: Course) -> Iterator[str]:

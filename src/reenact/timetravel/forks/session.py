@@ -114,7 +114,7 @@ class ForkSession(KeepingSession):
             raise self.gate.halted
         if self.closed:
             return None
-        call = self.placed(located(call))
+        call = self._as_known(self.placed(located(call)))
         self._lanes.setdefault(lane.path, lane)
         export = self.exports.endpoint(lane, call)
         if export is not None:
@@ -130,6 +130,11 @@ class ForkSession(KeepingSession):
                 self._cut()
                 return self._at_the_cut(lane, call, event)
             return self._freely(lane, call, self._find(lane, call))
+
+    def _as_known(self, call: Call) -> Call:
+        """A call under the name by which a recording has it, and people know it from there."""
+        name = self.said(call.name)
+        return call if name == call.name else replace(call, name=name)
 
     def _exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:
         """Telemetry: before the cut its recorded answer. Behind it the world gets it where that is allowed,

@@ -1,0 +1,227 @@
+"""Canaries in every place: a program is recorded, replayed unchanged and changed, packed and kept as a golden, and none
+of them is in the store, in the bundle, in a report, or in what any command says."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import string
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reenact
+from reenact.store.records import records_of
+from tests.privacy.test_fields import seen
+
+_ALPHABET = string.ascii_letters + string.digits
+_KINDS = (
+    ("sk-proj-", 40),
+    ("sk-ant-api03-", 60),
+    ("ghp_", 36),
+    ("glpat-", 20),
+    ("hf_", 34),
+    ("npm_", 36),
+    ("sk_live_", 32),
+    ("gsk_", 40),
+    ("github_pat_", 50),
+)
+_PLACES = (
+    *("state", "state_list", "after", "note", "result", "argument", "frozen_argument", "frozen_result", "error"),
+    *("tool_error", "url", "query", "header", "body", "answer", "answer_header", "argv", "argv_named", "argv_user"),
+    *("argv_attached", "shell", "task", "thread", "step", "tool", "listing", "read", "written", "variable", "log"),
+    *("output", "error_output", "tag", "user", "tenant", "session", "agent", "version", "own_argv"),
+)
+
+PROGRAM = """
+import asyncio, logging, os, subprocess, sys, threading, urllib.request
+import reenact
+
+C = {name: text[::-1] for name, text in CANARIES.items()}
+logging.basicConfig()
+
+@reenact.tool(effect="none")
+def computed(password):
+    return {"client_secret": C["result"], "n": N}
+
+@reenact.tool(effect="read")
+def asked(query):
+    return ["found", C["frozen_result"], query]
+
+@reenact.tool(effect="read")
+def refused():
+    raise PermissionError(f"key {C['tool_error']} is not permitted")
+
+async def work():
+    with reenact.step("in a task", {"n": N}):
+        await asyncio.sleep(0)
+work.__qualname__ = C["task"]
+
+def threaded():
+    with reenact.step("in a thread", {"n": N}):
+        pass
+threaded.__qualname__ = C["thread"]
+
+with reenact.step("plan", {"api_key": C["state"], "list": [1, C["state_list"]], "n": N}) as state:
+    state["password"] = C["after"]
+    reenact.note("seen", {"token": C["note"], "n": N})
+computed(C["argument"])
+asked({"access_token": C["frozen_argument"], "n": N})
+try:
+    refused()
+except PermissionError as error:
+    print("refused:", str(error)[:4])
+try:
+    with reenact.step(f"step {C['step']}", {"n": N}):
+        raise LookupError(f"no {C['error']} here")
+except LookupError:
+    pass
+named = reenact.tool(effect="read", name=f"tool-{C['tool']}")(lambda n: n)
+named(N)
+
+request = urllib.request.Request(
+    f"http://127.0.0.1:{PORT}/v1/keys/{C['url']}/usage?q=1&token={C['query']}&n={N}",
+    data=b'{"n": %d, "key": "' % N + C["body"].encode() + b'"}',
+    headers={"Authorization": "Bearer " + C["header"], "content-type": "application/json"},
+)
+with urllib.request.urlopen(request, timeout=20) as answer:
+    print(len(answer.read()))
+
+quiet = {"stdout": subprocess.DEVNULL}
+subprocess.run(["true", C["argv"], "--password", C["argv_named"], str(N)], **quiet)
+subprocess.run(["true", "-u", "user:" + C["argv_user"], "-p" + C["argv_attached"]], **quiet)
+subprocess.run(f"true --token '{C['shell']}' && true", shell=True, **quiet)
+
+asyncio.run(work())
+thread = threading.Thread(target=threaded)
+thread.start()
+thread.join()
+
+print(sum(len(name) for name in os.listdir("found")) > 0, file=sys.stderr)
+with open("found/" + C["read"] + ".txt") as file:
+    file.read()
+with open(C["written"] + ".txt", "w") as file:
+    file.write("x")
+print(len(os.environ["THE_API_KEY"]) > 0)
+logging.warning("key %s was refused", C["log"])
+print("the key is", C["output"], N)
+print("the key is", C["error_output"], N, file=sys.stderr)
+"""
+
+
+def canaries(seed: int) -> dict[str, str]:
+    """A canary for each place; which kind stands where is left to the seed."""
+    drawn = random.Random(seed)
+
+    def one() -> str:
+        lead, size = drawn.choice(_KINDS)
+        while True:
+            text = "".join(drawn.choices(_ALPHABET, k=size))
+            if any(each.isdigit() for each in text[:8]) and any(each.isalpha() for each in text[:8]):
+                return lead + text
+
+    return {place: one() for place in _PLACES}
+
+
+def leaked(text: str, planted: dict[str, str], but: tuple[str, ...] = ()) -> list[str]:
+    """The places whose canary, or half of it, stands in a text."""
+    return [
+        place
+        for place, canary in planted.items()
+        if place not in but and (canary[-12:] in text or canary[len(canary) // 2 - 8 : len(canary) // 2 + 8] in text)
+    ]
+
+
+@pytest.fixture
+def server() -> Iterator[ThreadingHTTPServer]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            planted: Any = self.server
+            body = json.dumps({"text": f"your key is {planted.planted['answer']}"}).encode()
+            self.send_response(200)
+            self.send_header("x-api-key", planted.planted["answer_header"])
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_canary_is_kept_or_said_anywhere(seed: int, tmp_path: Path, server: ThreadingHTTPServer) -> None:
+    planted = canaries(seed)
+    server.planted = planted  # type: ignore[attr-defined]
+    project = tmp_path / "project"
+    (project / "found").mkdir(parents=True)
+    for name in ("listing", "read"):
+        (project / "found" / f"{planted[name]}.txt").write_text("x")
+    environment = {**os.environ, "REENACT_STORE": str(tmp_path / "store"), "THE_API_KEY": planted["variable"]}
+
+    def source(number: int) -> None:
+        backwards = {name: text[::-1] for name, text in planted.items()}
+        head = f"CANARIES = {backwards!r}\nPORT = {server.server_port}\nN = {number}\n"
+        (project / "agent.py").write_text(head + PROGRAM)
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "reenact", *words]
+        return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=120)
+
+    def ours(done: subprocess.CompletedProcess[str]) -> str:
+        """What a command says; what the program prints is the program's own, on both streams unless in JSON."""
+        return done.stdout + "\n".join(line for line in done.stderr.splitlines() if " was refused" not in line)
+
+    printed = ("output", "error_output", "log")
+    source(1)
+    about = [f"--{name}={planted[name]}" for name in ("user", "tenant", "session")]
+    about += ["--agent", f"{planted['agent']}@{planted['version']}", "--tag", f"ticket={planted['tag']}"]
+    recorded = run("record", *about, "--", sys.executable, "agent.py", "--api-key", planted["own_argv"])
+    assert recorded.returncode == 0, recorded.stderr
+    assert leaked(ours(recorded), planted, printed) == []
+    unchanged = run("replay", "@", "--json")
+    assert json.loads(unchanged.stdout.splitlines()[-1])["verdict"] != "different", unchanged.stdout + unchanged.stderr
+    assert leaked(unchanged.stdout, planted) == []
+    bundle = tmp_path / "run.reenact"
+    packed = run("pack", "@", "-o", str(bundle), "--json")
+    assert packed.returncode == 0, packed.stdout + packed.stderr
+    assert leaked(packed.stdout, planted) == []
+    added = run("golden", "add", "@", "--as", "g", "--expect", "status == 'ok'", "--json")
+    assert leaked(added.stdout, planted) == [], added.stdout
+    saved = run("replay", "@", "--save", "--json")
+    assert leaked(saved.stdout, planted) == []
+    source(2)
+    for words in (["replay", "@~1"], ["replay", "@~1", "--json", "--on-divergence", "observe"]):
+        changed = run(*words)
+        assert changed.returncode == 1, changed.stdout + changed.stderr
+        assert leaked(changed.stdout if "--json" in words else ours(changed), planted, printed) == []
+    judged = run("golden", "run", "--report", str(tmp_path / "report"), "--json")
+    assert leaked(judged.stdout, planted) == []
+    report = "".join(each.read_text() for each in (tmp_path / "report").iterdir())
+    assert leaked(report, planted) == []
+    for words in (["show", "@"], ["ls", "--json"], ["diff", "@~1", "@"]):
+        said = run(*words)
+        assert leaked(said.stdout + said.stderr, planted) == [], words
+    kept = [path for path in tmp_path.rglob("*") if path.is_file() and "found" not in path.parts]
+    kept = [path for path in kept if path.name != "agent.py" and path.name != f"{planted['written']}.txt"]
+    assert leaked("".join(path.read_bytes().decode("latin-1") for path in kept), planted) == []
+    for address in (str(tmp_path / "store"), str(bundle)):
+        with reenact.open_store(address) as store:
+            for each in store.runs():
+                assert leaked(seen(list(records_of(store.open(each)))), planted) == []
