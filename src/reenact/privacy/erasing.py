@@ -78,7 +78,8 @@ class Eraser:
         self.constants: Eraser = self if secret is None else Eraser(None, known, self._removed)
         """Leaves constants: for names that a recording and its replay must have in common."""
         alone = secret is None and removed is None and not known.listed
-        self.naming: Eraser = self if alone else Eraser(None, known.with_listed(NOTHING))
+        apart = self if alone else Eraser(None, known.with_listed(NOTHING)) if secret is None else self.constants.naming
+        self.naming: Eraser = apart
         """The same for names that must not depend on what was removed before."""
 
     def _spotting(self) -> Spotter:

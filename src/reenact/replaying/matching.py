@@ -122,9 +122,9 @@ class Matcher:
 
     def _same_kind(self, event: Event, call: Call) -> bool:
         recorded = event.call
-        return (
-            recorded.kind is call.kind and recorded.rule == call.rule and self._rules.one_name(recorded.name, call.name)
-        )
+        if recorded.kind is not call.kind or recorded.rule != call.rule:
+            return False
+        return self._rules.one_name(recorded.name, call.name)
 
     def _ordinal_agrees(self, event: Event, call: Call) -> bool:
         recorded = event.call.ordinal
