@@ -94,7 +94,7 @@ def test_what_redaction_does_not_see_is_not_handed_on(tmp_path: Path, monkeypatc
         pack(store, [("recorded", store.run(run.id))], path, {"about": f"it said {SECRET}"})
     assert not path.exists()
     with pytest.raises(RedactionLeak):
-        require_no_secret({"blobs/x": SECRET.encode()}, [(run.id, known_here(run, os.environ))])
+        require_no_secret({"blobs/x": SECRET.encode()}, [(run.id, known_here(run, os.environ).spans)])
 
 
 def test_a_credential_that_comes_back_out_of_the_gate_is_not_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_a_credential_that_comes_back_out_of_the_gate_is_not_handed_on(monkeypat
         def flush(self) -> tuple[Any, ...]:
             return ()
 
-    monkeypatch.setattr("reenact.timetravel.bundling.cleaning.make_redactor", lambda run, known: Broken())
+    monkeypatch.setattr("reenact.timetravel.bundling.cleaning.make_redactor", lambda run, **_: Broken())
     run = new_run()
     with pytest.raises(RedactionLeak, match="its output"):
         clean(run, [*opening(run), Printed(1, 0, b"x"), closing(run)], KNOWN)

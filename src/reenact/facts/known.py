@@ -111,7 +111,7 @@ class Known:
         known."""
         if not (self._values or self._fields or self.listed):
             return b""
-        return repr((self._values, self._fields, self.listed.key, self.listed.entries)).encode()
+        return repr((self._values, self._fields, self.listed.told)).encode()
 
     def with_listed(self, listed: Listed) -> Known:
         """The same, and what was removed in a run that this one goes on from."""

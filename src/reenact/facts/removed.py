@@ -61,11 +61,13 @@ class Listed:
     Args:
         key: Of the digests.
         entries: What ``entry`` gave; what is none is left out.
+        others: Lists of other runs, whose values are found as well.
     """
 
-    __slots__ = ("_sizes", "_sorts", "entries", "key")
+    __slots__ = ("_others", "_sizes", "_sorts", "entries", "key")
 
-    def __init__(self, key: bytes, entries: Iterable[str]) -> None:
+    def __init__(self, key: bytes, entries: Iterable[str], others: Iterable[Listed] = ()) -> None:
+        self._others = tuple(each for each in others if each)
         self.key = key
         self.entries = tuple(dict.fromkeys(entries))
         self._sorts: dict[bytes, str] = {}
@@ -75,17 +77,23 @@ class Listed:
             if read is not None and read[1] in _SORTS:
                 self._sorts.setdefault(bytes.fromhex(read[3]), read[1])
                 sizes.add(int(read[2]))
-        self._sizes = frozenset(sizes)
+        self._sizes: frozenset[int] = frozenset(sizes).union(*(each._sizes for each in self._others))
 
     def __bool__(self) -> bool:
-        return bool(self._sorts)
+        return bool(self._sizes)
+
+    @property
+    def told(self) -> tuple[object, ...]:
+        """All that it knows."""
+        return (self.key, self.entries, *(each.told for each in self._others))
 
     def spans(self, data: bytes) -> list[Span]:
         """Where the values stand as whole tokens, in order, never overlapping."""
         return [Span(start, end, sort) for start, end, sort in tokens(data, self._sizes, self._sort)]
 
     def _sort(self, token: bytes) -> str | None:
-        return self._sorts.get(_digest(self.key, token))
+        own = self._sorts.get(_digest(self.key, token)) if self._sorts else None
+        return own or next((sort for each in self._others if (sort := each._sort(token)) is not None), None)
 
     def erased(self, data: bytes) -> bytes:
         """``data`` with each value reduced to the constant of its class, for comparing."""

@@ -77,7 +77,7 @@ class CellCourt(GoldenCourt):
         found = asked_opinion(scratch, question)
         if found.run:
             packed = replace(opinion_of(scratch, scratch.run(found.run)), role="run")
-            require_no_secret(members_of([packed], None), [(packed.run.id, known_here(packed.run, os.environ))])
+            require_no_secret(members_of([packed], None), [(packed.run.id, known_here(packed.run, os.environ).spans)])
             write_bundle(self._path(question), [packed])
         return found
 

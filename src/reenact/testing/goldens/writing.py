@@ -56,7 +56,7 @@ def with_runs(path: Path, runs: Sequence[PackedRun], golden: Golden) -> None:
         RedactionLeak: A credential would be left in it; nothing was written.
         UsageError, StoreError: It cannot be written.
     """
-    known = [(each.run.id, known_here(each.run, os.environ)) for each in runs]
+    known = [(each.run.id, known_here(each.run, os.environ).spans) for each in runs]
     require_no_secret(members_of(runs, golden.to_json()), known)
     write_bundle(path, runs, golden.to_json())
 

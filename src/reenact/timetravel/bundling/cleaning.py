@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
+from reenact.abc.sources import ENTROPY
 from reenact.errors import RedactionLeak
 from reenact.facts.before import is_content
 from reenact.facts.call import Fidelity, Value
+from reenact.facts.changed import changed
 from reenact.facts.ids import tail
 from reenact.facts.known import Known
 from reenact.facts.record import (
@@ -29,9 +32,10 @@ from reenact.facts.record import (
     SegmentArrived,
     StreamEnded,
 )
+from reenact.facts.removed import REMOVED, Listed, listed, noted
 from reenact.facts.run import Run
 from reenact.facts.variables import chosen
-from reenact.privacy import make_redactor
+from reenact.privacy import Removed, make_redactor
 from reenact.privacy.personal import personal
 from reenact.store.codec import dump, joined, weaker
 
@@ -62,38 +66,63 @@ class Cleaned:
     personal: Mapping[str, Mapping[str, int]]
 
 
-def known_here(run: Run, environment: Mapping[str, str]) -> Known:
+def known_here(
+    run: Run, environment: Mapping[str, str], lists: Iterable[Listed] = (), redact: Iterable[str] = ()
+) -> Known:
     """The credentials that are known by value: those of the variables that were credentials when the run was recorded,
-    and of those that are today."""
+    of those that are today, and what was removed in the run.
+
+    Args:
+        run: The run.
+        environment: Today's variables.
+        lists: What was removed in runs that are handed on with it.
+        redact: Names of fields that hold credentials, beside those that the run was recorded with.
+    """
     names = {*_names(run.environment.get("env_secret")), *_names(chosen(environment)["env_secret"])}
     same, fields = run.capture.get("same_values"), run.capture.get("redact")
     return Known(
         environment,
         names,
         same if isinstance(same, Mapping) else {},
-        _names(list(fields) if isinstance(fields, Mapping) else fields),
+        {*_names(list(fields) if isinstance(fields, Mapping) else fields), *redact},
+        Listed(b"", (), (listed(run.capture.get(REMOVED)), *lists)),
     )
+
+
+def list_of(run: Run, records: Iterable[Record]) -> Listed:
+    """What was removed in a run, as it says itself; one that was cut short says it bit by bit."""
+    own = listed(run.capture.get(REMOVED))
+    return own or noted({each.key: each.value for each in records if isinstance(each, Noted) and each.event is None})
 
 
 def _names(found: object) -> list[str]:
     return [each for each in found if isinstance(each, str)] if isinstance(found, (list, tuple)) else []
 
 
-def clean(run: Run, records: Iterable[Record], known: Known) -> Cleaned:
-    """The records of a run without credentials.
+def clean(run: Run, records: Iterable[Record], known: Known, removed: Removed | None = None) -> Cleaned:
+    """The records of a run without credentials, also where these stand before they were known for some.
 
     Args:
         run: The run.
         records: Its whole log.
         known: Credentials that are known by value.
+        removed: What has been removed from runs that are handed on with it; what is removed here is added.
 
     Raises:
         RedactionLeak: What came out of the gate does not pass it unchanged.
     """
     before = tuple(records)
-    once, removed = _passed(run, before, known)
-    again, left = _passed(run, once, known)
-    places = left or tuple(place for place, data in _joined(once).items() if _joined(again).get(place) != data)
+    found = Removed() if removed is None else removed
+    passed = partial(_passed, run, known=known, removed=found, secret=ENTROPY.bytes(32))
+    mark = found.mark
+    once, where = passed(before)
+    if found.mark != mark:  # it may stand further to the front
+        once, more = passed(once)
+        where = tuple(dict.fromkeys((*where, *more)))
+    were, are = _joined(before), _joined(once)
+    where = tuple(dict.fromkeys((*where, *(place for place, data in were.items() if are.get(place) != data))))
+    again, left = passed(once)
+    places = left or tuple(place for place, data in are.items() if _joined(again).get(place) != data)
     if places:
         place = places[0]
         raise RedactionLeak(
@@ -102,28 +131,45 @@ def clean(run: Run, records: Iterable[Record], known: Known) -> Cleaned:
             next_command=f"reenact show {tail(run.id)}",
             run=run.id,
         )
-    return Cleaned(once, removed, _about_people(once))
+    return Cleaned(_listing(once, list_of(run, before), found), where, _about_people(once))
 
 
-def _passed(run: Run, records: tuple[Record, ...], known: Known) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+def _listing(records: tuple[Record, ...], own: Listed, removed: Removed) -> tuple[Record, ...]:
+    """The records, of which the last says what else was removed now: a replay has to know it."""
+    key = own.key or ENTROPY.bytes(16)
+    fresh = [each for each in removed.entries_under(key) if each not in own.entries]
+    if not fresh:
+        return records
+    said = Listed(key, (*own.entries, *fresh)).to_json()
+    return tuple(
+        replace(each, run=changed(each.run, capture={**each.run.capture, REMOVED: said}))
+        if isinstance(each, RunClosed)
+        else each
+        for each in records
+    )
+
+
+def _passed(
+    run: Run, records: tuple[Record, ...], known: Known, removed: Removed, secret: bytes
+) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     """The records behind the gate, and where it changed something."""
-    redactor = make_redactor(run.id, known=known)
+    redactor = make_redactor(run.id, known=known, secret=secret, removed=removed)
     labelled = {
         place_of(each) for each in records if isinstance(each, _FLOWING) and each.fidelity is not Fidelity.EXACT
     }
     out: list[Record] = []
-    removed: dict[str, None] = {}
+    where: dict[str, None] = {}
 
     def keep(record: Record, cleaned: Record) -> None:
         if isinstance(cleaned, _FLOWING):  # it may have been held back, so its counterpart is another one
-            changed = cleaned.fidelity is not Fidelity.EXACT and place_of(cleaned) not in labelled
+            differs = cleaned.fidelity is not Fidelity.EXACT and place_of(cleaned) not in labelled
         else:
-            changed = type(record) is type(cleaned) and record != cleaned
-        if isinstance(cleaned, CallIssued) and isinstance(record, CallIssued) and changed:
+            differs = type(record) is type(cleaned) and record != cleaned
+        if isinstance(cleaned, CallIssued) and isinstance(record, CallIssued) and differs:
             fidelity, note = weaker(record.fidelity, cleaned.fidelity), joined(record.note, cleaned.note)
             cleaned = replace(cleaned, fidelity=fidelity, note=note)
-        if changed:
-            removed[place_of(cleaned)] = None
+        if differs:
+            where[place_of(cleaned)] = None
         out.append(cleaned)
 
     ended = next((n for n, each in enumerate(records) if isinstance(each, RunClosed)), len(records))
@@ -135,7 +181,7 @@ def _passed(run: Run, records: tuple[Record, ...], known: Known) -> tuple[tuple[
     for record in records[ended:]:
         for cleaned in redactor.clean(record):
             keep(record, cleaned)
-    return tuple(out), tuple(removed)
+    return tuple(out), tuple(where)
 
 
 def _joined(records: Iterable[Record]) -> dict[str, bytes]:

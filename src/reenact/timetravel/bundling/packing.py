@@ -20,12 +20,14 @@ from reenact.facts.known import Known
 from reenact.facts.record import RunClosed
 from reenact.facts.run import Run
 from reenact.facts.variables import is_secret
+from reenact.privacy import Removed
 from reenact.replaying.entries import interpreted
 from reenact.replaying.launch import project_of
 from reenact.seams import trust
 from reenact.store.bundles import BELONGING, PackedRun, members_of, write_bundle
-from reenact.timetravel.bundling.cleaning import clean, known_here
-from reenact.timetravel.bundling.gathering import gather, records
+from reenact.timetravel.bundling.cleaning import Cleaned, clean, known_here, list_of
+from reenact.timetravel.bundling.gathering import Gathered, gather, records
+from reenact.timetravel.bundling.leftovers import Sought, leftover
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,13 @@ class Packed:
     personal: tuple[tuple[str, str, Mapping[str, int]], ...]
 
 
-def pack(store: Store, runs: Sequence[tuple[str, Run]], path: Path, golden: Mapping[str, Json] | None = None) -> Packed:
+def pack(
+    store: Store,
+    runs: Sequence[tuple[str, Run]],
+    path: Path,
+    golden: Mapping[str, Json] | None = None,
+    redact: Iterable[str] = (),
+) -> Packed:
     """Write runs, and whatever belongs to them, into one file without credentials.
 
     Args:
@@ -56,28 +64,35 @@ def pack(store: Store, runs: Sequence[tuple[str, Run]], path: Path, golden: Mapp
             first.
         path: The file to write; one that is there is replaced.
         golden: What a golden says of itself.
+        redact: Names of fields that hold credentials, beside those that a run was recorded with.
 
     Raises:
         UsageError: A run cannot be packed, or the file not be written.
         RedactionLeak: A credential would be left in it; nothing was written.
         StoreError: A part of a run is missing or damaged, or it is too large.
     """
-    found: dict[str, PackedRun] = {}
-    removed: list[tuple[str, str]] = []
-    people: list[tuple[str, str, Mapping[str, int]]] = []
-    secrets: list[tuple[str, Known]] = []
+    whole: dict[str, Gathered] = {}
     for role, run in runs:
         for each in gather(store, run, role):
-            own = each.recording.run
-            if own.id in found:
-                continue
-            known = known_here(own, os.environ)
-            cleaned = clean(own, records(each, store), known)
-            ends = [record.run for record in cleaned.records if isinstance(record, RunClosed)]
-            found[own.id] = PackedRun(each.role, ends[-1] if ends else own, cleaned.records)
-            removed += [(own.id, place) for place in cleaned.removed]
-            people += [(own.id, sort, places) for sort, places in cleaned.personal.items()]
-            secrets.append((own.id, known))
+            whole.setdefault(each.recording.run.id, each)
+    logs = {run_id: tuple(records(each, store)) for run_id, each in whole.items()}
+    lists = [list_of(each.recording.run, logs[run_id]) for run_id, each in whole.items()]
+    known = {run_id: known_here(each.recording.run, os.environ, lists, redact) for run_id, each in whole.items()}
+    gone = Removed()
+    done: dict[str, tuple[bytes, Cleaned]] = {}
+    for _ in range(2):  # what was removed from one of them is removed from those before it, too
+        for run_id, each in whole.items():
+            if run_id not in done or done[run_id][0] != gone.mark:
+                cleaned = clean(each.recording.run, logs[run_id], known[run_id], gone)
+                done[run_id] = (gone.mark, cleaned)
+    found: dict[str, PackedRun] = {}
+    for run_id, (_, cleaned) in done.items():
+        ends = [record.run for record in cleaned.records if isinstance(record, RunClosed)]
+        own = whole[run_id]
+        found[run_id] = PackedRun(own.role, ends[-1] if ends else own.recording.run, cleaned.records)
+    removed = [(run_id, place) for run_id, (_, cleaned) in done.items() for place in cleaned.removed]
+    people = [(run_id, sort, at) for run_id, (_, cleaned) in done.items() for sort, at in cleaned.personal.items()]
+    secrets = [(run_id, _both(each, gone)) for run_id, each in known.items() if each.told or gone]
     packed = _in_order(found.values())
     require_no_secret(members_of(packed, golden), secrets)
     digest = write_bundle(path, packed, golden)
@@ -89,21 +104,36 @@ def _in_order(runs: Iterable[PackedRun]) -> list[PackedRun]:
     return sorted(runs, key=lambda each: each.role in BELONGING)
 
 
-def require_no_secret(members: Mapping[str, bytes], secrets: Iterable[tuple[str, Known]]) -> None:
-    """Look for the value of every known credential in the very bytes that are about to be written.
+def _both(known: Known, removed: Removed) -> Sought:
+    return lambda data: [*known.spans(data), *removed.spans(data)]
+
+
+def require_no_secret(members: Mapping[str, bytes], secrets: Iterable[tuple[str, Sought]]) -> None:
+    """Look for every known credential, and for whatever was removed, in the very bytes that are about to be written.
+
+    Args:
+        members: Names and contents of all parts.
+        secrets: Of each run, what finds such values in a text.
 
     Raises:
         RedactionLeak: There is one.
     """
-    for run, known in secrets:
-        for name, data in members.items():
-            if known.spans(data):
-                raise RedactionLeak(
-                    f"run {tail(run)} is not handed on: the value of a credential of this environment is in {name}",
-                    cause="it stands where redaction does not look, or in what was said about a golden",
-                    next_command=f"reenact show {tail(run)}",
-                    run=run,
-                )
+    every = list(secrets)
+    left = leftover(members, lambda data: [span for _, sought in every for span in sought(data)]) if every else None
+    if left is None:
+        return
+    part = {left.member: members[left.member]}
+    run = next((run for run, sought in every if leftover(part, sought) is not None), every[0][0])
+    place = f"{left.place} ({left.member})" if left.place else left.member
+    cause = "it stands where redaction does not look, or in what was said about a golden"
+    if left.field:
+        cause += f'; redact = {{"{left.field}" = "credential"}} in reenact.toml removes all that stands in such a field'
+    raise RedactionLeak(
+        f"run {tail(run)} is not handed on: a credential that was removed elsewhere, or is one here, is in {place}",
+        cause=cause,
+        next_command=f"reenact show {tail(run)}" + ("" if left.event is None else f":{left.event}"),
+        run=run,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from reenact.abc.settings import load_settings
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import whole_run
@@ -50,7 +51,7 @@ def command(ctx: click.Context, ref: str, output: str, no_check: bool) -> None:
         )
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
-        packed = pack(store, [("run", run)], path)
+        packed = pack(store, [("run", run)], path, redact=dict(load_settings()["redact"].value))
     checked = None if no_check else check(path, run)
     if shell.json:
         shell.line(_data(packed, checked))

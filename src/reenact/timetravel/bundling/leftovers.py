@@ -1,0 +1,144 @@
+"""Leftovers: whether a value that was removed from a run stands in the finished bytes of a bundle, and where.
+
+The bytes are read as a reader of the file has them: each text of each line, and each content of its own, also behind
+the encodings that the gate looks behind.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reenact.facts.spans import Exhausted, Span
+from reenact.facts.spotting import spot
+from reenact.facts.views import is_media
+
+Sought = Callable[[bytes], list[Span]]
+"""Gives where known values stand in a text."""
+
+_PLACES: Final = {
+    "call": "the request",
+    "answer": "the answer",
+    "head": "the answer",
+    "segment": "the answer",
+    "stream-end": "the answer",
+    "state": "the state",
+    "note": "the evidence",
+    "reads": "what it read of its surroundings",
+    "gap": "what escaped",
+    "printed": "its output",
+}
+_NAME = re.compile(rb'"([\w.-]{1,64})\\{0,7}"\s{0,4}:\s{0,4}\\{0,7}"?[^":]{0,200}\Z')
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A value that should not be there.
+
+    Attributes:
+        member: The part of the bundle that holds it.
+        place: Where that is, for people; empty where it belongs to no record.
+        event: The event it belongs to; None for none.
+        field: The name of the field that it stands in; empty where that has none, and in media: no rule looks there.
+    """
+
+    member: str
+    place: str = ""
+    event: int | None = None
+    field: str = ""
+
+
+def leftover(members: Mapping[str, bytes], sought: Sought) -> Leftover | None:
+    """The first value that is left.
+
+    Args:
+        members: Names and contents of all parts of a bundle.
+        sought: Gives where known values stand.
+    """
+    for name, data in members.items():
+        if not name.endswith((".jsonl", ".json")):
+            at = _found(data, sought)
+            if at is not None:
+                return _of_blob(members, name, _field(data, at))
+            continue
+        for line, texts in _texts(data):
+            if _found(b"\n".join(text for _, text in texts), sought) is None:
+                continue
+            for field, text in texts:
+                at = _found(text, sought)
+                if at is not None:
+                    return _placed(name, line, "" if is_media(text[:16]) else _field(text, at) or field)
+        if sought(data):  # in the name of a field
+            return Leftover(name)
+    return None
+
+
+def _found(text: bytes, sought: Sought) -> int | None:
+    """Where in a text the first value stands, zero for one behind an encoding; None for none."""
+    plain = sought(text)
+    if plain:
+        return plain[0].start
+    behind: list[Span] = []
+
+    def look(view: bytes) -> list[Span]:
+        behind.extend(sought(view))
+        return []
+
+    with suppress(Exhausted):
+        spot(text, look)
+    return 0 if behind else None
+
+
+def _texts(data: bytes) -> Iterator[tuple[bytes, list[tuple[str, bytes]]]]:
+    """Lines of JSON, and every text of each with the name of its field."""
+    for line in data.splitlines():
+        with suppress(ValueError, RecursionError):
+            yield line, list(_leaves(json.loads(line), ""))
+
+
+def _leaves(value: Any, field: str) -> Iterator[tuple[str, bytes]]:
+    if isinstance(value, str):
+        yield field, value.encode("utf-8", "surrogatepass")
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield from _leaves(each, name)
+    elif isinstance(value, list):
+        if len(value) == 1 and isinstance(value[0], str):  # bytes that are no text
+            with suppress(ValueError):
+                yield field, b64decode(value[0], validate=True)
+        for each in value:
+            yield from _leaves(each, field)
+
+
+def _field(text: bytes, at: int) -> str:
+    if is_media(text[:16]):
+        return ""
+    named = _NAME.search(text, max(0, at - 300), at)
+    return named[1].decode() if named is not None else ""
+
+
+def _placed(member: str, line: bytes, field: str) -> Leftover:
+    record = json.loads(line)
+    if not isinstance(record, dict) or "is" not in record:
+        return Leftover(member, "", None, field)
+    event = record.get("event")
+    if not isinstance(event, int):
+        event = None
+    name = _PLACES.get(str(record["is"]), "the run itself")
+    return Leftover(member, name if event is None else f"{name} of event {event}", event, field)
+
+
+def _of_blob(members: Mapping[str, bytes], blob: str, field: str) -> Leftover:
+    """A content of its own belongs to the record that names it."""
+    digest = blob.rpartition("/")[2].encode()
+    for name, data in members.items():
+        for line in data.splitlines() if name.endswith(".jsonl") and digest in data else ():
+            if digest in line:
+                found = _placed(name, line, field)
+                return Leftover(blob, found.place, found.event, field)
+    return Leftover(blob, "", None, field)
