@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import reenact
+from reenact.store.bundles import read_bundle
 from reenact.store.records import records_of
 
 COOKIE = "Zq3vT9xKb7LmW2nRc4Yd8sPf"
@@ -153,3 +154,34 @@ def test_the_value_is_found_in_the_run_of_a_child_process(site: str, tmp_path: P
         (child,) = [run for run in store.runs() if run.relation == "child"]
     assert child.status == "ok"
     assert not found(repr(child).encode() + " ".join(child.entry.argv).encode(), COOKIE, LOGIN)
+
+
+HELD = """
+import urllib.request
+CODE_WORD = %r
+def ask(path, **headers):
+    with urllib.request.urlopen(urllib.request.Request(BASE + path, headers=headers)) as answer:
+        return answer.read().decode()
+print("beginning with", CODE_WORD, flush=True)
+print(ask("/say?about=" + CODE_WORD))
+print(ask("/say", **{"X-Api-Key": CODE_WORD}))
+print("ended with", CODE_WORD, f"({CODE_WORD})")
+"""
+
+
+@pytest.mark.parametrize("token", [LOGIN, SHORT])
+def test_a_program_that_holds_a_credential_itself_replays_and_can_be_packed(
+    token: str, site: str, tmp_path: Path
+) -> None:
+    """It says it before anything is known of it, and after; both sides of a comparison are without it."""
+    (tmp_path / "agent.py").write_text(f"BASE = {site!r}\n" + HELD % token)
+    recorded = command(tmp_path, "record", "--", sys.executable, "agent.py")
+    assert recorded.returncode == 0, recorded.stderr
+    replayed = command(tmp_path, "replay", "@")
+    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    packed = command(tmp_path, "pack", "@", "-o", "run.reenact")
+    assert packed.returncode == 0, packed.stderr
+    if token == LOGIN:  # a short one is known in the process that removed it alone
+        assert b"credentials removed in" in packed.stderr
+        assert not found(repr(read_bundle(tmp_path / "run.reenact")).encode(), token)
+        assert b"nothing removed" in command(tmp_path, "pack", "run.reenact", "-o", "again.reenact").stderr
