@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -142,3 +143,43 @@ def test_records_for_which_nobody_waits_gather(unstarted: tuple[Writer, Bell, Lo
     bell.meanwhile.append(more)
     writer._work()
     assert log.written == [1, 2]
+
+
+class Racing(deque[Any]):
+    """A queue to which another strand adds when the writer has just seen that it is empty."""
+
+    between: Callable[[], object] | None = None
+
+    def __bool__(self) -> bool:
+        empty = not len(self)
+        if empty and self.between is not None:
+            act, self.between = self.between, None
+            act()
+        return not empty
+
+
+def _racing(writer: Writer) -> list[Any]:
+    """Ask for a receipt, and for another one at the moment at which the writer has seen nothing behind the first."""
+    writer._queue = queue = Racing()
+    asked = [writer.receipt(durable=True)]
+
+    def look_again() -> None:  # the loop of ``_take`` has looked before it took the first
+        asked.append(writer.receipt(durable=True))
+
+    queue.between = look_again
+    return asked
+
+
+def test_who_comes_while_the_writer_looks_behind_a_receipt_is_served_in_the_next_round(
+    unstarted: tuple[Writer, Bell, Log],
+) -> None:
+    writer, bell, _ = unstarted
+    asked = _racing(writer)
+
+    def ends() -> None:
+        assert len(asked) == 2 and all(each.done for each in asked), "the writer gathers while a caller waits for it"
+        writer._closing = True
+
+    bell.meanwhile.append(ends)
+    writer._work()
+    assert all(each.kept for each in asked)

@@ -355,7 +355,8 @@ class Writer:
                 self._due.append(item)
                 queue.popleft()
                 if item.durable:
-                    self._awaited = bool(queue)  # perhaps by a caller that stands behind it
+                    if queue:  # nothing is taken back here: a caller may have come in between
+                        self._awaited = True  # perhaps by one that stands behind it
                     break
                 continue
             if type(item) in _LARGE:
