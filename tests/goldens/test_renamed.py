@@ -85,7 +85,8 @@ def test_goldens(yard: Yard, upstream: Upstream) -> None:
     asked = len(upstream.asked)
     assert _replayed(yard, "@")[:2] == ("same", 4)
     ran = yard.reenact("golden", "run", "same")
-    assert ran.returncode == 0 and "same  passed" in ran.stdout, ran.stdout
+    assert ran.returncode == 0 and "same  passed  same, renamed 4  " in ran.stdout, ran.stdout
+    assert "not proven" not in ran.stdout
     agent = yard.project / "agent.py"
     agent.write_text(_renamed(AGENT).replace("raise SystemExit(3)", ""))
     ran = yard.reenact("golden", "run", "mended")
@@ -109,12 +110,12 @@ def test_a_fork(yard: Yard, upstream: Upstream) -> None:
     parent = json.loads(yard.reenact("ls", "--json").stdout.splitlines()[0])["run"]
     asked = len(upstream.asked)
     forked = yard.reenact("fork", f"{parent}:3", "--live", "none")
-    assert f"live calls made: 0  frozen: {CALLS}  refused: 0" in forked.stderr, forked.stderr
+    assert f"live calls made: 0  frozen: {CALLS}, renamed 2  refused: 0" in forked.stderr, forked.stderr
     assert len(upstream.asked) == asked
     assert yard.reenact("diff", parent, "@").returncode == 0
     assert _replayed(yard, "@")[:2] == ("same", 2)
     forked = yard.reenact("fork", f"{parent}:3", "--live", "all")
-    assert "frozen: 3  refused: 0" in forked.stderr, forked.stderr
+    assert "frozen: 3, renamed 2  refused: 0" in forked.stderr, forked.stderr
     assert len(upstream.asked) == asked + CALLS - 3
     assert _replayed(yard, "@")[:2] == ("same", 2)
 
@@ -170,7 +171,7 @@ def test_a_fork_in_which_renamed_siblings_read_the_clock_before_their_first_call
     parent = json.loads(yard.reenact("ls", "--json").stdout.splitlines()[0])["run"]
     agent.write_text(re.sub(r"\b(look|seek|rest)\b", r"re\1", SIBLINGS))
     forked = yard.reenact("fork", f"{parent}:3", "--live", "none")
-    assert "frozen: 4  refused: 0" in forked.stderr, forked.stderr
+    assert "frozen: 4, renamed 2  refused: 0" in forked.stderr, forked.stderr
     assert yard.reenact("diff", parent, "@").returncode == 0
     done = yard.reenact("replay", "@")
     assert done.returncode == 0 and "verdict: same" in done.stderr, done.stderr

@@ -44,6 +44,7 @@ class Report:
         live_calls: Contacts with the world that came about; 0.
         refused: Contacts that were refused, and where in the agent's code.
         events, matched, reordered, moved, unused: Counts, without plumbing.
+        inside: How many more calls lie inside calls that were answered as a whole: tools whose code did not run.
         renamed: How many strands run a function that has another name now.
         plumbing: How often the program has handed telemetry over in this replay.
         unproven: Notes on deliveries whose order is not proven.
@@ -71,6 +72,7 @@ class Report:
     refused: tuple[str, ...] = ()
     events: int = 0
     matched: int = 0
+    inside: int = 0
     reordered: int = 0
     moved: int = 0
     renamed: int = 0

@@ -653,6 +653,12 @@ class ReplaySession:
             and event.number <= end
         ]
 
+    def inside(self) -> int:
+        """How many recorded calls lie inside calls that were answered as a whole: no code ran that would make them."""
+        if not self._frozen_scopes or self.tape.used == self.recording.count():
+            return 0
+        return sum(self._inside_frozen(event.lane) for event in self.tape.unused())
+
     def _last_of_a_request(self) -> int:
         """The number of the response, with which the run of a request ends: what a task or a thread that outlives it
         had asked before it was closed is after the end. Other runs end with their last event."""

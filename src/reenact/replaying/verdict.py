@@ -91,6 +91,7 @@ def conclude(
         refused=contact.refused,
         events=session.recording.count() - session.tape.exports(),
         matched=tally.matched,
+        inside=session.inside(),
         reordered=tally.reordered,
         moved=tally.moved,
         renamed=tally.renamed,
@@ -154,6 +155,8 @@ def _unproven_before(session: ReplaySession) -> list[str]:
 def last_line(report: Report) -> str:
     """Live calls made, what was matched, plumbing, fidelity, enforcement, verdict."""
     counts = f"matched {report.matched} of {report.events}"
+    if report.inside:
+        counts += f", {report.inside} inside frozen calls"
     for name in ("reordered", "moved", "renamed", "unused", "plumbing"):
         count = getattr(report, name)
         if count:

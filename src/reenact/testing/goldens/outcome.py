@@ -45,6 +45,7 @@ class Outcome:
         judged: Its expectations.
         message: Why it did not pass, in words; empty where it did.
         boundaries: How many times the agent's own code has crossed a boundary.
+        renamed: How many strands run a function that has another name now.
         used: Answers by source other than the recording: ``overlay``, ``scripted``, ``live``.
         differences: What differs from a run that must be the same, a text each.
         enforcement: What kept it from the world.
@@ -72,6 +73,7 @@ class Outcome:
     recorded: str = ""
     samples: tuple[int, ...] = ()
     opinions: Mapping[str, int] = field(default_factory=dict)
+    renamed: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -98,6 +100,7 @@ class Outcome:
             told += f"  {held}"
         if self.samples:
             told += f"  {self.samples[0]} of {self.samples[1]} times"
+        told += f", renamed {self.renamed}" if self.renamed else ""
         told += f"  {self.crossed}{self._used()}"
         judges = f"  {self.judges}" if self.judges else ""
         return f"{told}{judges}  {self.duration_us / 1e6:.2f} s"

@@ -32,6 +32,7 @@ class ForkReport:
         events: Calls in the fork.
         frozen: Calls answered from the parent's recording.
         live: Calls that were performed.
+        renamed: How many strands run a function that has another name now.
         plumbing: How often the program has handed telemetry over.
         answers: How each call after the branching event was answered, and why.
         refused: Calls that were not allowed, and contacts with the world outside the seams.
@@ -54,6 +55,7 @@ class ForkReport:
     events: int = 0
     frozen: int = 0
     live: int = 0
+    renamed: int = 0
     plumbing: int = 0
     answers: tuple[Mapping[str, Json], ...] = ()
     refused: tuple[str, ...] = ()
@@ -129,6 +131,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         events=run.totals.events,
         frozen=course.frozen,
         live=course.live,
+        renamed=session.tally.renamed,
         plumbing=session.exports.made,
         answers=tuple(answer.to_json() for answer in course.answers),
         refused=(*course.refused, *contacts),
@@ -153,9 +156,10 @@ def _unasked(plan: Plan, course: Course) -> Iterator[str]:
 
 
 def last_line(report: ForkReport) -> str:
-    """Live calls made, frozen ones, plumbing, how it ended."""
+    """Live calls made, frozen ones, renamed strands, plumbing, how it ended."""
+    renamed = f", renamed {report.renamed}" if report.renamed else ""
     plumbing = f", plumbing {report.plumbing}" if report.plumbing else ""
     return (
-        f"live calls made: {report.live}  frozen: {report.frozen}{plumbing}  refused: {len(report.refused)}"
+        f"live calls made: {report.live}  frozen: {report.frozen}{renamed}{plumbing}  refused: {len(report.refused)}"
         f"  status: {report.status}  kept as {tail(report.run)}"
     )
