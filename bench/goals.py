@@ -200,6 +200,8 @@ def starting() -> list[Row]:
             Figure("import_recorder", "ms"), "ms", "shown", 0, Figure("import_standard", "ms"),
         ),
         Row("reenact --help", Figure("show_help", "ms"), "ms", "most", 80),
+        Row("record `python -c pass`: processor, both processes", Figure("record_short", "ms"), "ms", "most", 300),
+        Row("replay it: processor, both processes", Figure("replay_short", "ms"), "ms", "most", 400),
     ]  # fmt: skip
 
 

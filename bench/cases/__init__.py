@@ -20,7 +20,16 @@ from bench.cases.http import (
     record_read,
 )
 from bench.cases.neighbours import plain_transport, vcr_first_chunk, vcr_http
-from bench.cases.start import import_bare, import_recorder, import_reenact, import_standard, import_vcr, show_help
+from bench.cases.start import (
+    import_bare,
+    import_recorder,
+    import_reenact,
+    import_standard,
+    import_vcr,
+    record_short,
+    replay_short,
+    show_help,
+)
 from bench.cases.travel import diff, list_steps, look_up, watch
 
 CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
@@ -55,6 +64,8 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         plain_transport,
         record_model,
         record_read,
+        record_short,
+        replay_short,
         run_goldens_of_20,
         show_help,
         temporal_replay,

@@ -1,4 +1,4 @@
-"""How long it takes to begin: imports and ``--help``, each in a fresh interpreter."""
+"""How long it takes to begin: imports, ``--help``, and a program that does nothing, each in a fresh interpreter."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from statistics import median
@@ -75,3 +76,32 @@ def import_vcr(size: int) -> Mapping[str, float]:
 def show_help(size: int) -> Mapping[str, float]:
     """``reenact --help``, the interpreter's own start included."""
     return clock("-m", "reenact", "--help")
+
+
+def record_short(size: int) -> Mapping[str, float]:
+    """``reenact record -- python -c pass``: the processor's time of the command and of the program together."""
+    with tempfile.TemporaryDirectory(prefix="reenact-bench-") as folder:
+        return _spent(folder, "record", "--", sys.executable, "-c", "pass")
+
+
+def replay_short(size: int) -> Mapping[str, float]:
+    """``reenact replay @`` of that run."""
+    with tempfile.TemporaryDirectory(prefix="reenact-bench-") as folder:
+        _processor_ms(folder, "record", "--", sys.executable, "-c", "pass")
+        return _spent(folder, "replay", "@")
+
+
+def _spent(folder: str, *arguments: str) -> dict[str, float]:
+    """Milliseconds of the processor, of the command and all that it has waited for: the median of some tries."""
+    _processor_ms(folder, *arguments)  # compiles what is not compiled yet
+    return {"ms": median(_processor_ms(folder, *arguments) for _ in range(TRIES))}
+
+
+def _processor_ms(folder: str, *arguments: str) -> float:
+    before = os.times()
+    command = [sys.executable, "-m", "reenact", *arguments]
+    quiet = subprocess.DEVNULL
+    subprocess.run(command, check=True, stdout=quiet, stderr=quiet, env=ENVIRONMENT, cwd=folder)
+    after = os.times()
+    spent = after.children_user - before.children_user + after.children_system - before.children_system
+    return spent * 1e3
