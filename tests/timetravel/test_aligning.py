@@ -173,6 +173,27 @@ def test_an_added_task_of_the_same_name_shifts_no_other_task() -> None:
     assert changes(align(left, right)) == Counter({None: 6, Sort.ADDED: 1})
 
 
+def strands(*paths: str) -> list[Face]:
+    """Strands that are under way at once: each asks for its own, and then for its own again."""
+    asked = [(path, f"{path.rpartition(':')[2]} {turn}") for turn in (1, 2) for path in paths]
+    return [Face(n, None, path.partition(":")[0], "http GET", asks) for n, (path, asks) in enumerate(asked)]
+
+
+def test_strands_of_renamed_functions_are_the_same_strands() -> None:
+    left = strands("root/main#1/one#1:a", "root/main#1/one#2:b", "root/main#1/two#1:c", "root/work#1:d")
+    right = strands("root/main#1/ask#1:a", "root/main#1/ask#2:b", "root/main#1/two#1:c", "root/think#1:d")
+    assert align(left, right) == [Match(n, n) for n in range(8)]
+    above = [replace(face, lane=face.lane.replace("/main#1", "/start#1")) for face in right]
+    assert align(left, above) == [Match(n, n) for n in range(8)]
+
+
+def test_a_strand_of_a_new_name_that_asks_something_else_is_another_one() -> None:
+    left, right = strands("root/one#1:a", "root/two#1:b"), strands("root/one#1:a", "root/ask#1:c")
+    assert changes(align(left, right)) == Counter({None: 2, Sort.REMOVED: 2, Sort.ADDED: 2})
+    swapped = strands("root/two#1:a", "root/one#1:b")  # both names are known: calls changed places
+    assert changes(align(left, swapped))[Sort.REORDERED] == 4
+
+
 def test_a_loop_that_ends_sooner_lost_its_last_rounds() -> None:
     left, _ = faces_of([Node("tool f", "same") for _ in range(20)])
     right, _ = faces_of([Node("tool f", "same") for _ in range(3)])

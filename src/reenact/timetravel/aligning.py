@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 _ORDINAL = re.compile(r"#\d+")
 _LEVEL = re.compile(r"[/>]")
+_FUNCTION = re.compile(r"/[^/>#]*(?=#)")
 _MOST_EDITS = 200
 """Most edits between two stretches that are looked for exactly; it takes time with the square of them."""
 
@@ -258,18 +259,38 @@ def _strand_pairs(
     left: Mapping[str, list[Face]], right: Mapping[str, list[Face]]
 ) -> Iterator[tuple[list[Face], list[Face]]]:
     """Which strand is which: those of one name in the order in which they began, by what they asked first, so that an
-    added strand shifts no other one."""
-    names: dict[str, tuple[list[list[Face]], list[list[Face]]]] = defaultdict(lambda: ([], []))
+    added strand shifts no other one. Strands of a name that the other run has not are those that have its number, and
+    ask the same first, under a name that this one has not: a function was renamed."""
+    names: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
     for side, strands in enumerate((left, right)):
-        for path, faces in strands.items():
-            names[_ORDINAL.sub("", path)][side].append(faces)
-    for ours, theirs in names.values():
-        heads = matched([_identity(faces[0]) for faces in ours], [_identity(faces[0]) for faces in theirs])
-        for before, after in _gaps(ours, theirs, heads):
-            for n in range(max(len(before), len(after))):
-                yield (before[n] if n < len(before) else []), (after[n] if n < len(after) else [])
-        for at, there in heads:
-            yield ours[at], theirs[there]
+        for path in strands:
+            names[_ORDINAL.sub("", path)][side].append(path)
+    renamed: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for old, new in names.values():
+        for path in new if not old else ():
+            renamed[_nameless(path), _identity(right[path][0])].append(path)
+    for old, new in names.values():
+        for path in old if not new else ():
+            candidates = renamed[_nameless(path), _identity(left[path][0])]
+            yield left[path], right[candidates.pop(0)] if candidates else []
+        if old and new:
+            yield from _of_one_name([left[path] for path in old], [right[path] for path in new])
+    for rest in renamed.values():
+        yield from (([], right[path]) for path in rest)
+
+
+def _nameless(path: str) -> str:
+    """The address of a strand without the names of the functions that the strands on it run."""
+    return _FUNCTION.sub("/", path)
+
+
+def _of_one_name(ours: list[list[Face]], theirs: list[list[Face]]) -> Iterator[tuple[list[Face], list[Face]]]:
+    heads = matched([_identity(faces[0]) for faces in ours], [_identity(faces[0]) for faces in theirs])
+    for before, after in _gaps(ours, theirs, heads):
+        for n in range(max(len(before), len(after))):
+            yield (before[n] if n < len(before) else []), (after[n] if n < len(after) else [])
+    for at, there in heads:
+        yield ours[at], theirs[there]
 
 
 def _same_elsewhere(left: Sequence[Face], right: Sequence[Face]) -> Iterator[tuple[Face, Face]]:
