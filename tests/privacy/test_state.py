@@ -154,6 +154,8 @@ def test_a_secret_in_every_place_replays_and_is_never_printed(place: str, tmp_pa
     assert not leaked(kept(tmp_path))
     replayed = run(tmp_path, "replay", "@", "--json")
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    again = json.loads(run(tmp_path, "replay", "@", "--json").stdout)["digest_chain"] if place == "state" else ""
+    assert again in ("", json.loads(replayed.stdout)["digest_chain"])
     if place in COUNTED:
         assert ", 1 redacted" in json.loads(replayed.stdout)["last_line"]
     agent.write_text(source(2, program))

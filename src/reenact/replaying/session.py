@@ -394,10 +394,13 @@ class ReplaySession:
         recorded = event.outcome
         if isinstance(recorded, Value):
             recorded = replace(recorded, body=self.recording.body(event.answer))
-        self.served(event, 0, outcome.body if isinstance(outcome, Value) else outcome.error.type.encode())
-        if recorded is None or isinstance(recorded, Stream) or came_to_the_same(recorded, outcome):
+        known = recorded if isinstance(recorded, Value | Failure) else None
+        same = known is not None and came_to_the_same(known, outcome)
+        now = outcome if same else self._redactor.outcome(outcome)
+        self.served(event, 0, now.body if isinstance(now, Value) else now.error.type.encode())
+        if same or known is None:
             return
-        was, now = self._redactor.outcome(recorded), self._redactor.outcome(outcome)
+        was = self._redactor.outcome(known)
         if not came_to_the_same(was, now):
             body = was.body if isinstance(was, Value) else b""
             self._noticed(words.result_differs(event, was, body, now, self._next(event.number)))
