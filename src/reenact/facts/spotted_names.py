@@ -8,13 +8,20 @@ from collections.abc import Iterator
 
 from reenact.facts.credentials import STANDIN, Sort, looks_random, named, trivial
 from reenact.facts.spans import Budget, Span, string_end
-from reenact.facts.spotted_phrases import spoken, telling
+from reenact.facts.spotted_phrases import cookies, spoken, telling
 
 _GAP = rb"(?:\s|\\[nrt]){0,32}"
 _AFTER = re.compile(
-    rb"(\\{0,15})([\"'])?(?:\*{1,2}|`|\])?" + _GAP + rb"(:=|=>|:|=(?!=)|,|\|)" + rb"(?:\*{2}|\s\*{1,2}(?=[^*]))?" + _GAP
+    rb"(\\{0,15})([\"'])?(?:\*{1,2}|`|\])?"
+    + _GAP
+    + rb"(:=|=>|:|=(?!=)|,|\|)"
+    + rb"(?:\*{2}|\s\*{1,2}(?=[^*]))?"
+    + rb"(?:\s?[|>][+-]?(?:\n|\\n))?"
+    + _GAP
 )
-_VALUE_FIELD = re.compile(rb"(\\{0,15})([\"'])(?i:value)\1\2\s{0,32}:\s{0,32}")
+_VALUE_FIELD = re.compile(
+    rb"(\\{0,15})([\"'])(?i:value|(?P<loose>text|content|data|val|answer|default))\1\2\s{0,32}:\s{0,32}"
+)
 _VALUE_LINE = re.compile(
     rb"\\{0,15}[\"']?(?:\r?\n|\\[rn])(?:\s|\\[nt]){0,32}\\{0,15}[\"']?value\\{0,15}[\"']?:\s{0,32}"
 )
@@ -25,7 +32,7 @@ _PART = re.compile(
     rb"(?:\r\n|\n|(?:\\{1,7}r)?\\{1,7}n)(?P<pw>[^\r\n\\\"]{1,4096})"
 )
 _OPEN = re.compile(_GAP + rb"(?:[bBrRuU]{1,2}(?=\\{0,15}[\"']))?(\\{0,15})([\"'])")
-_BEFORE_PAIR = re.compile(rb"[(\[]\s{0,8}[bBuU]?\\{0,15}[\"']\Z")
+_BEFORE_PAIR = re.compile(rb"[(\[]\s{0,8}[bBuU]?\\{0,15}[\"'](?:[\w.-]{1,64}\.)?\Z")
 _AFTER_PAIR = re.compile(rb"\\{0,15}[\"']\s{0,8},?\s{0,8}[)\]]")
 _BARE = re.compile(rb"[^\s\"'`<>\\]{1,1024}")
 _SEPARATOR = re.compile(rb"[,;&|)\]}{(\[]")
@@ -46,8 +53,10 @@ _LONGEST_WEAK = 8192
 _CODE = (b"$", b"%", b"os.", b"self.", b"{", b"(", b"<")
 _SECOND_WORDS = frozenset((b"key", b"token", b"secret", b"phrase"))
 _FIRST_WORD = re.compile(
-    rb"\b(?:api|secret|access|private|auth|client|signing|bearer|pass|encryption|app|bot|refresh)[ _]\Z"
+    rb"(?:\b|\\[nrt])(?:api|secret|access|private|auth|client|signing|bearer|pass|encryption|app|bot|refresh)[ _]\Z"
 )
+_CALLED = re.compile(rb"[A-Za-z_][\w.]{0,64}\(\s{0,8}[bBuU]?(?=\\{0,15}[\"'])")
+_WITH = re.compile(rb"\b(?:with|using|use)\s(?:the\s)?\Z")
 _SENTENCE = re.compile(
     rb"(?:\s(?:for|of)\s[^\s]{1,40}|\shere)?\s(?:is|was|are|will\sbe|has\sbeen\sset\sto|set\sto|to|->)\s{1,2}(?::\s|now\s)?"
     rb"(?:\\{0,7}[\"'`])?(?P<pw>[^\s\"'`<>\\]{6,512})"
@@ -112,12 +121,15 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
     if sign == b",":
         yield from _next_in_list(data, begin, end, after, weight, in_json=in_json)
         return
-    opening = _OPEN.match(data, at)
+    called = None if quoted else _CALLED.match(data, at)  # SecretStr('…')
+    opening = _OPEN.match(data, at if called is None else called.end())
     if opening is not None and quoted and len(opening[1]) < len(after[1]):
         return  # the string ends here that the name stood in
     if opening is not None:
         stop = _closing(data, opening, weight, in_json=in_json)
         span = _judged(data, opening.end(), stop, weight, loose=quoted)
+        if called is not None and span is not None and any(each in b"/. " for each in data[span.start : span.end]):
+            return  # the name of a file or of a setting
         if span is None and stop > 0 and data[begin:end].lower() == b"auth" and is_basic(data[opening.end() : stop]):
             span = Span(opening.end(), stop, Sort.NAMED.value)
         if span is not None:
@@ -135,11 +147,15 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
         yield from _bare(data, begin, at, sign, weight)
 
 
-def _spoken_after(data: bytes, end: int) -> Iterator[Span]:
-    """``the password is VALUE``."""
+def _spoken_after(data: bytes, begin: int, end: int) -> Iterator[Span]:
+    """``the password is VALUE``, ``with password VALUE``."""
     sentence = _SENTENCE.match(data, end)
     if sentence is not None and spoken(sentence["pw"]):
         yield Span(*sentence.span("pw"), Sort.NAMED.value)
+    elif b"pass" in data[begin:end].lower() and _WITH.search(data, max(0, begin - 12), begin) is not None:
+        stop = _bare_end(data, end + 1, loose=True)
+        if spoken(data[end + 1 : stop]):
+            yield Span(end + 1, stop, Sort.NAMED.value)
 
 
 def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterator[Span]:
@@ -211,20 +227,26 @@ def _next_in_list(
     if stop <= opening.end():
         return
     value = data[opening.end() : stop]
-    if field is None:
-        option = data[begin : begin + 1] == b"-" or data[begin - 2 : begin] == b"--"
-        if option:
-            if value.startswith(b"-") or not telling(value):
-                return
-        elif (
-            _BEFORE_PAIR.search(data, max(0, begin - 32), begin) is None
-            or _AFTER_PAIR.match(data, stop) is None
-            or not telling(value)
-        ):
-            return
-    span = _judged(data, opening.end(), stop, weight, loose=True)
-    if span is not None:
-        yield span
+    if b"cookie" in data[begin:end].lower():
+        yield from cookies(data, opening.end(), stop)
+    elif field is not None:
+        sure = field["loose"] is None or looks_random(value)
+        span = _judged(data, opening.end(), stop, weight, loose=True) if sure else None
+        if span is not None:
+            yield span
+    elif telling(value) and _announces_next(data, begin, stop, value):
+        span = _judged(data, opening.end(), stop, weight, loose=True)
+        if span is not None:
+            yield span
+
+
+def _announces_next(data: bytes, begin: int, stop: int, value: bytes) -> bool:
+    """Whether a name is an option, or the first of two: what follows it in its list is its value."""
+    if data[begin : begin + 1] == b"-" or data[begin - 2 : begin] == b"--":
+        return not value.startswith(b"-")
+    return (
+        _BEFORE_PAIR.search(data, max(0, begin - 100), begin) is not None and _AFTER_PAIR.match(data, stop) is not None
+    )
 
 
 def _beside(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:
@@ -249,7 +271,7 @@ def _beside(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) ->
     elif before in (b"<", b":") and data[end : end + 1] in (b">", b" ", b"\n", b"\t"):
         yield from _in_element(data, end, weight, in_json=in_json)
     elif data[end : end + 1] == b" ":
-        yield from _spoken_after(data, end)
+        yield from _spoken_after(data, begin, end)
 
 
 def _option(data: bytes, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:

@@ -54,6 +54,9 @@ _COMMAND = re.compile(
     + rb")"
     + _VALUE
 )
+_LDAP = re.compile(rb"ldap[a-z]{1,16}\s[^\n|;]{0,256}?\s-w\s{1,4}(?P<pw>[^\s\"'\\]{1,256})")
+_MAIL = re.compile(rb"AUTH\s(?:PLAIN|LOGIN|XOAUTH2)\s{1,4}(?P<pw>[A-Za-z0-9+/]{8,4096}={0,2})")
+_SECURED = re.compile(rb"(?i)convertto-securestring\s(?:-string\s)?\\{0,7}[\"'](?P<pw>[^\"'\\\n]{4,256})")
 _SQL = re.compile(rb"(?i)(?:identified\s(?:with\s\S{1,64}\s)?by|password)\s{1,4}(?:=\s{0,4})?'(?P<pw>[^'\n\"]{4,256})'")
 _COOKIE = re.compile(rb"(?i)cookie2?\\{0,7}[\"']?\s{0,4}[:=,]\s{0,4}\\{0,7}b?[\"']?(?P<pairs>[^\"'\r\n\\]{8,8192})")
 _PAIR = re.compile(rb"([^=;,\s]{1,128})=([^;,\s]{6,4096})")
@@ -104,10 +107,14 @@ def by_phrase(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
 def _cookies(data: bytes, budget: Budget) -> Iterator[Span]:
     for match in _COOKIE.finditer(data):
         budget.spend()
-        for pair in _PAIR.finditer(data, *match.span("pairs")):
-            budget.spend()
-            if pair[1].lower() not in _ATTRIBUTES and telling(pair[2]):
-                yield Span(*pair.span(2), Sort.COOKIE.value)
+        yield from cookies(data, *match.span("pairs"))
+
+
+def cookies(data: bytes, start: int, end: int) -> Iterator[Span]:
+    """The values of cookies in ``data[start:end]`` that say more than a setting."""
+    for pair in _PAIR.finditer(data, start, end):
+        if pair[1].lower() not in _ATTRIBUTES and telling(pair[2]):
+            yield Span(*pair.span(2), Sort.COOKIE.value)
 
 
 def telling(value: bytes) -> bool:
@@ -149,4 +156,7 @@ _PHRASES: tuple[tuple[bytes, re.Pattern[bytes], _Judge], ...] = (
     (b"machine", _NETRC, _always),
     (b"=", _SIGNED, _random),
     (b"hooks", _HOOK, _always),
+    (b"ldap", _LDAP, telling),
+    (b"auth ", _MAIL, _always),
+    (b"convertto-securestring", _SECURED, _always),
 )

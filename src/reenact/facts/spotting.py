@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 
 from reenact.facts.credentials import STANDIN, bare, constant
+from reenact.facts.sightings import LONG, parts, seen
 from reenact.facts.spans import Budget, Exhausted, Span, replaced, without_overlaps
 from reenact.facts.spotted_names import by_name, own_values
 from reenact.facts.spotted_phrases import by_phrase
@@ -20,7 +21,7 @@ from reenact.facts.views import views
 from reenact.facts.weaving import Woven
 
 _WORDS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"_-" else 32 for byte in range(256))
-_NAMES = (b"key", b"token", b"secret", b"pass", b"auth", b"credential", b"cookie", b"pw", b"jwt")
+_NAMES = (b"key", b"token", b"secret", b"pass", b"auth", b"credential", b"cookie", b"pw", b"jwt", b"mnemonic")
 _JSON = re.compile(
     rb"\s*+(?:(?:event|id|retry)?:[^\n]{0,256}+\n\s*+){0,16}+(?:data:)?\s{0,64}+(?:[\[{]\s{0,64}+){0,64}+"
     rb"(?:[\"}\]\d-]|true|false|null)"
@@ -41,7 +42,7 @@ More = Callable[[bytes], list[Span]]
 """Finds further credentials in the texts that stand behind an encoding."""
 
 
-def spot(data: bytes, more: More | None = None) -> list[Span]:
+def spot(data: bytes, more: More | None = None, told: bytes = b"") -> list[Span]:
     """Every credential in ``data``, in order, never overlapping; behind encodings (``facts.views``), too.
 
     A value that is a stand-in already is reported too, where a name or scheme stands in front of it.
@@ -49,11 +50,22 @@ def spot(data: bytes, more: More | None = None) -> list[Span]:
     Args:
         data: Any text.
         more: Finds further ones in what stands behind an encoding.
+        told: A digest of all that ``more`` knows.
 
     Raises:
         Exhausted: there are more candidates than a text of this size can have by accident.
     """
-    return _spot(data, more, Budget(4096 + len(data) // 8, _ROOM + _TIMES * len(data)), 0)
+
+    def look(text: bytes) -> list[Span]:
+        return _spot(text, more, Budget(4096 + len(text) // 8, _ROOM + _TIMES * len(text)), 0)
+
+    if len(data) <= LONG or (more is not None and not told) or _JSON.match(data) is None:
+        return look(data)
+    found: list[Span] = []
+    for start, end in parts(data):
+        for span in seen(data[start:end], told, look):
+            found.append(span if not start else span._replace(start=span.start + start, end=span.end + start))
+    return found
 
 
 def _spot(data: bytes, more: More | None, budget: Budget, depth: int) -> list[Span]:
@@ -118,7 +130,7 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
             start = begins[max(0, bisect_right(begins, before - _BEFORE) - 1)] if n else 0
             spans = [
                 span._replace(start=span.start + start - at, end=span.end + start - at)
-                for span in spot(data[start : end + _BEHIND], more)
+                for span in spot(data[start : end + _BEHIND], more, told)
                 if before <= span.start + start < end  # of what stands between the last piece and this one, too
             ]
             if len(known) >= _SURROUNDINGS:

@@ -55,15 +55,15 @@ class Spotter:
         if size < _SHORT:
             return _short(data, self._more, self._told)
         if size > _MOST:
-            return spot(data, self._more)
+            return spot(data, self._more, self._told)
         head = data[:_HEAD]
         known = self._known.pop(head, None)
         if known is None:
-            found = spot(data, self._more)
+            found = spot(data, self._more, self._told)
             while len(self._known) >= _KEPT:
                 del self._known[next(iter(self._known))]
         else:
-            found = _continued(data, *known, self._more)
+            found = _continued(data, *known, self._more, self._told)
         self._known[head] = (data, found)
         return found
 
@@ -74,7 +74,7 @@ def _short(data: bytes, more: More | None, told: bytes) -> list[Span]:
     digest = digest_of(data + told if told else data)
     if is_harmless(digest):
         return []
-    found = spot(data, more)
+    found = spot(data, more, told)
     if not found:
         deem_harmless(digest)
     return found
@@ -97,12 +97,12 @@ def deem_harmless(digest: bytes) -> None:
     _HARMLESS.add(digest)
 
 
-def _continued(data: bytes, before: bytes, spans: list[Span], more: More | None) -> list[Span]:
+def _continued(data: bytes, before: bytes, spans: list[Span], more: More | None, told: bytes) -> list[Span]:
     """The spans of ``data``, of which an earlier text with its spans has a common beginning."""
     shared = shared_length(data, before)
     limit = shared - _SETTLED
     if shared < len(data) // 4 or limit <= 0:
-        return spot(data, more)
+        return spot(data, more, told)
     cut = max(data.rfind(b"}", 0, limit), data.rfind(b"\n", 0, limit)) + 1
     for span in spans:
         if span.start < cut < span.end:
@@ -111,7 +111,7 @@ def _continued(data: bytes, before: bytes, spans: list[Span], more: More | None)
     start = context_before(settled, cut)
     rest = [
         span._replace(start=span.start + start, end=span.end + start)
-        for span in spot(data[start:], more)
+        for span in spot(data[start:], more, told)
         if span.start + start >= cut
     ]
     return settled + rest

@@ -1,0 +1,71 @@
+"""Sightings: what was found in parts of a long JSON text, which are not looked through again.
+
+An agent sends its conversation again at each step, perhaps without its oldest messages. A text is cut between the
+objects of its lists, where nothing that says what a value is reaches over, so that each part can be looked at alone,
+by a recording and by its replay alike. What stands in a part is remembered by a digest of it, in this process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from zlib import crc32
+
+from reenact.facts.spans import Span
+
+LONG = 8 << 10
+"""Texts up to here are one part."""
+
+_LARGE = 1 << 10
+_LARGEST = 16 << 10
+_USUAL = 8
+_TELLING = 512
+_SHORTEST = 256
+_MOST = 8192
+_BETWEEN = re.compile(rb'\}\s{0,16},\s{0,16}(?=\{\s{0,16}"[\w.-]{1,64}"\s{0,4}:)')
+"""Between two objects. No string of JSON ends so: behind its end there is no letter of a name."""
+_HARMLESS: set[bytes] = set()
+_FOUND: dict[bytes, list[Span]] = {}
+
+
+def parts(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where the parts of a JSON text begin and end. Whether one ends behind an object depends on that object alone, so
+    that the same objects make the same parts wherever they stand."""
+    start = before = 0
+    for gap in _BETWEEN.finditer(data):
+        end = gap.end()
+        large = end - before >= _LARGE
+        if large or end - start >= _LARGEST or crc32(data[max(before, end - _TELLING) : end]) % _USUAL == 0:
+            yield start, end
+            start = end
+        before = end
+    yield start, len(data)
+
+
+def seen(part: bytes, told: bytes, look: Callable[[bytes], list[Span]]) -> list[Span]:
+    """What is in a part: remembered, or found by ``look``.
+
+    Args:
+        part: The text.
+        told: What ``look`` knows beside its rules, up to 64 bytes.
+        look: Finds what is in it.
+    """
+    if len(part) < _SHORTEST:
+        return look(part)
+    digest = blake2b(part, digest_size=16, key=told).digest()
+    if digest in _HARMLESS:
+        return []
+    known = _FOUND.get(digest)
+    if known is not None:
+        return known
+    found = look(part)
+    if found:
+        if len(_FOUND) >= _MOST // 16:
+            _FOUND.clear()
+        _FOUND[digest] = found
+    else:
+        if len(_HARMLESS) >= _MOST:
+            _HARMLESS.clear()
+        _HARMLESS.add(digest)
+    return found
