@@ -35,6 +35,8 @@ _OPEN = re.compile(_GAP + rb"(?:[bBrRuU]{1,2}(?=\\{0,15}[\"']))?(\\{0,15})([\"']
 _BEFORE_PAIR = re.compile(rb"[(\[]\s{0,8}[bBuU]?\\{0,15}[\"'](?:[\w.-]{1,64}\.)?\Z")
 _AFTER_PAIR = re.compile(rb"\\{0,15}[\"']\s{0,8},?\s{0,8}[)\]]")
 _BARE = re.compile(rb"[^\s\"'`<>\\]{1,1024}")
+_ERASED = re.compile(rb"~rx[a-z][a-z2-7]*0*~|~{1,15}(?=[\s,;&|\"'<>\\(){}\[\]]|\Z)")
+"""What redaction has left of a value: it ends there, whatever follows."""
 _SEPARATOR = re.compile(rb"[,;&|)\]}{(\[]")
 _ASSIGNMENT = re.compile(rb"&[A-Za-z_\[][\w.\[\]%-]{0,64}=|[,;]\s?[A-Za-z_\[][\w.\[\]% -]{1,64}=|&amp;")
 _IDENTIFIER = re.compile(rb"[A-Za-z_][\w.]*\Z")
@@ -185,11 +187,9 @@ def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterato
 def _bare_end(data: bytes, at: int, *, loose: bool) -> int:
     """Where a value without quotes ends. A separator ends it where another assignment, white space or nothing follows;
     ``loose``: it goes on to the end of its word."""
-    word = _BARE.match(data, at)
-    if word is None:
-        return at
-    end = word.end()
-    if loose:
+    word = _ERASED.match(data, at) or _BARE.match(data, at)
+    end = at if word is None else word.end()
+    if loose or word is None or word.re is _ERASED:
         return end
     for found in _SEPARATOR.finditer(data, at, end):
         place = found.start()
