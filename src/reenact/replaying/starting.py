@@ -62,6 +62,9 @@ class Starting:
     place: Path | None = None
 
 
+LENT: Final = "lent"
+"""Instruction that lists the variables which are not today's: they come from the recording."""
+
 AS_RECORDED: Final = Starting()
 
 
@@ -217,7 +220,10 @@ def _ran(process: Process, start_it: Starter) -> Left:
         environment = tree.environment(environment)
     seed = process.hash_seed or run.entry.hash_seed or None
     shown = bool(run.environment.get("hash_seed_set"))
-    with Boot(process.instructions, environment, hash_seed=seed, show_seed=shown, place=process.place) as boot:
+    lent = sorted(name for name, value in environment.items() if os.environ.get(name) != value)
+    with Boot(
+        {**process.instructions, LENT: lent}, environment, hash_seed=seed, show_seed=shown, place=process.place
+    ) as boot:
         program = find_program(start.argv, boot.environment.get("PATH"))
         with tempfile.TemporaryFile() as given:
             given.write((process.given or "").encode())
@@ -264,13 +270,15 @@ def environment_of(run: Run, now: Mapping[str, str], *, live: bool = False) -> d
     for name, value in values.items():
         if now.get(name) == value:
             continue
+        if live and name.lower().endswith("_proxy"):  # by which way anything leaves is for today's network to say
+            continue
         if not ours and (not may_travel(name, live=live) or "\0" in str(value)):
             continue
         if normalise(str(value).encode()) == str(value).encode():  # a value that redaction touched is today's
             environment[name] = str(value)
     same = run.capture.get("same_values") or {}
     for name in secrets:
-        environment.setdefault(name, placeholder(same.get(name, name)))
+        environment[name] = environment.get(name) or placeholder(same.get(name, name))
     if not ours and environment.get("PYTHONPATH"):  # its folders are those of here, wherever the recording starts it
         environment["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, environment["PYTHONPATH"].split(os.pathsep)))
     for name, value in zone_for(run.environment.get("time_zone") or {}, now).items():

@@ -11,6 +11,7 @@ from typing import Any, Final
 from reenact.abc.store import Recording
 from reenact.facts.clocked import moment_of, moved
 from reenact.facts.event import Event
+from reenact.facts.texts import text_of
 from reenact.replaying.ambient import Ambient, Window
 from reenact.seams.ambient import TIMED, extrapolate, from_timed, timed
 from reenact.seams.lanes import Lane
@@ -25,6 +26,9 @@ _NEAR_US: Final = 24 * 3600 * 1_000_000
 _MEASURING: Final = frozenset({"mono", "perf"})
 """Clocks that only measure. Those of the processor are not the gate's: nothing that is waited for is in them."""
 
+
+_VARIABLE: Final = "env/"
+"""What the source of a variable begins with (``seams.environment``)."""
 
 _LEFT: Final = frozenset({"times/1", "times/2"})
 """What is left of an alarm."""
@@ -44,6 +48,8 @@ class ForkAmbient(Ambient):
         self._windows: dict[str, Window] = {}
         self._left: dict[int, Window] = {}
         self._by_us = 0
+        self.variables: dict[str, str] = {}
+        """Variables that were answered from the recording."""
         self.kept_moves = self.moves
         """Moves of the wall clock that the fork's own replay makes again: those of the parent, and its own."""
 
@@ -103,6 +109,8 @@ class ForkAmbient(Ambient):
         if window is None or window.position != lane.position:
             window = self._windows[lane.path] = self._opened(self.address(lane), lane.position, lane.position)
         value = self.taken(window, lane, source)
+        if source.startswith(_VARIABLE):
+            self.variables[source.removeprefix(_VARIABLE)] = text_of(value)
         if source in _LEFT and self._gate.cut:
             return self._of_an_alarm(source, value, fresh, window)
         if source in _MEASURING:

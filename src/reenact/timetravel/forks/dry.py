@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from reenact.abc.store import Store
 from reenact.facts.call import Effect, Kind
 from reenact.facts.connections import is_of_connection
 from reenact.facts.phrases import counted
 from reenact.facts.plumbing import is_plumbing
+from reenact.facts.run import Run
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import project_of
 from reenact.replaying.options import Options
+from reenact.replaying.starting import environment_of
+from reenact.seams.setting import variables_now
 from reenact.store.nesting import holder_of
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import require_code
+from reenact.timetravel.forks.keys import Destination, address_of, keys_named_in, keys_of, said_by
 from reenact.timetravel.forks.launch import require_ended
 from reenact.timetravel.forks.places import inside, require_place
 from reenact.timetravel.forks.plan import Plan, may_write, opens
@@ -37,6 +43,7 @@ class DryRun:
             something else is refused unless it is allowed.
         changes: What would be different.
         servers: MCP servers of the recording: one is started, or connected to, when a call of its session goes live.
+        goes_to: Hosts that recorded calls after it went to, and may go to again: each with the keys that they carried.
         impossible: Why recorded model requests after it could not be sent with the changes; the fork would stop there.
     """
 
@@ -48,6 +55,7 @@ class DryRun:
     changes: tuple[str, ...]
     impossible: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
+    goes_to: tuple[Destination, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""
@@ -67,6 +75,9 @@ class DryRun:
             f"  blocked write   {name} ({count} recorded); a new one is refused" for name, count in self.writes.items()
         ]
         told += [f"  goes live       {name}, when a call of its session does" for name in self.servers]
+        for each in self.goes_to:
+            keys = f" with {', '.join(each.keys)}" if each.keys else ""
+            told.append(f"  may be sent to  {each.host}{keys}" + (f": {each.remark}" if each.remark else ""))
         told += [f"  change          {text}" for text in self.changes]
         told += [f"  cannot be sent  {text}" for text in self.impossible]
         return told
@@ -90,6 +101,8 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     writes: Counter[str] = Counter()
     impossible: Counter[str] = Counter()
     servers: dict[str, None] = {}
+    asked: dict[str, dict[str, None]] = {}
+    secret = [str(each) for each in recording.run.environment.get("env_secret") or ()]
     for event in recording.events():
         if event.call.kind is Kind.MCP and "transport" in event.call.head:
             servers[f"{event.call.name} ({event.call.head['transport']})"] = None
@@ -98,6 +111,9 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
         if event.number < plan.at:
             frozen += 1
             continue
+        url = address_of(replace(event.call, body=recording.body(event.request))) if event.request else ""
+        if url:
+            asked.setdefault(url, {}).update(dict.fromkeys(keys_named_in(event.call, secret)))
         if is_of_connection(event.call):
             after += 1
             continue
@@ -112,4 +128,26 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
             writes[call.name] += 1
     sums = frozen, after, dict(anew), dict(writes)
     may = servers if plan.live != "none" or plan.allow_writes else ()
-    return DryRun(first_line(recording.run.id, plan), *sums, tuple(plan.changes), tuple(impossible), tuple(may))
+    goes_to = _goes_to(recording.run, plan, options, asked) if plan.live != "none" or plan.allow_writes else ()
+    return DryRun(
+        first_line(recording.run.id, plan), *sums, tuple(plan.changes), tuple(impossible), tuple(may), goes_to
+    )
+
+
+def _goes_to(run: Run, plan: Plan, options: Options, asked: Mapping[str, Iterable[str]]) -> tuple[Destination, ...]:
+    """Each host of these addresses, with the variables whose values were sent there."""
+    now = variables_now()
+    starts = environment_of(run, now, live=True)
+    lent = {name: value for name, value in starts.items() if now.get(name) != value}
+    keys = keys_of(run, now, {**_named(run), **lent}, (*options.command, *said_by(plan)))
+    found: dict[str, Destination] = {}
+    for url, carried in asked.items():
+        host = urlsplit(url).netloc.rpartition("@")[2]
+        names = tuple(dict.fromkeys((*(found[host].keys if host in found else ()), *carried)))
+        found[host] = Destination(host, names, keys.remark(url, names))
+    return tuple(found.values())
+
+
+def _named(run: Run) -> dict[str, str]:
+    """The variables that a run keeps by value: the code may read them as they were then."""
+    return {str(name): str(value) for name, value in (run.environment.get("env") or {}).items()}

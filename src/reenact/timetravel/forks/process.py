@@ -16,6 +16,7 @@ from reenact.recording.speech import Spoken
 from reenact.replaying import guard
 from reenact.replaying import process as replaying
 from reenact.replaying.isolation import Isolation
+from reenact.replaying.starting import LENT
 from reenact.seams import lanes, stdio, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
@@ -83,6 +84,7 @@ class ForkingProcess(replaying.ReplayingProcess):
 
     def start(self) -> None:
         """Answer the main thread and every thread nobody else answers."""
+        self.session.lends(self.instructions.get(LENT) or ())
         super().start()
         self._guard.permits = self.session.flying
 

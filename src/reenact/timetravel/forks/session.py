@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -36,6 +36,7 @@ from reenact.replaying.options import Options
 from reenact.seams.clock import REAL
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
+from reenact.seams.setting import variables_now
 from reenact.timetravel.forks.alarms import ended_by_alarm, ended_by_signal
 from reenact.timetravel.forks.called_off import CalledOff
 from reenact.timetravel.forks.changes import Changed, changed_outcome
@@ -46,6 +47,7 @@ from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.input import arguments, is_read
 from reenact.timetravel.forks.keeping import KeepingSession
+from reenact.timetravel.forks.keys import keys_of, said_by
 from reenact.timetravel.forks.ladder import Found, Ladder
 from reenact.timetravel.forks.ledger import Doubt, Standing, in_doubt
 from reenact.timetravel.forks.moments import moment_us
@@ -84,6 +86,7 @@ class ForkSession(KeepingSession):
         self._counterparts = Counterparts()
         self.things = Things(self.tape)
         self._top = -1
+        self.lends(())
         self._address = ""
         self._adds_on = plan.resume and plan.at >= recording.count()
         self.gate.open_ended = self._adds_on
@@ -105,6 +108,13 @@ class ForkSession(KeepingSession):
 
         parts = (again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
         return ForkGate(self._lane_seen, CLOCK, _worked_us, *parts)
+
+    def lends(self, lent: Iterable[str]) -> None:
+        """The environment is today's, but for these variables, which come from the recording."""
+        now, lent = variables_now(), set(lent)
+        self.ambience.variables.update({name: now[name] for name in lent if name in now})
+        today = {name: text for name, text in now.items() if name not in lent}
+        self._keys = keys_of(self.run, today, self.ambience.variables, (*self.options.command, *said_by(self.plan)))
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
@@ -313,6 +323,8 @@ class ForkSession(KeepingSession):
         lane, call, event = taped.lane, taped.asked, taped.event
         own = OwnCall(self, lane, call, event, scope=taped.scope)
         with self._lock:
+            if not is_incoming(call):
+                self._require_keys(lane, call)
             if is_incoming(call):
                 self.course.frozen -= 1
                 self.gate.listens(event)
@@ -329,6 +341,7 @@ class ForkSession(KeepingSession):
 
     def makes(self, lane: Lane, call: Call, event: int, why: str) -> None:
         """A call that had been answered by nobody is made; a write once it is claimed."""
+        self._require_keys(lane, call)
         self._address = self.child.effects.get(event, "")
         standing = self.standing(self._address)
         if self._address and not self._claimed(event, standing):
@@ -527,6 +540,7 @@ class ForkSession(KeepingSession):
 
     def _performed(self, lane: Lane, call: Call, found: Found, standing: Standing | None) -> Crossing:
         """By the world; a write once it is claimed."""
+        self._require_keys(lane, call)
         place = found.answer or found.place
         number = self._number(None)
         if found.answer is not None:
@@ -550,6 +564,13 @@ class ForkSession(KeepingSession):
         self.course.wrote |= call.effect is Effect.WRITE
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number)
+
+    def _require_keys(self, lane: Lane, call: Call) -> None:
+        """What is about to be sent has the keys that it needs, and carries none to where none belongs; else the fork
+        stops here."""
+        error = self._keys.refused(call, self.run, self.plan)
+        if error is not None:
+            raise self.stopped(lane, call, error, error.message)
 
     def _claimed(self, number: int, standing: Standing | None) -> bool:
         """Whether the write is this call's to make. What cannot be claimed is not made."""

@@ -1,0 +1,265 @@
+"""Which keys of today a call that goes live would carry, and whether something of today names the host it goes to.
+
+A recording names hosts: in variables, arguments, answers. Its keys it does not hold; those are today's. So a key goes
+to a host only where something of today names that host: the environment, the command line, what a person gave the fork,
+or the code that runs. What this user recorded here is their own doing, except for its variables: they were those of
+another day.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
+
+from reenact.errors import EffectRefused, ReplayError, UnreplayableRun
+from reenact.facts.call import Call, Kind
+from reenact.facts.credentials import COOKIES, HEADERS
+from reenact.facts.dialects.hosts import provider_of
+from reenact.facts.ids import tail
+from reenact.facts.known import placeholder, token
+from reenact.facts.run import Run
+from reenact.facts.values import decode
+from reenact.facts.variables import is_secret
+from reenact.seams import trust
+from reenact.timetravel.forks.code_names import named_in_code
+from reenact.timetravel.forks.plan import Plan
+
+__all__ = ["Destination", "Keys", "Names", "address_of", "keys_named_in", "keys_of", "said_by"]
+
+_SHORTEST = 8
+_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1|0\.0\.0\.0|.*\.localhost")
+_BY_REGION = re.compile(r"bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com|[a-z0-9-]+-aiplatform\.googleapis\.com")
+"""Hosts of one provider each whose names its client puts together."""
+_SCHEME = re.compile(r"(?i)(basic|digest)\s+")
+_OF_HOSTS = "A-Za-z0-9_.-"
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where calls of a plan would go.
+
+    Attributes:
+        host: The host, with its port where the address has one.
+        keys: The variables whose values they carried when they were recorded, or the header, where that is not known.
+        remark: What is wrong with it today; empty where nothing is.
+    """
+
+    host: str
+    keys: tuple[str, ...]
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What names hosts today.
+
+    Attributes:
+        today: Texts of today: values of variables, words of the command line, what a person gave.
+        lent: Variables that come from the recording, by name.
+        in_code: Whether the code that runs names a host, or host and port.
+    """
+
+    today: tuple[str, ...]
+    lent: Mapping[str, str] = field(default_factory=dict)
+    in_code: Callable[[str], bool] = lambda name: False
+
+    def vouch(self, url: str) -> bool:
+        """Whether something of today names the host of an address."""
+        parts = urlsplit(url)
+        name = _name_of(url)
+        if any(_names(text, name) for text in self.today):
+            return True
+        if _is_loopback(url) and str(parts.port) in self.today:
+            return True
+        if parts.scheme in ("https", "wss") and _BY_REGION.fullmatch(parts.hostname or ""):
+            return True
+        return self.in_code(name)
+
+    def lender(self, url: str) -> str:
+        """The variable of the recording that names the host of an address; empty where none does."""
+        name = _name_of(url)
+        return next((each for each, text in self.lent.items() if _names(text, name)), "")
+
+
+class Keys:
+    """The keys of a fork.
+
+    Args:
+        run: Its parent.
+        today: The environment of today, without what comes from the recording.
+        names: What names hosts.
+        ours: Whether this user recorded the parent here.
+    """
+
+    def __init__(self, run: Run, today: Mapping[str, str], names: Names, *, ours: bool) -> None:
+        same = run.capture.get("same_values") or {}
+        secret = [str(name) for name in run.environment.get("env_secret") or ()]
+        self._missing = {placeholder(same.get(name, name)): name for name in reversed(secret) if not today.get(name)}
+        self._held = {name: text for name, text in today.items() if is_secret(name) and len(text) >= _SHORTEST}
+        self._names = names
+        self._ours = ours
+
+    def refused(self, call: Call, run: Run, plan: Plan) -> ReplayError | None:
+        """Why a call that is about to go live is not sent; None where it is."""
+        goes = f"this {'run' if plan.resume else 'fork'} goes live"
+        missing = self.missing(call)
+        if missing:
+            return UnreplayableRun(
+                f"{missing} is not set, and {goes}: {call.name} would be sent with a placeholder",
+                cause="a recording holds no key: what goes live needs that of today's environment",
+                next_command=f"export {missing}=…",
+                missing=(missing,),
+            )
+        key = self.astray(call)
+        if not key:
+            return None
+        url = address_of(call)
+        lender = self._names.lender(url)
+        by = f", in {lender}" if lender else ""
+        return EffectRefused(
+            f"{key} is not sent to {urlsplit(url).netloc}, and {goes}: only the recording of {tail(run.id)} names this "
+            f"host{by} (for {call.name})",
+            cause="a recording or a bundle may name any host: if this one is yours, let today's environment name it",
+            next_command=self.remedy(url),
+        )
+
+    def missing(self, call: Call) -> str:
+        """The variable in whose place a call has a placeholder; empty where it has none."""
+        told = list(_texts(call))
+        return next((name for text, name in self._missing.items() if any(text in each for each in told)), "")
+
+    def astray(self, call: Call) -> str:
+        """What a call would carry to a host that only the recording names; empty where it may be sent."""
+        url = address_of(call)
+        if not url:
+            return ""
+        carried = self._carried(call)
+        if not carried or (self._ours and not self._names.lender(url)) or self._names.vouch(url):
+            return ""
+        return carried
+
+    def remedy(self, url: str) -> str:
+        """A command with which a person says that the host of an address is theirs."""
+        lender = self._names.lender(url)
+        parts = urlsplit(url)
+        return (
+            f"export {lender or 'MODEL_BASE_URL'}={self._names.lent.get(lender) or f'{parts.scheme}://{parts.netloc}'}"
+        )
+
+    def remark(self, url: str, carries: Iterable[str]) -> str:
+        """What is wrong today with calls to an address that carry these variables; empty where nothing is known."""
+        missing = [name for name in carries if name in self._missing.values()]
+        if missing:
+            return f"{', '.join(missing)} is not set: a call that goes live stops there"
+        if self._names.vouch(url) or (self._ours and not self._names.lender(url)):
+            return ""
+        return "only the recording names this host: no key goes there" + (
+            "" if self._ours else ", unless the code of today names it too"
+        )
+
+    def _carried(self, call: Call) -> str:
+        """The key that a call carries, by the name of its variable; what a connection carries is not seen."""
+        told = list(_texts(call))
+        for name, value in self._held.items():
+            if any(value in each for each in told):
+                return name
+        if call.kind in (Kind.MCP, Kind.WEBSOCKET):
+            return next(iter(self._held), "")
+        if self._ours:
+            return ""
+        headers = call.head.get("headers") or ()
+        return next((f"the credential in {name}" for name, value in headers if _is_credential(name, value)), "")
+
+
+def keys_of(run: Run, today: Mapping[str, str], lent: Mapping[str, str], said: Iterable[str]) -> Keys:
+    """The keys of a fork of a run.
+
+    Args:
+        run: The parent.
+        today: The environment of today.
+        lent: Variables that come from the recording; what is put in later counts too.
+        said: What a person gave the fork.
+    """
+    return Keys(run, today, Names((*today.values(), *said), lent, named_in_code), ours=trust.is_ours(run))
+
+
+def said_by(plan: Plan) -> tuple[str, ...]:
+    """What a person gave a fork, as texts."""
+    given = (plan.results, plan.errors, plan.state, plan.prompt, plan.params, plan.input, plan.flags)
+    return tuple(json.dumps(each, ensure_ascii=False, default=str) for each in given if each)
+
+
+def address_of(call: Call) -> str:
+    """Where a call goes, as a URL; empty for what goes to no host."""
+    if call.kind is Kind.MCP:
+        place = decode(call.body) if call.head.get("transport") in ("http", "sse") and call.body else None
+        return str(place.get("url") or "") if isinstance(place, dict) else ""
+    return str(call.head.get("url") or "") if call.kind in (Kind.HTTP, Kind.WEBSOCKET) else ""
+
+
+def keys_named_in(call: Call, names: Iterable[str]) -> tuple[str, ...]:
+    """Which variables a recorded call carried, as far as the recording tells: the stand-in of a value names its
+    variable; that of a header does not, so it is the only one there is, or the one that is called as the provider is.
+
+    Args:
+        call: As it is recorded.
+        names: The variables of the run that hold credentials.
+    """
+    names = list(names)
+    told = list(_texts(call))
+    stands = {name: token(name).decode().rstrip("~").rstrip("0") for name in names}
+    found = [name for name, text in stands.items() if any(text in each for each in told)]
+    headers = [name for name, value in call.head.get("headers") or () if _is_credential(name, value)]
+    if found or not headers:
+        return tuple(found)
+    keys = [name for name in names if "KEY" in name.upper() or "TOKEN" in name.upper()]
+    provider = provider_of(urlsplit(address_of(call)).hostname or "")
+    called = [name for name in keys if provider and provider in name.lower()]
+    likely = called or (keys if len(keys) == 1 else [])
+    return tuple(likely) or (f"the credential in {headers[0]}",)
+
+
+def _texts(call: Call) -> Iterator[str]:
+    """Everything that a call says, as texts."""
+    url = str(call.head.get("url") or "")
+    yield url
+    if "%" in url:
+        yield unquote(url)
+    for _, value in call.head.get("headers") or ():
+        yield value
+        scheme = _SCHEME.match(value)
+        if scheme is not None:
+            try:
+                yield base64.b64decode(value[scheme.end() :], validate=False).decode("latin-1")
+            except (binascii.Error, ValueError):
+                continue
+    if call.body:
+        yield call.body.decode("latin-1")
+
+
+def _is_credential(name: str, value: str) -> bool:
+    """Whether a header holds a credential; a signature is none: it is good for one request to one host."""
+    return (name.lower() in HEADERS and not value.startswith("AWS4-HMAC-")) or name.lower() in COOKIES
+
+
+def _is_loopback(url: str) -> bool:
+    return _LOOPBACK.fullmatch(urlsplit(url).hostname or "") is not None
+
+
+def _name_of(url: str) -> str:
+    """A host as it is looked for: of this machine each port is one of its own."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").lower()
+    return f"{host}:{parts.port}" if parts.port and _is_loopback(url) else host
+
+
+def _names(text: str, name: str) -> bool:
+    """Whether a text has a host in it, and not as a part of a longer name."""
+    if not name or name not in (text := text.lower()):
+        return False
+    return re.search(rf"(?<![{_OF_HOSTS}]){re.escape(name)}(?![{_OF_HOSTS}]*[A-Za-z0-9_-])", text) is not None
