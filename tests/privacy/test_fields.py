@@ -37,6 +37,7 @@ from reenact.facts.spans import Exhausted
 from reenact.privacy import CredentialRedactor
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.fields import FIELDS, WITHHELD, Way, cleaned
+from reenact.seams import lanes
 
 SECRET = "sk-proj-Zq3vT9xKb7LmW2nRc4Yd8sPf6HgJ1uQer5Ta0oEi"
 SILENT = (int, float, bool, type(None), enum.Enum)
@@ -179,9 +180,9 @@ def test_each_type_of_record_is_tried() -> None:
 @pytest.mark.parametrize("at", range(len(records_with(""))), ids=lambda at: type(records_with("")[at]).__name__)
 def test_nothing_of_a_secret_is_left_in_any_field(at: int) -> None:
     redactor = CredentialRedactor(b"a secret of the run")
-    lanes = redactor.clean(LaneOpened(1, f"root/{SECRET}#1", 0))
+    opened = redactor.clean(LaneOpened(1, f"root/{SECRET}#1", 0))
     found = [*redactor.clean(records_with(SECRET)[at]), *redactor.flush()]
-    assert lanes[0].path == "root/sk-proj-~rxk~#1"  # type: ignore[union-attr]
+    assert opened[0].path == "root/sk-proj-~rxk~#1"  # type: ignore[union-attr]
     assert found and SECRET[8:] not in seen(found)
 
 
@@ -254,3 +255,18 @@ def test_by_hand_is_what_the_table_does_not_clean() -> None:
     gap = GapNoted("a", "b")
     assert cleaned(gap, eraser) is gap
     assert isinstance(FIELDS, (dict, types.MappingProxyType))
+
+
+@pytest.mark.parametrize(
+    "name", ["work", "Agent.run", SECRET, f"a/{SECRET}#1", "postgresql://u:hut-Zebra77@h/d", "password=hut-Zebra77"]
+)
+def test_the_gate_leaves_a_lane_the_name_that_it_was_given(name: str) -> None:
+    redactor = CredentialRedactor(b"a secret of the run")
+    lanes.call_by(redactor.naming)
+    try:
+        given = lanes._plain(name)
+    finally:
+        lanes.call_by(str)
+    opened = LaneOpened(1, f"root/{given}#1>{given}#2", 0)
+    assert "Zebra" not in given and SECRET[8:] not in given and not set(given) & set("/>#")
+    assert redactor.clean(opened) == (opened,)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import re
 import threading
 import weakref
 from collections.abc import Callable, Collection
@@ -158,6 +159,8 @@ class Lane:
 _SEPARATORS = str.maketrans("/>#", "___")
 
 
+_WORDS = re.compile(r"[A-Za-z_.<]{0,28}+")
+"""Names of functions mostly: a credential is longer, or has digits, or stands behind a name and a sign."""
 _clean: Callable[[str], str] = str
 
 
@@ -172,7 +175,11 @@ def call_by(clean: Callable[[str], str]) -> None:
 def _plain(name: str) -> str:
     """A name without credentials, and without the characters that separate the parts of a path. Once more without
     credentials after that: a path that is cleaned keeps its names."""
-    return _clean(_clean(name).translate(_SEPARATORS))
+    if _WORDS.fullmatch(name):
+        return name
+    cleaned = _clean(name)
+    plain = cleaned.translate(_SEPARATORS)
+    return plain if plain == cleaned else _clean(plain)
 
 
 class Cell:
