@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import reenact
+from reenact.facts.removed import REMOVED, listed
+from reenact.facts.run import Run
 from reenact.store.bundles import read_bundle
 from reenact.store.records import records_of
 
@@ -185,3 +187,24 @@ def test_a_program_that_holds_a_credential_itself_replays_and_can_be_packed(
         assert b"credentials removed in" in packed.stderr
         assert not found(repr(read_bundle(tmp_path / "run.reenact")).encode(), token)
         assert b"nothing removed" in command(tmp_path, "pack", "run.reenact", "-o", "again.reenact").stderr
+
+
+def test_a_fork_knows_what_its_parent_has_removed(site: str, tmp_path: Path) -> None:
+    program = HELD % LOGIN + 'print(ask("/say?last"), "and last", CODE_WORD, flush=True)\n'
+    (tmp_path / "agent.py").write_text(f"BASE = {site!r}\n" + program)
+    assert command(tmp_path, "record", "--", sys.executable, "agent.py").returncode == 0
+    said = json.dumps({"other": True})
+    forked = command(tmp_path, "fork", "@:2", "--result", f"2={said}", "--live", "none")
+    assert forked.returncode == 0, forked.stdout + forked.stderr
+    with reenact.open_store(str(tmp_path / "store.sqlite")) as store:
+        (fork,) = [run for run in store.runs() if run.relation == "fork"]
+        kept_of_it = repr([fork, list(records_of(store.open(fork), ()))]).encode()
+    assert b"and last" in kept_of_it
+    assert not found(kept_of_it, LOGIN)
+    (parent,) = [run for run in _runs(tmp_path) if not run.relation]
+    assert set(listed(parent.capture[REMOVED]).entries) <= set(listed(fork.capture[REMOVED]).entries)
+
+
+def _runs(folder: Path) -> list[Run]:
+    with reenact.open_store(str(folder / "store.sqlite")) as store:
+        return list(store.runs())
