@@ -215,3 +215,13 @@ def test_a_value_that_a_model_spells_out_over_the_events_of_a_stream_is_found() 
     assert len(joined) == len(data)
     said = "".join(json.loads(line[6:])["delta"] for line in joined.splitlines() if line)
     assert STANDIN.sub(b"", said.encode()) == b"it is  or ~~~~~~~~~ you know"
+
+
+def test_the_value_of_a_variable_is_found_anyway_and_never_listed() -> None:
+    known = Known({"SHOP_API_KEY": TOKEN}, ["SHOP_API_KEY"])
+    removed = Removed(kept=True)
+    gate = make_redactor("r", known=known, removed=removed)
+    gate.clean(login(TOKEN))
+    assert not removed
+    assert not removed.listed
+    assert TOKEN not in repr(gate.clean(asked(f'"{TOKEN}"')))

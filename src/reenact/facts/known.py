@@ -134,6 +134,10 @@ class Known:
         """The stand-in of a value that ``spans`` has found."""
         return token(self._values.get(value, ""), len(value) if fit else 0)
 
+    def holds(self, value: bytes) -> bool:
+        """Whether this very value is a variable's: it is found wherever it stands, and needs no list."""
+        return value in self._values
+
     def field(self, name: str) -> bool:
         """Whether somebody said that fields of this name hold credentials."""
         return name.lower() in self._fields

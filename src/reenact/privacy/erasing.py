@@ -106,7 +106,8 @@ class Eraser:
         else:
             fit = fit or (len(original) < SHORTEST and self._removed.is_blank(original))
             made = stand_in(sort, original, self._secret or b"", fit=fit)
-        self._removed.add(original, sort, made)
+        if not self._known.holds(original):
+            self._removed.add(original, sort, made)
         return made
 
     def spans(self, data: bytes, found: list[Span], *, fit: bool) -> bytes:
