@@ -176,6 +176,22 @@ def test_a_database_in_memory_is_the_program_s_own(shop: World) -> None:
     shop.exact(recorded)
 
 
+def test_the_programs_own_authorizer_of_a_database_in_memory_is_asked(shop: World) -> None:
+    recorded = shop.record(
+        """
+        import sqlite3
+        db = sqlite3.connect(":memory:")
+        db.execute("ATTACH ':memory:' AS other")
+        asked = []
+        db.set_authorizer(lambda action, *more: asked.append(action) or sqlite3.SQLITE_OK)
+        db.execute("CREATE TABLE other.t (a)")
+        print(sqlite3.SQLITE_CREATE_TABLE in asked)
+        """
+    )
+    assert recorded.stdout == "True\n" and "gap" not in shop.shown()
+    shop.exact(recorded)
+
+
 @pytest.mark.parametrize(
     ("connection", "name"),
     [

@@ -1,14 +1,17 @@
 """Contact with the world as the audit hook sees it: which events are contact, in which words, and who made it.
 
 Two hooks ask here: the one that names gaps while recording, and the guard of a replay. A seam that knows of contact
-which no hook of the interpreter can see (a C library's own socket) tells both with ``native``.
+which no hook of the interpreter can see (a C library's own socket) tells both with ``native``, and ``acting`` tells of
+functions that change the machine. Files are contact where no scratch stands before them: ``writing`` tells of changes
+that the interpreter is silent about.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from reenact.seams import places
@@ -22,6 +25,15 @@ NATIVE: Final = "reenact.native"
 
 DATABASE: Final = "reenact.database"
 """The same for a database: its driver, and the database."""
+
+ACTING: Final = "reenact.acting"
+"""The same for what changes the machine, or another process. Arguments: what it is, and what it concerns."""
+
+WRITING: Final = "reenact.writing"
+"""The same for a path that is about to be made or changed. Arguments: the path."""
+
+OPENING: Final = "open"
+"""The interpreter's event of a file that is opened; where a file is a setting of the system, to write it is contact."""
 
 CONTACTS: Final[Mapping[str, str]] = {
     "socket.connect": "connection",
@@ -44,16 +56,27 @@ CONTACTS: Final[Mapping[str, str]] = {
     "sqlite3.connect": "database",
     NATIVE: "native connection",
     DATABASE: "database",
+    "os.kill": "signal",
+    "os.killpg": "signal",
+    "socket.sethostname": "host name",
+    "resource.prlimit": "limit",
+    ACTING: "effect",
+    OPENING: "kernel setting",
 }
 """Audit event to what it is called."""
 
-_LOOK_UPS: Final = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
-_WITHOUT_A_COMMAND: Final = frozenset({"os.fork", "os.forkpty"})
+_COPY: Final = "a copy of this process"
 _LOOPBACK: Final = ("127.", "::1", "localhost")
 _STARTERS: Final = frozenset({"multiprocessing.popen_fork", "multiprocessing.forkserver"})
 _STARTING: Final = frozenset({"os.fork", "socket.connect"})
 _WRAPPED: Final = 5
 """Frames of ours that may lie between a function and who calls it."""
+_TOPS_OF_CHILDREN: Final = frozenset({"subprocess", "multiprocessing", "concurrent", "asyncio"})
+"""Modules that signal what they have started: that was told of, or refused, when they did."""
+_SETTINGS: Final = ("/proc/", "/sys/")
+_OF_OWN: Final = ("/proc/self/fd/", "/proc/self/comm", "/proc/self/task/")
+"""What is a setting of this process alone, or no setting."""
+_WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _PAIRS: Final = frozenset({"socketpair", "_fallback_socketpair"})
 
 
@@ -75,34 +98,106 @@ def database(driver: str, name: str) -> None:
     sys.audit(DATABASE, driver, name)
 
 
+def acting(what: str, target: str) -> None:
+    """Say that the machine, or another process, is about to be changed: named in a recording, refused in a replay.
+
+    Raises:
+        Halt: The calling strand is being replayed.
+    """
+    sys.audit(ACTING, what, target)
+
+
+def writing(path: Any) -> None:
+    """Say that a path is about to be made or changed by what the interpreter is silent about: refused in a replay where
+    that would reach the world."""
+    sys.audit(WRITING, path)
+
+
+def word_of(event: str, args: tuple[Any, ...]) -> str:
+    """What a kind of contact is called."""
+    return str(args[0]) if event == ACTING else CONTACTS[event]
+
+
+def name_of_signal(number: Any) -> str:
+    """A signal as people know it."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def opens_to_write(args: tuple[Any, ...]) -> bool:
+    """Whether a file is opened to be written."""
+    return isinstance(args[2], int) and bool(args[2] & _WRITES)
+
+
+def sets_the_system(args: tuple[Any, ...]) -> bool:
+    """Whether what is opened is a setting of the system, or of another process, and is to be written. Asked of every
+    file that is opened: 0.2 µs."""
+    path = args[0]
+    if not opens_to_write(args) or not isinstance(path, (str, bytes)):
+        return False
+    text = os.fsdecode(path)
+    return text.startswith(_SETTINGS) and not text.startswith(_OF_OWN)
+
+
 def ours(event: str, args: tuple[Any, ...]) -> bool:
     """Whether what looks like contact is none of the agent's: the standard library looking at its own machine, a pair
     of sockets of one process, a look-up of what is an address already, a datagram along a connection that was named."""
-    if event in _LOOK_UPS and _is_address(args[0]):
+    frame = sys._getframe(2)
+    judge = _NO_CONTACT.get(event)
+    if judge is not None and judge(args, frame):
         return True
-    if event == "socket.gethostbyaddr" and _host(args[0]).startswith(_LOOPBACK):
-        return True  # ``http.server`` asks for the name of what it binds
-    if event == "sqlite3.connect":
-        return in_memory(args[0]) or whose(module_of(sys._getframe(2))) == "ours"
-    if event == "socket.sendmsg" and (not args or args[-1] is None):
-        return True
-    if event == "socket.connect" and sys._getframe(2).f_code.co_name in _PAIRS:
-        return True
-    return (event in _STARTING and _starts_a_child(sys._getframe(2))) or probes(3)
+    return (event in _STARTING and _starts_a_child(frame)) or probes(3)
+
+
+_NO_CONTACT: Final[Mapping[str, Callable[[tuple[Any, ...], Any], bool]]] = {
+    "socket.getaddrinfo": lambda args, _: _is_address(args[0]),
+    "socket.gethostbyname": lambda args, _: _is_address(args[0]),
+    # ``http.server`` asks for the name of what it binds
+    "socket.gethostbyaddr": lambda args, _: _host(args[0]).startswith(_LOOPBACK),
+    "sqlite3.connect": lambda args, frame: in_memory(args[0]) or whose(module_of(frame)) == "ours",
+    "socket.sendmsg": lambda args, _: not args or args[-1] is None,
+    "socket.connect": lambda _, frame: frame.f_code.co_name in _PAIRS,
+    OPENING: lambda args, _: not sets_the_system(args),
+    "os.kill": lambda args, frame: args[1] == 0 or args[0] == os.getpid() or _signals_its_child(frame),
+    "os.killpg": lambda args, frame: args[1] == 0 or _signals_its_child(frame),
+    "resource.prlimit": lambda args, _: args[0] in (0, os.getpid()) or args[2] is None,
+}
+"""What makes an event no contact, by its arguments and the frame that causes it."""
 
 
 def target_of(event: str, args: tuple[Any, ...]) -> str:
     """What is contacted, in words: an address, a host, the name of a program and never its arguments."""
-    if event in (NATIVE, DATABASE):
-        return " to ".join(str(part) for part in args if part)
-    if event in _WITHOUT_A_COMMAND:
-        return "a copy of this process"
-    if event == "sqlite3.connect":
-        return os.path.basename(places.text_of(args[0]) or "")
+    told = _TARGETS.get(event)
+    if told is not None:
+        return told(args)
     if event.startswith("socket."):
-        return _host(args[0]) if event in _LOOK_UPS else _address(args[-1])
+        return _address(args[-1])
     second = event == "os.spawn" or args[0] is None or (event == "subprocess.Popen" and args[1] is not None)
     return _program(args[1] if second else args[0])
+
+
+def _named(args: tuple[Any, ...]) -> str:
+    return " to ".join(str(part) for part in args if part)
+
+
+_TARGETS: Final[Mapping[str, Callable[[tuple[Any, ...]], str]]] = {
+    NATIVE: _named,
+    DATABASE: _named,
+    ACTING: lambda args: str(args[1]),
+    "os.fork": lambda _: _COPY,
+    "os.forkpty": lambda _: _COPY,
+    "os.kill": lambda args: f"process {args[0]} ({name_of_signal(args[1])})",
+    "os.killpg": lambda args: f"group {args[0]} ({name_of_signal(args[1])})",
+    "resource.prlimit": lambda args: f"of process {args[0]}",
+    OPENING: lambda args: os.fsdecode(args[0]),
+    "socket.sethostname": lambda args: os.fsdecode(args[0]),
+    "sqlite3.connect": lambda args: os.path.basename(places.text_of(args[0]) or ""),
+    "socket.getaddrinfo": lambda args: _host(args[0]),
+    "socket.gethostbyname": lambda args: _host(args[0]),
+}
+"""What tells the target of an event, by its arguments; of others it is an address, or a program."""
 
 
 def place_of() -> str:
@@ -123,6 +218,13 @@ def _starts_a_child(frame: Any) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def _signals_its_child(frame: Any) -> bool:
+    """Whether the standard library signals a process that it has started."""
+    while frame is not None and module_of(frame).startswith("reenact."):
+        frame = frame.f_back
+    return frame is not None and module_of(frame).partition(".")[0] in _TOPS_OF_CHILDREN
 
 
 def _is_address(host: Any) -> bool:

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from reenact.seams import accepting, file_changes, file_reads, patching
-from reenact.seams.contacts import CONTACTS, native, ours, place_of, target_of
+from reenact.seams import accepting, acting, file_changes, file_reads, patching
+from reenact.seams.contacts import CONTACTS, native, ours, place_of, sets_the_system, target_of, word_of
 from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import listening
 
@@ -47,6 +47,7 @@ def install() -> None:
         _added = True
         sys.addaudithook(_hook)
     accepting.install(_name, _is_named)
+    acting.install()
     for name, watch in _WATCHED:
         patching.when_imported(name, watch, answers=False)
 
@@ -64,13 +65,14 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
             if event == _OPENING:
                 file_reads.opened(lane, args, frame)
             file_changes.changing(lane, event, args, frame)
-            return
+            if event != _OPENING or not sets_the_system(args):
+                return
         if lane.quiet or (lane.gate.virtual and event != _LIBRARY):
             return
         if event == _LIBRARY:
             named = _library(args)
         else:
-            named = None if ours(event, args) else (CONTACTS[event], place_of(), target_of(event, args))
+            named = None if ours(event, args) else (word_of(event, args), place_of(), target_of(event, args))
         if named is not None:
             _name(lane.session, *named)
         if event == "os.exec" and _leaving is not None:

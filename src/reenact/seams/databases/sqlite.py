@@ -6,8 +6,9 @@ row factory is applied to them in every session, since it is the program's own. 
 a database in memory that nobody asks, so that whatever else a program does with its objects still works. Where a fork
 asks more of it, the database itself is opened (``reopening``).
 
-A database in memory is the program's own, and left alone. So are the standard library's uses, and a connection that is
-made by its class and not by ``connect``: the audit hook names that one.
+A database in memory is the program's own, and left alone, but for the files that it takes in (``attaching``). So are
+the standard library's uses, and a connection that is made by its class and not by ``connect``: the audit hook names
+that one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from reenact.facts.values import decode, encode
 from reenact.seams import contacts, file_changes, places
 from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import in_memory
+from reenact.seams.databases import attaching
 from reenact.seams.databases.reopening import Reopening, cannot_go_on
 from reenact.seams.databases.statements import effect_of, ending_of, further, statement
 from reenact.seams.http.exchange import guarded
@@ -66,8 +68,12 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
 
     def connect(database: Any, *args: Any, **options: Any) -> Any:
         lane = listening()
-        if lane is None or in_memory(database) or whose(module_of(sys._getframe(1))) == "ours":
+        if lane is None or whose(module_of(sys._getframe(1))) == "ours":
             return original(database, *args, **options)
+        if in_memory(database):
+            alone = original(database, *args, **options)
+            guarded(lane, lambda: attaching.watch(alone))
+            return alone
         factory = options.get("factory") or module.Connection
         name = guarded(lane, lambda: _name(lane, database))
         if name is None or len(args) > _BY_POSITION or not isinstance(factory, type):
