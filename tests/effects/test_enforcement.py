@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.replaying.isolation import Isolation, folders_of, outermost
+from reenact.replaying.covering import Covered, outermost
+from reenact.replaying.isolation import Isolation, folders_of
+from reenact.replaying.scratch import Scratch
 
 from .conftest import Agent, in_force, permitted
 
@@ -67,7 +71,7 @@ def test_the_last_line_and_the_report_name_what_is_in_force(agent: Agent) -> Non
     agent.write("print('hello')")
     agent.record()
     done, report = agent.replay(), agent.report()
-    assert report["enforcement"][:2] == ["audit hook (connections, processes)", "own process"]
+    assert report["enforcement"][:2] == ["audit hook (connections, processes, signals)", "own process"]
     assert f"enforcement: {', '.join(report['enforcement'])}  verdict: same (exact)" in done.stderr
     assert len(report["enforcement"]) >= 4  # the network and the files, or why not
 
@@ -146,7 +150,8 @@ def test_what_is_mounted_below_a_folder_is_seen_and_goes_to_scratch_too(tmp_path
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     said, seen, after = done.stdout.split("\n")
-    assert f"scratch overlay ({tmp_path})" in said and "not isolated" not in said
+    kept = f"{tmp_path}/keep {os.path.dirname(sys.executable)}"
+    assert f"scratch overlay (every folder; open: {kept} devices)" in said and "not isolated" not in said
     assert seen == "inner outer" and after == "innerouterchangedchanged"
 
 
@@ -168,7 +173,15 @@ def test_the_folders_are_those_a_program_may_write(agent: Agent) -> None:
     assert folders_of("/", "/", {"HOME": "relative", "TMPDIR": "/nowhere"}) in ((), ("/var/tmp",))
 
 
-def test_what_is_not_in_force_is_said_with_its_reason() -> None:
-    assert Isolation(True, ("/a", "/b")).words() == ("network namespace", "scratch overlay (/a /b)")
-    refused = Isolation(no_network="not permitted", no_files="read only").words()
-    assert refused == ("no network namespace (not permitted)", "files not isolated (read only)")
+def test_what_is_not_in_force_is_said_with_its_reason(tmp_path: Path) -> None:
+    some = Covered((("/a", 1), ("/b", 1)), Scratch(str(tmp_path)), ("/a/store",))
+    found = Isolation(True, some, calls=True)
+    assert found.words() == ("network namespace", "scratch overlay (/a /b)", "system calls filtered")
+    assert found.hides("/a/x") and not found.hides("/a/store/x") and not found.hides("/c")
+    whole = Isolation(True, replace(some, sealed=True), no_calls="not on s390x", no_privileges="not permitted").words()
+    reach, calls = "every folder; open: /a/store devices", "system calls not filtered (not on s390x)"
+    assert whole == ("network namespace", f"scratch overlay ({reach})", calls, "privileges kept (not permitted)")
+    refused = Isolation(no_network="not permitted", no_files="read only", no_calls="not here").words()
+    files = "files not isolated (read only)"
+    network = "no network namespace (not permitted)"
+    assert refused == ("Python calls only", network, files, "system calls not filtered (not here)")

@@ -29,7 +29,8 @@ from reenact.store import open_store
 from reenact.store.opening import names_bundle
 
 _BEGINS_TODAY = "a replay in its caller's process begins with the disk of today: put it back, or use reenact replay"
-_IN_PROCESS = Isolation(no_network="the caller's process", no_files="the caller's process")
+_HERE = "the caller's process"
+_IN_PROCESS = Isolation(no_network=_HERE, no_files=_HERE, no_calls=_HERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def _listening(session: ReplaySession) -> Iterator[Callable[[], Contact]]:
     refused: list[str] = []
 
     def contact() -> Contact:
-        return Contact(tuple(refused), 0, ("audit hook (connections, processes)", *_IN_PROCESS.words()))
+        return Contact(tuple(refused), 0, ("audit hook (connections, processes, signals)", *_IN_PROCESS.words()))
 
     try:
         with session.begin():

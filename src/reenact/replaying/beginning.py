@@ -20,7 +20,7 @@ from typing import Final
 from reenact.abc.store import Recording
 from reenact.errors import StoreError
 from reenact.facts.before import ABSENT, FILE, FOLDER, LINK, PHASE, Before, all_before, place_of_content
-from reenact.replaying.isolation import within
+from reenact.replaying.covering import within
 from reenact.seams import trust
 from reenact.seams.file_reads import unseen
 

@@ -1,4 +1,7 @@
-"""The guard of a replaying process: connections and processes are refused by the audit hook, named and counted.
+"""The guard of a replaying process: contact is refused by the audit hook, named and counted.
+
+Connections, processes, signals and what else changes the machine are contact; and so are changes of files, where no
+scratch stands before them.
 
 An audit hook cannot be removed once added, so it asks a switch. It sees what Python code does, and which functions it
 asks a C library for; of the sockets that such a library opens by itself it learns only where a seam says so
@@ -12,8 +15,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from reenact.errors import Halt
+from reenact.replaying.reaching import CHANGING, Reaches
 from reenact.seams import lanes
-from reenact.seams.contacts import CONTACTS, ours, place_of, target_of
+from reenact.seams.callers import module_of, whose
+from reenact.seams.contacts import (
+    CONTACTS,
+    OPENING,
+    opens_to_write,
+    ours,
+    place_of,
+    sets_the_system,
+    target_of,
+    word_of,
+)
 
 _ASKED = "ctypes.dlsym"
 _NATIVE = frozenset(
@@ -24,7 +38,21 @@ _NATIVE = frozenset(
 )
 """What Python code may not ask a C library for."""
 
-_HEARD = frozenset((*CONTACTS, _ASKED))
+NATIVE_UNFILTERED = _NATIVE | frozenset(
+    (
+        *("kill", "killpg", "tgkill", "sigqueue", "pidfd_send_signal", "ptrace", "setpriority", "prlimit"),
+        *("mount", "umount", "umount2", "sethostname", "setdomainname", "settimeofday", "clock_settime", "adjtimex"),
+        *("mq_open", "mq_unlink", "shm_open", "shm_unlink", "reboot", "init_module", "delete_module"),
+    )
+)
+"""The same where the system does not refuse the calls behind them."""
+
+_ALONE = frozenset(("process", "priority", "limit", "clock", "host name", "kernel setting"))
+"""Kinds of contact whose target follows without a word between."""
+_THROUGH = frozenset(("reenact.seams.file_contents", "reenact.seams.contacts"))
+"""Modules of ours that do, or tell of, what others ask for."""
+
+_HEARD = frozenset((*CONTACTS, _ASKED, *CHANGING))
 """What the guard looks at. Every other audit event costs the agent one look into this set."""
 
 
@@ -40,6 +68,8 @@ class Guard:
     Attributes:
         refused: What was refused, with the place in the agent's code.
         halt: Called with the words for what the agent itself tried; gives what to raise in its place.
+        reaches: Gives the path in the world that an event is about to change; None where files may be changed.
+        native: What Python code may not ask a C library for.
         permits: Whether whoever performs a call for the agent may touch the world just now: a fork asks it.
     """
 
@@ -47,20 +77,27 @@ class Guard:
     halt: Callable[[str], Halt] | None = None
     armed: bool = False
     permits: Callable[[], bool] = _nothing
+    reaches: Reaches | None = None
+    native: frozenset[str] = _NATIVE
 
     def __call__(self, event: str, args: tuple[object, ...]) -> None:
         """The audit hook."""
         if event not in _HEARD or not self.armed:
             return
         if event == _ASKED:
-            if args[1] not in _NATIVE:
+            if args[1] not in self.native:
                 return
             words = f"native function {args[1]}"
+        elif event in CHANGING and not (event in CONTACTS and sets_the_system(args)):
+            path = self._changed(event, args)
+            if not path:
+                return
+            words = f"change of the file {path}"
         elif ours(event, args):
             return
         else:
-            what, target = CONTACTS[event], target_of(event, args)
-            words = f"{what} {target}" if what == "process" else f"{what} to {target}"
+            what, target = word_of(event, args), target_of(event, args)
+            words = f"{what} {target}" if what in _ALONE else f"{what} to {target}"
         if lanes.listening() is None and self.permits():
             return
         words += f" at {place_of()}"
@@ -68,6 +105,20 @@ class Guard:
         if lanes.listening() is not None and self.halt is not None:
             raise self.halt(words)
         raise PermissionError(f"refused while replaying: {words}")
+
+    def _changed(self, event: str, args: tuple[object, ...]) -> str:
+        """The path in the world that the agent is about to change; empty where there is none."""
+        if self.reaches is None or lanes.listening() is None:
+            return ""
+        if event == OPENING and not opens_to_write(args):
+            return ""
+        try:
+            module = module_of(sys._getframe(2))
+        except ValueError:  # the interpreter itself, with no Python code below
+            return ""
+        if whose(module) == "ours" and module not in _THROUGH:
+            return ""
+        return self.reaches(event, args)
 
 
 GUARD = Guard()
@@ -91,3 +142,5 @@ def disarm() -> None:
     GUARD.armed = False
     GUARD.halt = None
     GUARD.permits = _nothing
+    GUARD.reaches = None
+    GUARD.native = _NATIVE

@@ -1,8 +1,9 @@
-"""Isolation of a replaying process: a network namespace without a way out, and folders whose writes go to scratch.
+"""Isolation of a replaying process: no network, files that go to scratch, no privileges, no calls that reach further.
 
 Linux only, and only where the system permits it; what is in force is said, and so is why something is not. Done before
-the program's first line, while the process has one thread. The scratch is memory of this process's own mounts: it is
-gone when the process ends, and the parent never sees it.
+the program's first line, while the process has one thread. Each means stands by itself: one that is refused leaves the
+others. The scratch is memory of this process's own mounts: it is gone when the process ends, and the parent never sees
+it.
 """
 
 from __future__ import annotations
@@ -12,26 +13,30 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from reenact.replaying.scratch import UPPER, Scratch
+from reenact.replaying import privileges
+from reenact.replaying.covering import NOTHING, Covered, Covering, outermost, within
+from reenact.replaying.filtering import refuse_system_calls
+from reenact.replaying.scratch import Scratch
 
 _NEWNS: Final = 0x00020000
+_NEWIPC: Final = 0x08000000
 _NEWUSER: Final = 0x10000000
 _NEWNET: Final = 0x40000000
-_MS_BIND: Final = 0x1000
 _MS_REC: Final = 0x4000
 _MS_PRIVATE: Final = 0x40000
-_MNT_DETACH: Final = 2
 _SIOCGIFFLAGS: Final = 0x8913
 _SIOCSIFFLAGS: Final = 0x8914
 _IFF_UP: Final = 0x1
-_NO_FILES: Final = frozenset(("proc", "sysfs", "devpts", "cgroup", "cgroup2", "mqueue"))
 NETWORK: Final = "network namespace"
 OVERLAY: Final = "scratch overlay"
+CALLS: Final = "system calls filtered"
+PYTHON_ONLY: Final = "Python calls only"
+_NOT_HERE: Final = "not on this system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +45,61 @@ class Isolation:
 
     Attributes:
         network: Whether the process is in a network namespace of its own.
-        folders: Folders below which what is written goes to scratch.
+        cover: Which files go to scratch.
+        calls: Whether system calls that reach further are refused.
         no_network: Why not, where it is not.
         no_files: Why not, where some folder that it should be is not.
-        scratch: Where what is written goes; None where it goes to the world.
+        no_calls: Why not, where they are not.
+        no_privileges: Why privileges over the system are still held, where they are.
     """
 
     network: bool = False
-    folders: tuple[str, ...] = ()
+    cover: Covered = NOTHING
+    calls: bool = False
     no_network: str = ""
     no_files: str = ""
-    scratch: Scratch | None = None
+    no_calls: str = ""
+    no_privileges: str = ""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Folders below which what is written goes to scratch."""
+        return tuple(folder for folder, _ in self.cover.folders)
+
+    @property
+    def scratch(self) -> Scratch | None:
+        """Where what is written goes; None where it goes to the world."""
+        return self.cover.scratch
 
     @property
     def whole(self) -> bool:
-        """Whether all of it is in force."""
+        """Whether the network and all files are."""
         return self.network and self.scratch is not None and not self.no_files
+
+    def hides(self, path: str) -> bool:
+        """Whether what is written to a path goes to scratch."""
+        within_one = any(within(path, folder) for folder in self.folders)
+        return within_one and not any(within(path, folder) for folder in self.cover.opened)
 
     def words(self) -> tuple[str, ...]:
         """As a report names it."""
-        network = NETWORK if self.network else f"no {NETWORK} ({self.no_network})"
-        files = [f"{OVERLAY} ({' '.join(self.folders)})"] if self.folders else []
+        found = [NETWORK if self.network else f"no {NETWORK} ({self.no_network})"]
+        if self.scratch is not None:
+            found.append(f"{OVERLAY} ({self._reach()})")
         if self.no_files:
-            files.append(f"files not isolated ({self.no_files})")
-        return (network, *files)
+            found.append(f"files not isolated ({self.no_files})")
+        found.append(CALLS if self.calls else f"system calls not filtered ({self.no_calls})")
+        if self.no_privileges:
+            found.append(f"privileges kept ({self.no_privileges})")
+        if not (self.network or self.calls or self.scratch):
+            return (PYTHON_ONLY, *found)
+        return tuple(found)
+
+    def _reach(self) -> str:
+        """What it covers, and what stays open."""
+        if not self.cover.sealed:
+            return " ".join(self.folders)
+        return "; open: ".join(("every folder", " ".join((*self.cover.opened, "devices"))))
 
 
 def folders_of(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
@@ -81,17 +117,6 @@ def folders_of(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
     return outermost(os.path.realpath(folder) for folder in found if folder.startswith("/") and os.path.isdir(folder))
 
 
-def outermost(folders: Iterable[str]) -> tuple[str, ...]:
-    """Folders without those that lie in another; the root of all is none."""
-    every = sorted(set(folders) - {"/"})
-    return tuple(each for each in every if not any(within(each, other) for other in every if other != each))
-
-
-def within(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies below it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
 def isolate(folders: Sequence[str], keep: Sequence[str], scratch: str) -> Isolation:
     """Isolate this process as far as the system permits.
 
@@ -106,24 +131,33 @@ def isolate(folders: Sequence[str], keep: Sequence[str], scratch: str) -> Isolat
     Cost: some milliseconds.
     """
     if sys.platform != "linux":
-        return Isolation(no_network="not on this system", no_files="not on this system")
+        return Isolation(no_network=_NOT_HERE, no_files=_NOT_HERE, no_calls=_NOT_HERE)
+    before = 0
     try:
-        libc = ctypes.CDLL(None, use_errno=True)
-        ours = os.stat(".").st_uid == os.geteuid()
-        refused, alone = _unshared(libc)
-        if refused:
-            return Isolation(no_network=refused, no_files=refused)
-        network = _without_network(libc)
-        if alone and not ours:  # nothing in it could be copied to scratch: its owner does not exist in here
-            return Isolation(not network, (), network, "the working directory belongs to another user")
+        before = privileges.held()
+        found = _namespaced(ctypes.CDLL(None, use_errno=True), folders, keep, scratch)
     except Exception as error:  # the replay goes on, and says what it lacks
-        return Isolation(no_network=str(error), no_files=str(error))
+        found = Isolation(no_network=str(error), no_files=str(error))
     try:
-        overlays = _Overlays(libc, scratch, keep)
-        files, why = overlays.lay(folders)
+        found = replace(found, no_privileges=privileges.give_up(before))
+        refused = refuse_system_calls()
     except Exception as error:
-        return Isolation(not network, (), network, str(error))
-    return Isolation(not network, files, network, why, overlays.held if files else None)
+        refused = str(error)
+    return replace(found, calls=not refused, no_calls=refused)
+
+
+def _namespaced(libc: Any, folders: Sequence[str], keep: Sequence[str], scratch: str) -> Isolation:
+    """In namespaces of its own, with files that go to scratch."""
+    refused, alone = _unshared(libc)
+    if refused:
+        return Isolation(no_network=refused, no_files=refused)
+    network = _without_network(libc)
+    _call(libc.unshare, _NEWIPC)  # queues of messages, and memory that others share by a number
+    try:
+        cover = Covering(libc, scratch, keep, alone=alone).lay(folders)
+    except Exception as error:
+        return Isolation(not network, no_network=network, no_files=str(error))
+    return Isolation(not network, cover, no_network=network, no_files=cover.left)
 
 
 # --- namespaces ------------------------------------------------------------------------------------------------------
@@ -181,118 +215,3 @@ def _call(function: Any, *args: Any) -> str:
     if function(*args) == 0:
         return ""
     return os.strerror(ctypes.get_errno()).lower()
-
-
-# --- files -----------------------------------------------------------------------------------------------------------
-
-
-class _Overlays:
-    """Lays scratch over folders.
-
-    Args:
-        libc: The C library.
-        scratch: Where the scratch is mounted.
-        keep: Folders that stay as they are.
-
-    Attributes:
-        held: The scratch; None while there is none.
-    """
-
-    held: Scratch | None = None
-
-    def __init__(self, libc: Any, scratch: str, keep: Sequence[str]) -> None:
-        self._libc = libc
-        self._scratch = os.path.realpath(scratch)
-        self._keep = outermost(os.path.realpath(folder) for folder in keep)
-        self._made = 0
-
-    def lay(self, folders: Sequence[str]) -> tuple[tuple[str, ...], str]:
-        """The folders covered, and why others are not."""
-        wanted = [each for each in folders if not any(within(each, kept) for kept in self._keep)]
-        here = os.getcwd()
-        open_ = next((kept for kept in self._keep if within(os.path.realpath(here), kept)), "")
-        why = f"{open_}: the store lies among them" if open_ else ""
-        if not wanted:
-            return (), why or "there is no folder to cover"
-        refused = self._mount(b"tmpfs", self._scratch, b"tmpfs", 0, b"mode=0700")
-        if refused:
-            return (), refused
-        self.held = Scratch(self._scratch)
-        os.chdir(self._scratch)  # what is in there keeps its short names, also where its path will be covered
-        try:
-            return self._laid(wanted, why)
-        finally:
-            os.chdir(here)
-
-    def _laid(self, wanted: Sequence[str], why: str) -> tuple[tuple[str, ...], str]:
-        mounted = [each for each in _mounted() if not within(each, self._scratch)]
-        below_one = [folder for folder in self._keep if any(within(folder, each) for each in wanted)]
-        kept = [(folder, self._bound(folder)) for folder in below_one if os.path.isdir(folder)]
-        below = {folder: [(each, self._bound(each)) for each in _parts(folder, mounted)] for folder in wanted}
-        covered: list[str] = []
-        try:
-            for folder, parts in below.items():
-                reasons = [self._covered(part, lower) for part, lower in parts]
-                why = why or next(filter(None, reasons), "")
-                if not reasons[0]:
-                    covered.append(folder)
-            for folder, held in kept:
-                if any(within(folder, each) for each in covered):
-                    self._must(self._mount(held.encode(), folder, None, _MS_BIND, None), f"{folder} cannot be kept")
-        except OSError as error:  # what we write ourselves must arrive: rather no scratch than a lost report
-            for each in reversed(covered):
-                self._libc.umount2(os.fsencode(each), _MNT_DETACH)
-            return (), str(error)
-        return tuple(covered), why
-
-    def _bound(self, folder: str) -> str:
-        """Another way to what is in a folder now."""
-        place = self._place("held")
-        self._must(self._mount(os.fsencode(folder), place, None, _MS_BIND, None), f"{folder} cannot be held")
-        return place
-
-    def _must(self, refused: str, what: str) -> None:
-        if refused:
-            raise OSError(f"{what}: {refused}")
-
-    def _covered(self, folder: str, lower: str) -> str:
-        """Lay scratch over one folder; where that is refused it stays as it was, and why is given."""
-        upper, work = self._place(UPPER), self._place("work")
-        os.chmod(upper, os.stat(lower).st_mode & 0o7777)
-        plain = f"lowerdir={lower},upperdir={upper},workdir={work}"
-        refused = ""
-        for options in (plain + ",redirect_dir=on", plain, plain + ",userxattr"):  # the first lets folders be renamed
-            refused = self._mount(b"overlay", folder, b"overlay", 0, options.encode())
-            if not refused:
-                return ""
-        self._mount(lower.encode(), folder, None, _MS_BIND, None)
-        return f"{folder}: {refused}"
-
-    def _place(self, sort: str) -> str:
-        self._made += 1
-        place = f"{sort}{self._made}"
-        os.mkdir(place, 0o700)
-        return place
-
-    def _mount(self, source: bytes, target: str, kind: bytes | None, flags: int, options: bytes | None) -> str:
-        return _call(self._libc.mount, source, os.fsencode(target), kind, ctypes.c_ulong(flags), options)
-
-
-def _parts(folder: str, mounted: Iterable[str]) -> list[str]:
-    """The folder itself, and every file system mounted below it, outer ones first: an overlay shows only its own."""
-    below = {each for each in mounted if each != folder and within(each, folder) and os.path.isdir(each)}
-    return sorted({folder} | below)
-
-
-def _mounted() -> list[str]:
-    """Where file systems with files are mounted, as this process sees them."""
-    found = []
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            fields = line.split(" ")
-            if fields[fields.index("-") + 1] not in _NO_FILES:
-                target = fields[4]
-                if "\\" in target:
-                    target = target.encode("utf-8", "surrogateescape").decode("unicode_escape")
-                found.append(target)
-    return found

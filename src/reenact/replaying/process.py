@@ -24,11 +24,14 @@ from reenact.facts.stopped import was_stopped
 from reenact.replaying import guard, temporaries
 from reenact.replaying.ambient import clock_of
 from reenact.replaying.beginning import Beginning
+from reenact.replaying.covering import within
 from reenact.replaying.import_reads import IMPORT_READS, Importing
-from reenact.replaying.isolation import Isolation, folders_of, isolate, within
+from reenact.replaying.isolation import Isolation, folders_of, isolate
+from reenact.replaying.moving import Moving
 from reenact.replaying.opening import open_preamble, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.raised import raised
+from reenact.replaying.reaching import Reach, Reaches
 from reenact.replaying.relocating import placed
 from reenact.replaying.report import Difference
 from reenact.replaying.requests import Player, Preamble, Stage, never_served
@@ -47,7 +50,7 @@ from reenact.seams.uncaught import watch_uncaught
 from reenact.seams.watch import WATCH
 from reenact.store import open_store
 
-_HOOK = "audit hook (connections, processes)"
+_HOOK = "audit hook (connections, processes, signals)"
 GRACE_S = 3.0
 """How long an agent may go on after the replay has stopped, before its process is ended."""
 REPORT_S = 60.0
@@ -127,6 +130,12 @@ class ReplayingProcess:
         """Keep this process from the world, as far as the system permits."""
         return _isolated(self.instructions)
 
+    def _reaches(self) -> Reaches | None:
+        """What tells of changes of files that would reach the world; None where they may."""
+        reach = Reach(self.isolation)
+        self._stack.callback(reach.clear)
+        return reach.changed
+
     def _open(self) -> ReplaySession:
         """The session that answers."""
         return open_session(self.recording, self.options, self._tree)
@@ -158,6 +167,9 @@ class ReplayingProcess:
         self._put_back.callback(stdio.remove)
         self._echo.heard = speech.listen(self._echo)
         self._guard = guard.arm(self._refused)
+        self._guard.reaches = self._reaches()
+        if not self.isolation.calls:
+            self._guard.native = guard.NATIVE_UNFILTERED
         self.session.on_stop = self._stopping
         process.on_stop = self._stopping
         self._put_back.callback(_hook, sys.excepthook, threading.excepthook)
@@ -349,15 +361,19 @@ def _isolated(instructions: dict[str, Any]) -> Isolation:
     once: a process that has run a program before stays where it is."""
     if _process is not None:
         found, place = _process.isolation, os.path.realpath(instructions["place"])
-        if any(within(place, folder) for folder in found.folders):
+        if found.hides(place):
             raise UnreplayableRun("what this process leaves would stay in its scratch", cause="another one will do")
         return found
     scratch = Path(instructions["place"]) / "scratch"
     scratch.mkdir(mode=0o700)
     folders = folders_of(os.getcwd(), instructions.get("root") or "", os.environ)
     keep = _kept(instructions)
+    if _shared:  # those that follow leave what came of them beside it
+        keep.append(os.path.dirname(os.path.dirname(instructions["place"])))
     isolation = isolate(folders, keep, str(scratch))
     temporaries.give_way(isolation.folders, keep)
+    if isolation.folders:
+        Moving(isolation.cover.folders).install()
     return isolation
 
 
@@ -398,6 +414,7 @@ def _from_halt(error: BaseException | None) -> bool:
 
 
 _process: ReplayingProcess | None = None
+_shared = False
 
 
 def begin(instructions: dict[str, Any]) -> None:
@@ -423,6 +440,8 @@ def current() -> ReplayingProcess:
 
 def share(importing: Importing) -> None:
     """Programs will share this process. ``importing``: see ``import_reads``."""
+    global _shared
+    _shared = True
     IMPORT_READS.begin(importing)
 
 

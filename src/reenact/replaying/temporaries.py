@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from reenact.replaying.isolation import within
+from reenact.replaying.covering import within
 from reenact.seams import lanes
 
 _EVENTS = frozenset({"tempfile.mkstemp", "tempfile.mkdtemp"})
@@ -38,12 +38,13 @@ def give_way(folders: Sequence[str], keep: Sequence[str]) -> None:
         kept = any(within(place, os.path.realpath(each)) for each in keep)
         if not kept and any(within(place, each) for each in folders):
             with lanes.inside(None):
-                _remove(place)
+                take_away(place)
 
     sys.addaudithook(hook)
 
 
-def _remove(path: str) -> None:
+def take_away(path: str) -> None:
+    """Remove a file, or a folder with all that is in it; what cannot be removed stays."""
     try:
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path, ignore_errors=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
@@ -17,6 +17,7 @@ from reenact.replaying import process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.opening import redactor_of
 from reenact.replaying.process import may_stay, share, withdraw, written
+from reenact.replaying.reaching import Reaches
 from reenact.seams.boot.program import FRAME
 from reenact.store import open_store
 from reenact.store.bundles.lines import line_of
@@ -31,6 +32,8 @@ from reenact.timetravel.forks.process import ForkingProcess
 from reenact.timetravel.forks.report import ForkReport
 
 __all__ = ["GoldenProcess", "begin", "may_stay", "rehearse", "share", "withdraw", "written"]
+
+_ASKED: Final = "models may be asked"
 
 
 class GoldenProcess(ForkingProcess):
@@ -50,8 +53,14 @@ class GoldenProcess(ForkingProcess):
     def _isolate(self) -> Isolation:
         """Nothing goes out, unless answers that are missing may be recorded."""
         if self.instructions["misses"] != "stale" or self.plan.live != "none":
-            return Isolation(no_network="models may be asked", no_files="models may be asked")
+            return Isolation(no_network=_ASKED, no_files=_ASKED, no_calls=_ASKED)
         return replaying.ReplayingProcess._isolate(self)
+
+    def _reaches(self) -> Reaches | None:
+        """Nothing is changed, unless answers that are missing may be recorded."""
+        if self.instructions["misses"] != "stale" or self.plan.live != "none":
+            return None
+        return replaying.ReplayingProcess._reaches(self)
 
     def _open(self) -> GoldenSession:
         told = self.instructions

@@ -16,6 +16,7 @@ from reenact.recording.speech import Spoken
 from reenact.replaying import guard
 from reenact.replaying import process as replaying
 from reenact.replaying.isolation import Isolation
+from reenact.replaying.reaching import Reaches
 from reenact.replaying.starting import LENT
 from reenact.seams import lanes, stdio, wiring
 from reenact.seams.files import file_digests
@@ -45,6 +46,10 @@ class ForkingProcess(replaying.ReplayingProcess):
     def _isolate(self) -> Isolation:
         """A fork may go live, and then needs the network and the files as they are."""
         return Isolation()
+
+    def _reaches(self) -> Reaches | None:
+        """The files of a fork are those of the world."""
+        return None
 
     def _open(self) -> ForkSession:
         tree = self._tree

@@ -1,0 +1,201 @@
+"""The filter of a replaying process: system calls that would reach beyond it are answered with an error.
+
+A table says which calls, and what spares one; it becomes a program that the system runs before each call (*seccomp*).
+It never ends a process. It holds for whatever this process starts, and nobody can take it off again. The numbers are
+those of x86-64 and ARM64; elsewhere there is no filter, which is said.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+_NEW_NAMESPACES: Final = 0x7E020000
+_VSOCK: Final = 40
+_TIOCSTI: Final = 0x5412
+_TIOCLINUX: Final = 0x541C
+_GROUP: Final = 1
+_USER: Final = 2
+
+OWN: Final = -1
+"""Stands for the id of this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A system call that is refused.
+
+    Attributes:
+        name: Its name.
+        x86_64: Its number there; -1 where there is none.
+        aarch64: The same for ARM64.
+        error: What it answers.
+        strikes: Arguments, by position, and the value with which it is refused; empty: with any.
+        flags: An argument, by position, and bits any of which it is refused with.
+        spares: Arguments and the value with which it is let through, unless a strike forbids it.
+    """
+
+    name: str
+    x86_64: int
+    aarch64: int
+    error: int = errno.EPERM
+    strikes: tuple[tuple[int, int], ...] = ()
+    flags: tuple[int, int] | None = None
+    spares: tuple[tuple[int, int], ...] = ()
+
+
+_TO_ITSELF: Final = ((0, OWN), (1, 0))
+"""A signal to this process, or none, which only asks whether there is such a process."""
+
+RULES: Final = (
+    # signals
+    Rule("kill", 62, 129, spares=_TO_ITSELF),
+    Rule("tgkill", 234, 131, spares=((0, OWN), (2, 0))),
+    Rule("tkill", 200, 130, spares=((1, 0),)),
+    Rule("rt_sigqueueinfo", 129, 138, spares=_TO_ITSELF),
+    Rule("rt_tgsigqueueinfo", 297, 240, spares=((0, OWN), (2, 0))),
+    Rule("pidfd_send_signal", 424, 424, spares=((1, 0),)),
+    # other processes
+    Rule("ptrace", 101, 117),
+    Rule("process_vm_writev", 311, 271),
+    Rule("pidfd_getfd", 438, 438),
+    Rule("process_madvise", 440, 440),
+    Rule("setpriority", 141, 140, strikes=((0, _GROUP), (0, _USER)), spares=((1, 0), (1, OWN))),
+    Rule("prlimit64", 302, 261, spares=((0, 0), (0, OWN), (2, 0))),
+    # mounts and namespaces
+    Rule("mount", 165, 40),
+    Rule("umount2", 166, 39),
+    Rule("pivot_root", 155, 41),
+    Rule("open_tree", 428, 428),
+    Rule("move_mount", 429, 429),
+    Rule("fsopen", 430, 430),
+    Rule("fsconfig", 431, 431),
+    Rule("fsmount", 432, 432),
+    Rule("fspick", 433, 433),
+    Rule("mount_setattr", 442, 442),
+    Rule("setns", 308, 268),
+    Rule("unshare", 272, 97, flags=(0, _NEW_NAMESPACES)),
+    Rule("clone", 56, 220, flags=(0, _NEW_NAMESPACES)),
+    Rule("clone3", 435, 435, errno.ENOSYS),  # its flags lie in memory; threads are then started with ``clone``
+    Rule("open_by_handle_at", 304, 265),
+    # the machine
+    Rule("settimeofday", 164, 170),
+    Rule("clock_settime", 227, 112),
+    Rule("sethostname", 170, 161),
+    Rule("setdomainname", 171, 162),
+    Rule("reboot", 169, 142),
+    Rule("swapon", 167, 224),
+    Rule("swapoff", 168, 225),
+    Rule("acct", 163, 89),
+    Rule("quotactl", 179, 60),
+    Rule("quotactl_fd", 443, 443),
+    Rule("init_module", 175, 105),
+    Rule("finit_module", 313, 273),
+    Rule("delete_module", 176, 106),
+    Rule("kexec_load", 246, 104),
+    Rule("kexec_file_load", 320, 294),
+    Rule("iopl", 172, -1),
+    Rule("ioperm", 173, -1),
+    Rule("bpf", 321, 280),
+    Rule("add_key", 248, 217),
+    Rule("request_key", 249, 218),
+    Rule("keyctl", 250, 219),
+    # what no namespace holds
+    Rule("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _VSOCK),)),
+    Rule("ioctl", 16, 29, strikes=((1, _TIOCSTI), (1, _TIOCLINUX))),
+    Rule("io_uring_setup", 425, 425, errno.ENOSYS),  # it asks for what no filter sees
+)
+"""What is refused. Everything else is let through."""
+
+_MACHINES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_LOAD, _EQUAL, _AT_LEAST, _ANY_OF, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW: Final = 0x7FFF0000
+_ERROR: Final = 0x00050000
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
+_X32: Final = 0x40000000
+_NO_NEW_PRIVILEGES: Final = 38
+_SET_SECCOMP: Final = 22
+_FILTER: Final = 2
+
+_Line = tuple[int, int, int, int]
+
+
+def program(machine: str, own: int, *, rules: Sequence[Rule] = RULES) -> bytes:
+    """The filter for a kind of machine; empty where there is none.
+
+    Args:
+        machine: As ``os.uname`` names it.
+        own: Id of this process.
+        rules: What is refused.
+    """
+    architecture = _MACHINES.get(machine)
+    if architecture is None:
+        return b""
+    refused = (_RETURN, 0, 0, _ERROR | errno.ENOSYS)
+    lines: list[_Line] = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, architecture), refused, (_LOAD, 0, 0, _NUMBER)]
+    if machine == "x86_64":
+        lines += [(_AT_LEAST, 0, 1, _X32), refused]
+    for rule in rules:
+        number = getattr(rule, machine)
+        if number >= 0:
+            block = [*_judged(rule, own)]
+            lines += [(_EQUAL, 0, len(block), number), *block]
+    lines.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("=HBBI", *line) for line in lines)
+
+
+def _judged(rule: Rule, own: int) -> Iterable[_Line]:
+    """What is done about one call; it always ends in an answer."""
+    refuse, allow = (_RETURN, 0, 0, _ERROR | rule.error), (_RETURN, 0, 0, _ALLOW)
+    for position, value in rule.strikes:
+        yield from (_argument(position), (_EQUAL, 0, 1, value), refuse)
+    if rule.flags is not None:
+        yield from (_argument(rule.flags[0]), (_ANY_OF, 0, 1, rule.flags[1]), refuse)
+    for position, value in rule.spares:
+        yield from (_argument(position), (_EQUAL, 0, 1, own if value == OWN else value), allow)
+    judged_by_value = rule.strikes or rule.flags is not None
+    yield allow if judged_by_value and not rule.spares else refuse
+
+
+def _argument(position: int) -> _Line:
+    """Load the lower half of an argument: both machines have it first."""
+    return (_LOAD, 0, 0, _ARGUMENTS + 8 * position)
+
+
+def refuse_system_calls() -> str:
+    """Refuse them from now on, for this process and what it starts. Call it while the process has one thread.
+
+    Returns:
+        Why they are not refused; empty where they are.
+
+    Cost: well below a millisecond; about 0.1 µs for each system call from then on.
+    """
+    if sys.platform != "linux":
+        return "not on this system"
+    machine = os.uname().machine
+    code = program(machine, os.getpid(), rules=_rules_here())
+    if not code or sys.maxsize < 1 << 32:
+        return f"not on {machine}"
+    libc: Any = ctypes.CDLL(None, use_errno=True)
+    held = ctypes.create_string_buffer(code, len(code))
+    given = ctypes.create_string_buffer(struct.pack("@HP", len(code) // 8, ctypes.addressof(held)))
+    none = [ctypes.c_ulong(0)] * 3
+    libc.prctl(_NO_NEW_PRIVILEGES, ctypes.c_ulong(1), *none)  # without it, or the privilege, no filter is taken
+    if libc.prctl(_SET_SECCOMP, ctypes.c_ulong(_FILTER), ctypes.byref(given), *none[:2]) != 0:
+        return os.strerror(ctypes.get_errno()).lower()
+    return ""
+
+
+def _rules_here() -> Sequence[Rule]:
+    """Those of this system: another C library than GNU's sends a thread its signals by its id alone."""
+    try:
+        gnu = bool(os.confstr("CS_GNU_LIBC_VERSION"))
+    except (ValueError, OSError, AttributeError):
+        gnu = False
+    return RULES if gnu else [rule for rule in RULES if rule.name != "tkill"]
