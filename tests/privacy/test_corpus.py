@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import itertools
 import json
 from collections.abc import Callable
 from functools import cache
+from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -12,7 +17,7 @@ from reenact.facts.record import Printed, Record, SegmentArrived
 from tests.privacy.canaries import arrived, issued
 from tests.privacy.corpus import cases, look_alikes
 from tests.privacy.corpus_places import body
-from tests.privacy.measuring import Measured, cleaned, measured
+from tests.privacy.measuring import Measured, cleaned, measured, still_in
 
 RECALL = 0.99
 LEAST = 0.95
@@ -55,6 +60,44 @@ def test_look_alikes_are_kept() -> None:
             if body(cleaned(records(text.encode()))) != body(records(text.encode())):
                 changed.append(f"{name}, {way}")
     assert 1 - len(changed) / total >= KEPT, sorted(set(changed))
+
+
+WRAPS: dict[str, tuple[Callable[[bytes], Any], Callable[[Any], bytes]]] = {
+    "base64": (lambda data: base64.b64encode(data).decode(), lambda kept: base64.b64decode(kept)),
+    "hexadecimal": (lambda data: data.hex(), lambda kept: bytes.fromhex(kept)),
+    "gzip": (
+        lambda data: base64.b64encode(gzip.compress(data)).decode(),
+        lambda kept: gzip.decompress(base64.b64decode(kept)),
+    ),
+    "JSON twice": (lambda data: json.dumps({"b": data.decode()}), lambda kept: json.loads(kept)["b"].encode()),
+    "a URL": (
+        lambda data: "https://h.example/?q=" + quote(data, safe=""),
+        lambda kept: unquote(kept.partition("?q=")[2]).encode(),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WRAPS)
+def test_a_place_behind_an_encoding(way: str) -> None:
+    wrap, unwrap = WRAPS[way]
+    leaked, total = [], 0
+    for case in itertools.islice(cases(seed=7), 0, None, 3):
+        data = case.place.write(case.field, case.secret)
+        if case.place.over != "request" or b"\0" in data or not _is_text(data):
+            continue
+        total += 1
+        once = cleaned([issued(json.dumps({"d": wrap(data)}).encode())])
+        assert body(cleaned(once)) == body(once), case.name
+        if still_in(case.place.read(unwrap(json.loads(body(once))["d"])), case):
+            leaked.append(case.name)
+    assert total > 500 and 1 - len(leaked) / total >= RECALL, leaked
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return bool(data.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 @pytest.mark.parametrize("size", [1, 3, 17, 1000])

@@ -23,7 +23,7 @@ _VALUE_FIELD = re.compile(
     rb"(\\{0,15})([\"'])(?i:value|(?P<loose>text|content|data|val|answer|default))\1\2\s{0,32}:\s{0,32}"
 )
 _VALUE_LINE = re.compile(
-    rb"\\{0,15}[\"']?(?:\r?\n|\\[rn])(?:\s|\\[nt]){0,32}\\{0,15}[\"']?value\\{0,15}[\"']?:\s{0,32}"
+    rb"\\{0,15}[\"']?(?:\r?\n|\\{1,7}[rn])(?:\s|\\{1,7}[nt]){0,32}\\{0,15}[\"']?value\\{0,15}[\"']?:\s{0,32}"
 )
 _VALUE_ATTRIBUTE = re.compile(rb"\\{0,15}[\"']\s{1,8}(?i:value)\s{0,4}=\s{0,4}")
 _ELEMENT = re.compile(rb"(?:\\{0,15}[\"'])?(?:\s[^<>]{0,256})?>(?:<!\[CDATA\[)?")
@@ -355,10 +355,19 @@ def _secretive(value: bytes, following: bytes, sign: bytes, *, alone: bool = Fal
     has_digit = any(48 <= byte <= 57 for byte in value)
     marked = any(byte in b"!@#$%^*+=?&~" for byte in plain)
     if alone or len(value) < 6:
-        return alone and (has_digit or marked)
+        return alone and (has_digit or marked or _is_encoded(plain))
     if sign in (b":", b"|"):
         return (has_digit or marked) and len(value) >= 8 and b"://" not in value
     return has_digit or ((marked or b"/" in plain) and not value.startswith((b"/", b"=")))
+
+
+def _is_encoded(value: bytes) -> bool:
+    """Whether a value is a text in base64."""
+    try:
+        text = binascii.a2b_base64(value, strict_mode=True)
+    except ValueError:
+        return False
+    return len(text) >= 6 and value.lower() != value and all(32 <= byte < 127 for byte in text)
 
 
 def _says_nothing(value: bytes) -> bool:

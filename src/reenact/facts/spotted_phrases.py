@@ -73,9 +73,9 @@ _HOOK = re.compile(
     rb"(?:hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/\d{5,24}/)(?P<pw>[\w/-]{16,200})"
 )
 _NETRC = re.compile(
-    rb"(?:\bmachine(?:\s|\\[nrt]){1,8}[^\s\\\"']{1,128}|\bdefault)(?:\s|\\[nrt]){1,16}"
-    rb"(?:(?:login|account)(?:\s|\\[nrt]){1,8}[^\s\\\"']{1,128}(?:\s|\\[nrt]){1,16}){0,2}"
-    rb"password(?:\s|\\[nrt]){1,8}(?P<pw>[^\s\\\"']{1,256})"
+    rb"(?:\bmachine(?:\s|\\{1,7}[nrt]){1,8}[^\s\\\"']{1,128}|\bdefault)(?:\s|\\{1,7}[nrt]){1,16}"
+    rb"(?:(?:login|account)(?:\s|\\{1,7}[nrt]){1,8}[^\s\\\"']{1,128}(?:\s|\\{1,7}[nrt]){1,16}){0,2}"
+    rb"password(?:\s|\\{1,7}[nrt]){1,8}(?P<pw>[^\s\\\"']{1,256})"
 )
 _HARMLESS = re.compile(
     rb"(?i).*(?:base-?64|sha-?\d|md5|utf-?\d|oauth2|ipv[46]|x509|\d-digit|characters?|s3://|https?://).*"

@@ -28,7 +28,7 @@ _PLAINER = re.compile(
     rb"|&(?:(?P<entity>quot|apos|lt|gt|amp)|#(?P<number>\d{2,3})|#[xX](?P<hex>[0-9a-fA-F]{2}));|" + _LETTERS
 )
 _ENTITIES = {b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">", b"amp": b"&"}
-_PERCENT = re.compile(rb"%([2-7][0-9a-fA-F])")
+_PERCENT = re.compile(rb"%(0[9AaDd]|[2-7][0-9a-fA-F])")
 _STOPS = bytes(32 if byte in b" \t\r\n\"'<>\\`" else 97 for byte in range(256))
 _RUN = re.compile(rb"[A-Za-z0-9+/_-]{20,}+(?:(?:\\{1,7}[rn]|\r?\n[ \t]{0,8}){1,2}+[A-Za-z0-9+/_-]{4,}+)*+={0,2}")
 _IS_HEX = re.compile(rb"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
