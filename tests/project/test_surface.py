@@ -97,6 +97,11 @@ LIGHT = {
         *("reenact.store.bundles", "reenact.store.memory", "reenact.timetravel.bundling", "reenact.timetravel.story"),
         *("reenact.timetravel.cost", "reenact.facts.expressions", "reenact.interfaces.cli.commands.ls"),
     ),
+    "reenact.interfaces.cli.commands.replay": (
+        *("asyncio", "ssl", "logging", "concurrent", "difflib", "importlib.metadata", "email", "wrapt", "time_machine"),
+        *("reenact.replaying.session", "reenact.seams.http", "reenact.seams.strands", "reenact.seams.lanes"),
+        *("reenact.timetravel.forks", "reenact.recording.session", "reenact.privacy.gate"),
+    ),
     "reenact.recording.process": (
         *("click", "wrapt", "time_machine", "importlib.metadata", "importlib.resources", "zipfile", "difflib"),
         *("tomllib", "http", "email", "xml", "unittest", "multiprocessing", "argparse", "ctypes"),
@@ -104,11 +109,11 @@ LIGHT = {
         *("reenact.triage", "reenact.store.bundles", "reenact.store.memory"),
     ),
 }
-"""What the two processes of a recording may not load: each costs a short program more than it is recorded for."""
+"""What a recording and a replay may not load: each costs a short program more than it is recorded for."""
 
 
 @pytest.mark.parametrize("module", LIGHT)
-def test_a_recording_loads_no_more_than_it_uses(module: str) -> None:
+def test_a_recording_and_a_replay_load_no_more_than_it_uses(module: str) -> None:
     """The command stands beside the program that it runs, and takes the processor from it where there is little."""
     loaded = run_python(
         f"import json, sys; before = set(sys.modules); import {module}\n"

@@ -22,7 +22,8 @@ from reenact.replaying.relocating import relocated
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.results import Printed, files
 from reenact.replaying.session import ReplaySession
-from reenact.replaying.verdict import Contact, conclude, to_divergence
+from reenact.replaying.telling import to_divergence
+from reenact.replaying.verdict import Contact, conclude
 from reenact.seams import lanes, stdout, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store

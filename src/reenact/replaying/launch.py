@@ -20,10 +20,9 @@ from reenact.replaying.entries import Start, start_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.replaying.report import Report
-from reenact.replaying.results import exit_statuses
 from reenact.replaying.revision import REVISION, Tree, kept_revision, remarks, tree_of
 from reenact.replaying.starting import AS_RECORDED, Left, Process, Starting, run_process
-from reenact.replaying.verdict import first_line, last_line
+from reenact.replaying.telling import exit_statuses, first_line, last_line
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
 

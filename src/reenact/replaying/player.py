@@ -11,7 +11,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
-from reenact.replaying.verdict import first_line, last_line
+from reenact.replaying.telling import first_line, last_line
 
 
 def walk(recording: Recording, options: Options) -> Report:

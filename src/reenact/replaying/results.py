@@ -149,18 +149,6 @@ class Printed:
         return found
 
 
-def exit_statuses(recorded: int | None, now: int) -> Difference | None:
-    """Whether the process ended as it did."""
-    if recorded is None or recorded == now:
-        return None
-    return Difference(
-        "exit status",
-        f"exit status {now} instead of {recorded}",
-        None,
-        {"recorded": recorded, "now": now},
-    )
-
-
 def files(recorded: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Difference]:
     """How declared files differ."""
     for name in sorted({*recorded, *now}):

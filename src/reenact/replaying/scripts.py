@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 
@@ -21,6 +20,8 @@ def own_script(program: str, inside: Callable[[str], bool]) -> str | None:
     Returns:
         Its path; None where there is none, or it calls code that was installed.
     """
+    from importlib.metadata import entry_points  # late: it loads a parser of e-mail, and most programs are no script
+
     name = os.path.basename(program).removesuffix(".exe")
     folder = os.path.dirname(sys.executable)
     found = list(entry_points(group="console_scripts", name=name))

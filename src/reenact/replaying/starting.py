@@ -26,8 +26,8 @@ from reenact.replaying.options import Options
 from reenact.replaying.revision import Tree
 from reenact.seams import trust
 from reenact.seams.boot.death import NOTHING, Death, name_of_signal
+from reenact.seams.boot.frame import FRAME
 from reenact.seams.boot.parent import Boot, find_program, ignores_boot, run_program
-from reenact.seams.boot.program import FRAME
 from reenact.seams.zone import zone_for
 
 Starter = Callable[..., int]

@@ -1,22 +1,18 @@
-"""The verdict: what a replay has proved, put together from its session and its results, and its two lines."""
+"""The verdict: what a replay has proved, put together from its session and its results."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from reenact.errors import Divergence, UnreplayableRun
-from reenact.facts.call import Json
-from reenact.facts.ids import tail
+from reenact.errors import UnreplayableRun
 from reenact.facts.imported import UNPROVEN, is_imported, remarks
 from reenact.facts.phrases import counted
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report
 from reenact.replaying.session import ReplaySession
-
-FROZEN = "http tools models processes flags environment clock random"
+from reenact.replaying.telling import first_line, from_divergence, last_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +28,6 @@ class Contact:
     refused: tuple[str, ...] = ()
     live_calls: int = 0
     enforcement: tuple[str, ...] = ()
-
-
-def first_line(run: str, options: Options) -> str:
-    """Mode, what is frozen, live calls allowed: said before the agent's code starts."""
-    frozen = "everything recorded" if options.mode == "events" else FROZEN
-    line = f"replay {tail(run)}  mode: {options.mode}  frozen: {frozen}  live calls allowed: 0"
-    if options.rev:
-        line += f"  code: {options.rev}"
-    if options.through:
-        line += f"  through: {', '.join(options.through)}"
-    if options.order.startswith("shuffle"):
-        line += f"  order: {options.order}"
-    return line
 
 
 def conclude(
@@ -150,59 +133,3 @@ def _unproven_before(session: ReplaySession) -> list[str]:
     """What was not proven of the recorded order up to a divergence, which may be its cause."""
     unproven = session.gate.unproven_so_far() if session.run.totals.unproven else ()
     return [f"order not proven at {number}" for number in unproven]
-
-
-def last_line(report: Report) -> str:
-    """Live calls made, what was matched, plumbing, fidelity, enforcement, verdict."""
-    counts = f"matched {report.matched} of {report.events}"
-    if report.inside:
-        counts += f", {report.inside} inside frozen calls"
-    for name in ("reordered", "moved", "renamed", "unused", "plumbing"):
-        count = getattr(report, name)
-        if count:
-            counts += f", {name} {count}"
-    word = "different" if report.verdict == "different" else "same"
-    if report.verdict == "exact":
-        word = "same (exact)"
-    if report.redacted:
-        word += f", {report.redacted} redacted"
-    if report.not_compared:
-        word += f", not compared: {', '.join(report.not_compared)}"
-    if report.unproven:
-        more = f" and {len(report.unproven) - 1} more" if len(report.unproven) > 1 else ""
-        word += f", {report.unproven[0]}{more}"
-    return (
-        f"live calls made: {report.live_calls}  {counts}  fidelity: {report.fidelity}"
-        f"  enforcement: {', '.join(report.enforcement) or 'none'}  verdict: {word}"
-    )
-
-
-def from_divergence(divergence: Divergence) -> Difference:
-    """A divergence as a difference."""
-    data: Mapping[str, Json] = {
-        "event": divergence.event,
-        "source": divergence.source,
-        "recorded": divergence.recorded,
-        "now": divergence.now,
-        "path": divergence.path,
-        "reason": divergence.reason,
-        "cause": divergence.cause,
-        "message": divergence.message,
-        "next": divergence.next_command,
-    }
-    return Difference("divergence", str(divergence), divergence.event, data)
-
-
-def to_divergence(data: Mapping[str, Any], message: str = "") -> Divergence:
-    """The inverse of ``from_divergence``'s data; ``message`` in place of its own, where given."""
-    return Divergence(
-        message or data["message"],
-        event=data["event"],
-        source=data["source"],
-        recorded=data["recorded"],
-        now=data["now"],
-        path=data["path"],
-        reason=data["reason"],
-        cause=data["cause"],
-        next_command=data["next"],
-    )

@@ -11,7 +11,7 @@ from reenact.errors import EffectInDoubt, EffectRefused, ForkError, UsageError
 from reenact.facts.call import Json
 from reenact.facts.run import Run
 from reenact.replaying.options import Options
-from reenact.replaying.verdict import to_divergence
+from reenact.replaying.telling import to_divergence
 from reenact.store import open_store
 from reenact.timetravel.forks import resuming
 from reenact.timetravel.forks.changes import check

@@ -8,7 +8,7 @@ written out, by C code too. What it would do beyond is not done: to take apart w
 finalisers that this would run (``__del__``, ``finally`` in a generator, warnings of what was never awaited or closed),
 and to call the C library's own handlers. All of it comes after the end of the recording and of the replay.
 
-The program stands on one frame of ours, which is in this file: what was seen of it names ``FRAME``. Any other form of
+The program stands on one frame of ours, which is in this file: what was seen of it names it. Any other form of
 program than a script and a module (text on the command line, a folder, compiled code), and a script that cannot be
 read, is left to the interpreter.
 
@@ -34,10 +34,7 @@ from typing import Any, Final, NoReturn, Protocol
 from reenact.seams import lanes
 from reenact.seams.boot import unwritten
 
-__all__ = ["FRAME", "Stay", "take_over"]
-
-FRAME: Final = os.path.join("reenact", "seams", "boot", "program.py")
-"""How the file is called that a program sees below its own frames, wherever it lies."""
+__all__ = ["Stay", "take_over"]
 
 _FILE: Final = "cpython.run_file"
 _MODULE: Final = "cpython.run_module"

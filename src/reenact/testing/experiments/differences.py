@@ -12,7 +12,7 @@ from reenact.timetravel import preview
 from reenact.timetravel.aligning import Sort
 from reenact.timetravel.comparing import Comparison
 from reenact.timetravel.contents import Unread, asked
-from reenact.timetravel.forks import rewriting
+from reenact.timetravel.forks import models
 from reenact.timetravel.readings import is_model, model_name
 from reenact.timetravel.story import arguments_of
 
@@ -44,7 +44,7 @@ def changed_calls(comparison: Comparison) -> Iterator[str]:
 
 def asks_a_model(recording: Recording, event: Event) -> bool:
     """Whether an event is a call of a model, answered or not."""
-    return is_model(event) or rewriting.is_model(replace(event.call, body=recording.body(event.request)))
+    return is_model(event) or models.is_model(replace(event.call, body=recording.body(event.request)))
 
 
 def _written(recording: Recording, event: Event) -> str:

@@ -18,7 +18,7 @@ from reenact.replaying.isolation import Isolation
 from reenact.replaying.opening import redactor_of
 from reenact.replaying.process import may_stay, share, withdraw, written
 from reenact.replaying.reaching import Reaches
-from reenact.seams.boot.program import FRAME
+from reenact.seams.boot.frame import FRAME
 from reenact.store import open_store
 from reenact.store.bundles.lines import line_of
 from reenact.store.memory import MemoryStore

@@ -12,7 +12,7 @@ from reenact.facts.call import Json
 from reenact.facts.event import Event
 from reenact.facts.run import Run
 from reenact.replaying.report import Report
-from reenact.replaying.verdict import to_divergence
+from reenact.replaying.telling import to_divergence
 from reenact.testing.expectations.runview import RunView
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.running import Ran

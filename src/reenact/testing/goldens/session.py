@@ -22,8 +22,8 @@ from reenact.replaying.options import Options
 from reenact.seams.lanes import Lane
 from reenact.testing.goldens.answers import Answers
 from reenact.timetravel.forks.ladder import Found
+from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.plan import Plan, opens
-from reenact.timetravel.forks.rewriting import is_model
 from reenact.timetravel.forks.session import ForkSession
 from reenact.timetravel.forks.stopping import recorded_calls
 

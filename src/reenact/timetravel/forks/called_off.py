@@ -14,8 +14,9 @@ from reenact.facts.connections import is_of_connection
 from reenact.facts.ids import tail
 from reenact.facts.serving import arrives
 from reenact.timetravel.forks.handing import Handing
+from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.plan import Settling, said_of
-from reenact.timetravel.forks.rewriting import is_model, unwritable
+from reenact.timetravel.forks.rewriting import unwritable
 from reenact.timetravel.forks.stopping import given_up, unanswered
 
 if TYPE_CHECKING:

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from reenact.facts.call import Json
 
+MADE = "it was made as"
+"""How the reason begins for a write that the lineage has made already."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

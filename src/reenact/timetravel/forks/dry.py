@@ -24,10 +24,11 @@ from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import require_code
 from reenact.timetravel.forks.keys import Destination, address_of, keys_named_in, keys_of, said_by
 from reenact.timetravel.forks.launch import require_ended
+from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.places import inside, require_place
 from reenact.timetravel.forks.plan import Plan, may_write, opens
 from reenact.timetravel.forks.report import first_line
-from reenact.timetravel.forks.rewriting import is_model, is_rewritten, unspoken
+from reenact.timetravel.forks.rewriting import is_rewritten, unspoken
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.seams.databases.statements import ends_with
+from reenact.timetravel.forks.course import MADE
 from reenact.timetravel.forks.plan import Plan
 
 
@@ -60,7 +61,6 @@ class Doubt:
     next_command: str
 
 
-MADE = "it was made as"
 """How the reason begins why a write is answered by what came of it before, in whatever run of the lineage."""
 
 

@@ -14,8 +14,8 @@ from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import Effect, Kind
 from reenact.facts.ids import tail
+from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.plan import Plan, names
-from reenact.timetravel.forks.rewriting import is_model
 
 KINDS: Final = (
     Kind.MODEL,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.making import changer
 from reenact.facts.run import Run
-from reenact.replaying.verdict import from_divergence
+from reenact.replaying.telling import from_divergence
 from reenact.timetravel.forks.course import Course
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.forks.session import ForkSession
+
+if TYPE_CHECKING:
+    from reenact.timetravel.forks.session import ForkSession
 
 BEFORE, AFTER = "the prefix did not re-enact", "the fork cannot go on"
 """Where a fork diverged: before its branching event, or behind it."""
@@ -150,7 +151,9 @@ def _unasked(plan: Plan, course: Course) -> Iterator[str]:
     called = {answer.name for answer in course.answers} | course.given
     for name in dict.fromkeys(plan.allow_writes):
         if name not in called:
-            near = difflib.get_close_matches(name, called, 1)
+            from difflib import get_close_matches  # late: few names are misspelled
+
+            near = get_close_matches(name, called, 1)
             meant = f"; did you mean {near[0]}?" if near else ""
             yield f"{name} was allowed to write, and was not called from event {plan.at} on{meant}"
 

@@ -6,22 +6,14 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.facts.call import Call, Json, Kind
-from reenact.facts.dialects import is_model_request, recognise, sort_of
+from reenact.facts.dialects import recognise, sort_of
 from reenact.facts.dialects.rewriting import NotRewritten, rewritten
 from reenact.seams.http.outgoing import bound
+from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.plan import Plan
 
 _TRANSPORTS: Final = ("httpx", "httpx2", "urllib3", "aiohttp", "http.client")
 """Transports that send what ``Live.sends`` says."""
-
-
-def is_model(call: Call) -> bool:
-    """Whether a call asks a model."""
-    if call.kind is Kind.MODEL:
-        return True
-    if call.kind is not Kind.HTTP:
-        return False
-    return is_model_request(str(call.head.get("method")), str(call.head.get("url")), call.body)
 
 
 def is_rewritten(plan: Plan, call: Call) -> bool:

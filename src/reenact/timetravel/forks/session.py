@@ -50,10 +50,11 @@ from reenact.timetravel.forks.keeping import KeepingSession
 from reenact.timetravel.forks.keys import keys_of, said_by
 from reenact.timetravel.forks.ladder import Found, Ladder
 from reenact.timetravel.forks.ledger import Doubt, Standing, in_doubt
+from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.places import place_at, prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
-from reenact.timetravel.forks.rewriting import as_sent, is_model, is_rewritten, said, sent, unwritable
+from reenact.timetravel.forks.rewriting import as_sent, is_rewritten, said, sent, unwritable
 from reenact.timetravel.forks.stopping import nothing_comes, refused_call, unwritten
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 from reenact.timetravel.forks.things import Things, began_by, gone

@@ -12,18 +12,16 @@ import click
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json
-from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.interfaces.cli.telling import tell_fork
 from reenact.replaying.options import Options
 from reenact.timetravel import preview
 from reenact.timetravel.forks.dry import DryRun
 from reenact.timetravel.forks.dry import dry_run as planned
 from reenact.timetravel.forks.launch import fork_run
-from reenact.timetravel.forks.ledger import MADE
 from reenact.timetravel.forks.plan import OPENINGS, Plan
-from reenact.timetravel.forks.report import ForkReport
 
 
 @click.command(
@@ -161,21 +159,3 @@ def _tell_plan(shell: Shell, plan: DryRun) -> None:
         return
     for text in plan.lines():
         shell.data(preview.safe(text))
-
-
-def tell_fork(shell: Shell, report: ForkReport) -> None:
-    """How each live call came about, which writes somebody of the lineage has made, and how the fork ended."""
-    if shell.json:
-        shell.line(report.to_json())
-        return
-    for answer in report.answers:
-        if answer["how"] != "frozen" or str(answer["why"]).startswith(MADE):
-            shell.talk(f"reenact: {answer['how']} {preview.safe(str(answer['name']))}: {answer['why']}")
-    for text in report.remarks:
-        shell.talk(f"reenact: {preview.safe(text)}")
-    if report.message:
-        for text in report.message.splitlines():
-            shell.talk(f"reenact: {preview.safe(text)}")
-    else:
-        shell.talk(f"reenact: next: reenact diff {tail(report.parent)} {tail(report.run)}")
-    shell.talk(f"reenact: {report.last_line}")

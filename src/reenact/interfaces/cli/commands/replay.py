@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import click
@@ -12,15 +12,12 @@ import click
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.commands.fork import tell_fork
 from reenact.interfaces.cli.opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.timetravel import preview
-from reenact.timetravel.forks.launch import fork_run
-from reenact.timetravel.forks.opened import opened as opened_plan
 
 _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
 
@@ -73,15 +70,17 @@ def command(ctx: click.Context, /, ref: str, events: bool, rev: str | None, cmd:
         url = store.url
         if not events:
             said_around(shell, store, run, options.entry)
-        plan = opened_plan(store.open(run), options.live, options.rev) if options.live else None
+        plan = _live().plan_of(store.open(run), options) if options.live else None
     if plan is not None:
-        options = replace(options, live=(), rev="")
-        fork = fork_run(url, run.id, plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
-        tell_fork(shell, fork)
-        ctx.exit(fork.exit_code)
+        ctx.exit(_live().run(shell, url, run.id, plan, options))
     report = replay_run(url, run.id, options, announce=lambda line: shell.talk(f"reenact: {line}"))
     _tell(shell, report, tail(run.id))
     ctx.exit(report.exit_code)
+
+
+def _live() -> Any:
+    """What makes a replay with something live, which is a fork: most replays are none, and do without its import."""
+    return import_module("reenact.interfaces.cli.live")
 
 
 def _options(shell: Shell, events: bool, cmd: str | None, how: dict[str, Any]) -> Options:

@@ -1,0 +1,30 @@
+"""A replay in which something goes live: a fork without writes, for the command that replays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reenact.abc.store import Recording
+from reenact.interfaces.cli.shell import Shell
+from reenact.interfaces.cli.telling import tell_fork
+from reenact.replaying.options import Options
+from reenact.timetravel.forks.launch import fork_run
+from reenact.timetravel.forks.opened import opened
+from reenact.timetravel.forks.plan import Plan
+
+
+def plan_of(recording: Recording, options: Options) -> Plan:
+    """What is to go live.
+
+    Raises:
+        UsageError: A name is neither a kind nor one that the run has called.
+    """
+    return opened(recording, options.live, options.rev)
+
+
+def run(shell: Shell, url: str, run_id: str, plan: Plan, options: Options) -> int:
+    """Run the fork, and tell of it. Gives the exit code."""
+    options = replace(options, live=(), rev="")
+    fork = fork_run(url, run_id, plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
+    tell_fork(shell, fork)
+    return fork.exit_code
