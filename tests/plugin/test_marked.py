@@ -135,7 +135,7 @@ def test_every_form_of_a_test_is_about_its_golden(desk: Desk) -> None:
     assert "mark the test with @pytest.mark.reenact(NAME)" in found["test_unmarked"][1]
     assert "reenact: mode=frozen, network=blocked, 2 goldens\n" in ended.out
     properties = (desk.folder / "junit.xml").read_text()
-    assert properties.count("files), the calling process") == 8 and properties.count("processes), own process") == 1
+    assert properties.count("files), the calling process") == 8 and properties.count("signals), own process") == 1
     assert 'name="reenact.golden" value="refund-loop"' in properties
     assert 'name="reenact.expectation.0" value="holds: calls(search_docs) &lt;= 2"' in properties
 
