@@ -85,6 +85,7 @@ def oracle(left: list[Event], ended: set[str], path: str, asked: Call) -> tuple[
     mine = [event for event in left if event.lane == path]
     same = [event for event in mine if asks_the_same(event, asked)]
     elsewhere = [event for event in left if event.lane != path and asks_the_same(event, asked)]
+    elsewhere.sort(key=lambda event: LANES.index(event.lane))
     one_outcome = len(elsewhere) == 1 or (bool(elsewhere) and alike(elsewhere))
     moved = elsewhere[0] if one_outcome and all(event.lane in ended for event in elsewhere) else None
     if path == UNOWNED and same:
