@@ -70,7 +70,7 @@ def test_what_is_as_before_is_neither_encoded_nor_cleaned_again(
 ) -> None:
     whole = len(json.dumps(database()))
     made = counted(monkeypatch, weaving, "_new", lambda blob, mapping: len(blob))
-    looked_through = counted(monkeypatch, spotting, "spot", lambda data, *_: len(data))
+    looked_through = counted(monkeypatch, spotting, "_spot", lambda data, *_: len(data))
     parsed = counted(monkeypatch, keys, "_fast_json", lambda body, paths, ignored: len(body))
     reenact.record(agent, store=store)()
     # The first sight costs what it costs; a change costs its piece, and the pieces beside it.
