@@ -84,7 +84,23 @@ def cut_small() -> Iterator[None]:
         patch.setattr(weaving, "BESIDE", 0)
         patch.setattr(encoding, "_SEVERAL", 3)
         yield
-        weaving.forget()
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> Iterator[None]:
+    """No test finds what an earlier one has known by an address, where its own values lie now."""
+    weaving.forget()
+    yield
+    weaving.forget()
+
+
+def test_what_was_unfit_is_tried_again() -> None:
+    value: dict[str, Any] = {"list": [1, {2}], "rest": "x" * 90}
+    assert weave({"db": value}) is None
+    value["list"][1] = 2
+    tries = [weave({"db": value}) for _ in range(40)]
+    assert tries[0] is None, "it is believed for a while"
+    assert tries[-1] == whole({"db": value})[0]
 
 
 def whole(value: Any) -> tuple[Any, ...]:
@@ -237,9 +253,8 @@ def test_credentials_are_found_in_pieces_as_in_the_whole(value: Any, data: Any) 
     held = {"db": value, "password": "tr0ub4dor&3"}
     for _ in range(3):
         woven = weave(held)
-        if woven is None:
-            return
-        assert spot_woven(woven) == spot(bytes(woven))
+        if woven is not None:
+            assert spot_woven(woven) == spot(bytes(woven))
         changed(value, data.draw)
 
 
@@ -249,11 +264,10 @@ def test_keys_are_put_together_as_of_the_whole(value: Any, data: Any) -> None:
     held = {"user": "ann", "db": value}
     for _ in range(3):
         woven = weave(held)
-        if woven is None:
-            return
-        assert keys.canonical_body(woven) == keys.canonical_body(bytes(woven))
-        ignore = {"rule": "body.db.name"}
-        assert keys.canonical_body(woven, "", ignore) == keys.canonical_body(bytes(woven), "", ignore)
+        if woven is not None:
+            assert keys.canonical_body(woven) == keys.canonical_body(bytes(woven))
+            ignore = {"rule": "body.db.name"}
+            assert keys.canonical_body(woven, "", ignore) == keys.canonical_body(bytes(woven), "", ignore)
         changed(value, data.draw)
 
 

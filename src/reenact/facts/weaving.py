@@ -43,6 +43,7 @@ _FEW = 64
 _DEEPEST = 16
 _FORM = 4
 _MOST_IDS = 4096
+_BELIEVED = 16
 _MOST_CUT = 4096
 _MOST_NODES = 500_000
 _MOST_LEVELS = 500
@@ -167,7 +168,16 @@ class _Memory:
         """Containers to be cut: how many entries make a run."""
         self.parents: dict[int, None] = {}
         """Those that hold others that are to be cut, and are themselves too large for it to be seen at a glance."""
-        self.unfit: dict[int, None] = {}
+        self.unfit: dict[int, int] = {}
+        """Those that were not plain, or not worth it, and how many times more that is believed: another container may
+        lie in the place of one that is gone."""
+
+    def holds_unfit(self, address: int) -> bool:
+        """Whether the container at an address was unfit, and is not to be tried again yet."""
+        left = self.unfit.get(address, 0)
+        if left:
+            self.unfit[address] = left - 1
+        return left > 0
 
     def find(self, fingerprint: bytes) -> Piece | None:
         """The piece that has it."""
@@ -204,13 +214,13 @@ def _hint(hints: dict[int, Any], value: Any, what: Any) -> None:
 def _node(value: Any, depth: int) -> Node:
     """A container, cut."""
     memory = _memory
-    if depth > _DEEPEST or id(value) in memory.unfit:
+    if depth > _DEEPEST or memory.holds_unfit(id(value)):
         raise _Unfit
     try:
         return _cut(value, depth)
     except (_Unfit, ValueError):
         if depth:  # the outermost is often made for the call, and another lies in its place at the next
-            _hint(memory.unfit, value, None)
+            _hint(memory.unfit, value, _BELIEVED)
         raise
 
 
