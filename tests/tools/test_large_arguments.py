@@ -73,15 +73,16 @@ def test_what_is_as_before_is_neither_encoded_nor_cleaned_again(
     looked_through = counted(monkeypatch, spotting, "_spot", lambda data, *_: len(data))
     parsed = counted(monkeypatch, keys, "_fast_json", lambda body, paths, ignored: len(body))
     reenact.record(agent, store=store)()
-    # The first sight costs what it costs; a change costs its piece, and the pieces beside it.
-    assert sum(made) < 2 * whole + CALLS * whole // 10
-    assert sum(looked_through) < 3 * whole + CALLS * whole // 4
-    assert sum(parsed) < 2 * whole + CALLS * whole // 10
+    # The first sight costs what it costs, and what is encoded in a text is looked through beside it; a change costs its
+    # piece and the pieces beside it, which are cut by the hashes of names. All of it each time would be 24 wholes.
+    assert sum(made) < 4 * whole
+    assert sum(looked_through) < 12 * whole
+    assert sum(parsed) < 4 * whole
     for seen in (made, looked_through, parsed):
         seen.clear()
     replayed = reenact.replay("@", entry=agent, store=store)
     assert replayed.verdict == "exact" and replayed.matched >= 2 * CALLS
-    assert sum(made) < 2 * whole + CALLS * whole // 10 and sum(looked_through) < whole and sum(parsed) < whole
+    assert sum(made) < 4 * whole and sum(looked_through) < whole and sum(parsed) < whole
 
 
 def test_what_is_kept_is_what_was_asked_and_another_value_diverges(store: reenact.Store) -> None:
