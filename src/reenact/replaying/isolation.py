@@ -22,6 +22,7 @@ from reenact.replaying import privileges
 from reenact.replaying.covering import NOTHING, Covered, Covering, outermost, within
 from reenact.replaying.filtering import refuse_system_calls
 from reenact.replaying.scratch import Scratch
+from reenact.seams.boot.folders import PREFIX
 
 _NEWNS: Final = 0x00020000
 _NEWIPC: Final = 0x08000000
@@ -99,7 +100,14 @@ class Isolation:
         """What it covers, and what stays open."""
         if not self.cover.sealed:
             return " ".join(self.folders)
-        return "; open: ".join(("every folder", " ".join((*self.cover.opened, "devices"))))
+        opened = dict.fromkeys(_lasting(folder) for folder in self.cover.opened)
+        return "; open: ".join(("every folder", " ".join((*opened, "devices"))))
+
+
+def _lasting(folder: str) -> str:
+    """A folder as each run alike names it: a temporary one of ours has a name that was drawn."""
+    above, name = os.path.split(folder)
+    return os.path.join(above, f"{PREFIX}*") if name.startswith(PREFIX) else folder
 
 
 def folders_of(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
