@@ -247,6 +247,30 @@ def test_a_replay_refuses_it_by_name(kind: str, system: str, world: World, recor
     assert "agent.py:" in report["refused"][0], report
 
 
+def test_without_any_means_an_agent_may_write_below_its_own_folder_and_nowhere_else(agent: Agent) -> None:
+    if not refusing.supported():
+        pytest.skip("nothing can be refused here")
+    agent.write("""
+        import os
+        os.makedirs("logs", exist_ok=True)
+        with open("logs/today", "a") as log:
+            log.write("a line\\n")
+        os.replace("logs/today", "logs/done")
+        if os.environ.get("ELSEWHERE"):
+            open(os.path.join(os.environ["HOME"], "diary"), "w").close()
+    """)
+    agent.record()
+    replay = (sys.executable, str(Path(refusing.__file__)), sys.executable, "-m", "reenact", "replay", "@", "--json")
+    report = json.loads(agent.run(*replay).stdout)
+    assert report["exit_code"] == 0 and report["verdict"] == "exact", report
+    assert any(each.startswith("files not isolated (") for each in report["enforcement"]), report
+    agent.record(ELSEWHERE="1")
+    (agent.home / "diary").write_text("dear")
+    report = json.loads(agent.run(*replay, ELSEWHERE="1").stdout)
+    assert report["exit_code"] == 5 and "diary" in report["refused"][0], report
+    assert (agent.home / "diary").read_text() == "dear"
+
+
 def test_without_any_means_native_code_is_said_not_to_be_seen(world: World, recorded: Recorded) -> None:
     gaps = alike("without", GAP)
     assert gaps and all(name.endswith(("_raw", "_in_c")) or name == "raw_network" for name in gaps)

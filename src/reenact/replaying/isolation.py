@@ -110,6 +110,18 @@ def _lasting(folder: str) -> str:
     return os.path.join(above, f"{PREFIX}*") if name.startswith(PREFIX) else folder
 
 
+def own_folders(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
+    """The program's own folders: where it runs, and its project. Neither the root of all nor its user's folder is one.
+
+    Args:
+        cwd: Its working directory.
+        root: Root of its project; left out where the working directory is not below it.
+        environment: Its environment.
+    """
+    found = {os.path.realpath(folder) for folder in (cwd, root if within(cwd, root) else "") if folder}
+    return tuple(sorted(found - {os.sep, os.path.realpath(environment.get("HOME") or os.sep)}))
+
+
 def folders_of(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
     """The folders a program may write below without being told to: its own, its user's and that of temporary files.
 

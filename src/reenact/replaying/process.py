@@ -26,7 +26,7 @@ from reenact.replaying.ambient import clock_of
 from reenact.replaying.beginning import Beginning
 from reenact.replaying.covering import within
 from reenact.replaying.import_reads import IMPORT_READS, Importing
-from reenact.replaying.isolation import Isolation, folders_of, isolate
+from reenact.replaying.isolation import Isolation, folders_of, isolate, own_folders
 from reenact.replaying.moving import Moving
 from reenact.replaying.opening import open_preamble, open_session
 from reenact.replaying.options import Options
@@ -132,7 +132,7 @@ class ReplayingProcess:
 
     def _reaches(self) -> Reaches | None:
         """What tells of changes of files that would reach the world; None where they may."""
-        reach = Reach(self.isolation)
+        reach = Reach(self.isolation, own_folders(os.getcwd(), self.instructions.get("root") or "", os.environ))
         self._stack.callback(reach.clear)
         return reach.changed
 

@@ -2,14 +2,15 @@
 
 Where scratch stands before a path none does. Elsewhere a change is refused by name, but for what a replay may do
 without harm: to write to a device, to open what would only fail, and to make temporary files, which are its own from
-then on and are taken away at its end.
+then on and are taken away at its end. Where no scratch can be laid at all a program may write below its own folder: an
+agent that keeps a log there could not be replayed otherwise. The last line says that files are not isolated.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from reenact.replaying.isolation import Isolation
@@ -34,10 +35,12 @@ class Reach:
 
     Args:
         isolation: What of it is in force.
+        own: Folders of the program.
     """
 
-    def __init__(self, isolation: Isolation) -> None:
+    def __init__(self, isolation: Isolation, own: Iterable[str] = ()) -> None:
         self._isolation = isolation
+        self._own = tuple(map(os.path.realpath, own)) if isolation.scratch is None else ()
         named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]  # to ask ``tempfile`` draws a name
         self._temporary = tuple({os.path.realpath(each) for each in (*named, *_TEMPORARY) if os.path.isdir(each)})
         self._made: set[str] = set()
@@ -63,7 +66,7 @@ class Reach:
         there = os.path.lexists(place)
         if event == OPENING and there and args[2] & os.O_EXCL:
             return ""
-        if any(_below(place, each) for each in self._made):
+        if any(_below(place, each) for each in (*self._own, *self._made)):
             return ""
         if event in _MAKES and not there and any(_below(place, each) for each in self._temporary):
             self._made.add(place)
