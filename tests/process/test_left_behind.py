@@ -194,7 +194,7 @@ def test_a_folder_that_is_swept_before_it_is_locked_is_made_again(
             os.close(lock(path, make=True))
             folders.sweep(str(tmp_path))
             Path(path).mkdir()
-            (Path(path) / "lock").touch()
+            (Path(path) / ".reenact-lock").touch()
             held = locked.alone(path)
             try:
                 return lock(path)

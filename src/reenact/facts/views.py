@@ -40,18 +40,28 @@ _LONGEST_RUN = 4096
 _SHORTEST = 20
 _CUT_OFF = 128
 _BINARY = 512
+_WIDTHS = (60, 64, 70, 72, 76, 80)
+"""How long the lines of an encoded text usually are."""
 
 MEDIA = (
     *(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0", b"OggS", b"ID3", b"fLaC"),
     *(b"\xff\xfb", b"\xff\xf3", b"\x1aE\xdf\xa3", b"wOFF", b"wOF2", b"OTTO", b"PK\3\4", b"7z\xbc\xaf", b"Rar!", b"BZh"),
-    *(b"\xfd7zXZ", b"(\xb5/\xfd", b"\0asm", b"SQLite format 3\0", b"%PDF", b"\xd0\xcf\x11\xe0", b"\x7fELF", b"glTF"),
+    *(b"\xfd7zXZ", b"(\xb5/\xfd", b"\0asm", b"SQLite format 3\0", b"\xd0\xcf\x11\xe0", b"\x7fELF", b"glTF"),
 )
 """How images, audio, archives and documents begin, which are kept as they are."""
+_PDF = b"%PDF-"
+_OF_NO_TEXT = bytes(byte for byte in range(32) if byte not in b"\t\n\r\x0b\x0c\x1b")
+HEAD = 64
+"""Bytes of a beginning that say whether it is one of them."""
 
 
 def is_media(head: bytes) -> bool:
-    """Whether what begins so is an image, audio, an archive or a document."""
-    return head.startswith(MEDIA) or head[4:8] == b"ftyp"
+    """Whether what begins so is an image, audio, an archive or a document: by its first letters, which a text may have
+    as well (``BMW``), and by a character that no text has."""
+    if head.startswith(_PDF):
+        return True
+    head = head[:HEAD]
+    return (head.startswith(MEDIA) or head[4:8] == b"ftyp") and head != head.translate(None, _OF_NO_TEXT)
 
 
 class View:
@@ -285,6 +295,8 @@ def _bounds(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
         return
     lines = _BREAK.split(raw)
     usual = len(lines[0] if start or len(lines) < 3 else lines[1])
+    if len(lines) == 2 and not (usual in _WIDTHS and _goes_on(lines[1])):  # a text goes on in the next line
+        usual = -1
     if max(map(len, lines)) == usual and all(len(line) == usual for line in lines[start == 0 : -1]):
         yield start, end
         return
@@ -295,6 +307,11 @@ def _bounds(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
         at = each.end()
     if end - at >= _SHORTEST:
         yield at, end
+
+
+def _goes_on(line: bytes) -> bool:
+    plain = wraps.undone(wraps.BASE64, _whole_groups(line))
+    return plain is not None and not plain.translate(None, _PRINTABLE)
 
 
 def _run(data: bytes, start: int, end: int) -> View | None:

@@ -119,7 +119,8 @@ class Eraser:
                 return self._known.token(original, fit=exact)
             return b"9" * len(original) if span.digits else self.stand_in(span.sort, original, fit=exact)
 
-        return replaced(data, found, change, self.bare if self._secret is None else None, exact=fit)
+        # What must stay as long keeps its stand-ins behind encodings whole: reading what came of it makes them bare.
+        return replaced(data, found, change, self.bare if self._secret is None and not fit else None, exact=fit)
 
     def bare(self, data: bytes) -> bytes:
         """``data`` as both sides of a comparison have it, where constants are left: stand-ins without digests."""

@@ -15,7 +15,7 @@ from reenact.facts.call import Fidelity, Json
 from reenact.facts.compression import Decoder
 from reenact.facts.framing import Unframer, header
 from reenact.facts.record import HeadArrived, Record, SegmentArrived
-from reenact.facts.views import is_media
+from reenact.facts.views import HEAD, is_media
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.joins import Joiner, joined
 from reenact.privacy.tails import Part, Tail
@@ -127,7 +127,7 @@ class PlainStream:
     def _sniff(self, body: bytes) -> None:
         """What the body is, by its media type and how it begins."""
         self._sniffed = True
-        if is_media(body[:16]) and not body.startswith(b"%PDF"):
+        if is_media(body[:HEAD]) and not body.startswith(b"%PDF"):
             self._text = False
         elif framed := self._media.startswith(_FRAMES):
             self._joiner = Joiner(self._eraser, frames=framed)

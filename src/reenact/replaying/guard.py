@@ -49,7 +49,7 @@ NATIVE_UNFILTERED = _NATIVE | frozenset(
 
 _ALONE = frozenset(("process", "priority", "limit", "clock", "host name", "kernel setting"))
 """Kinds of contact whose target follows without a word between."""
-_THROUGH = frozenset(("reenact.seams.file_contents", "reenact.seams.contacts"))
+_THROUGH = frozenset(("reenact.seams.file_contents", "reenact.seams.contacts", "reenact.replaying.moving"))
 """Modules of ours that do, or tell of, what others ask for."""
 
 _HEARD = frozenset((*CONTACTS, _ASKED, *CHANGING))

@@ -25,6 +25,8 @@ CHANGING: Final = frozenset((*CHANGES, WRITING, _BIND, *_ATTRIBUTES))
 """Audit events that tell of a change of a file, before it is made."""
 
 _MAKES: Final = frozenset((OPENING, "os.mkdir", "os.rename", "os.link", "os.symlink", WRITING, _BIND))
+_FOLLOWS: Final = frozenset((OPENING, WRITING, "os.chmod", "os.chown", "os.truncate", "os.utime", *_ATTRIBUTES))
+"""What changes the file that a link leads to, and not the link."""
 _TABLES: Final = f"{os.sep}__pycache__{os.sep}"
 _TEMPORARY: Final = ("/tmp", "/var/tmp", "/usr/tmp")
 _DEVICES: Final = ("/dev/", "/proc/")
@@ -51,6 +53,8 @@ class Reach:
             return self._judged(args[1], None, event, args) if isinstance(args[1], (str, bytes)) else ""
         if event == WRITING or event in _ATTRIBUTES:
             return self._judged(args[0], None, event, args)
+        if event == "os.link" and (found := self._judged(args[0], args[2], event, args)):  # its other name changes it
+            return found
         for path, folder in CHANGES[event](args):
             found = self._judged(path, folder, event, args)
             if found:
@@ -59,12 +63,14 @@ class Reach:
 
     def _judged(self, path: Any, folder: Any, event: str, args: tuple[Any, ...]) -> str:
         place = self._place(path, folder)
+        if event in _FOLLOWS:
+            place = place and os.path.realpath(place)
         if not place or _TABLES in place or self._isolation.hides(place):
             return ""
         if place.startswith(_DEVICES) and _is_device(place):
             return ""
         there = os.path.lexists(place)
-        if event == OPENING and there and args[2] & os.O_EXCL:
+        if event == OPENING and (args[2] & os.O_EXCL if there else not args[2] & os.O_CREAT):  # it only fails
             return ""
         if any(_below(place, each) for each in (*self._own, *self._made)):
             return ""

@@ -28,6 +28,9 @@ def install() -> None:
     """Hook those that this system has. Idempotent."""
     for owner, name, make in (
         (os, "setpriority", _priority),
+        (os, "sched_setaffinity", _scheduling),
+        (os, "sched_setscheduler", _scheduling),
+        (os, "sched_setparam", _scheduling),
         (signal, "pidfd_send_signal", _by_descriptor),
         (time, "clock_settime", _clock),
         (time, "clock_settime_ns", _clock),
@@ -54,9 +57,17 @@ def _telling(original: Callable[..., Any], tell: Callable[..., None]) -> Callabl
 
 
 def _priority(original: Any) -> Any:
-    def tell(which: int, who: int, *_: Any) -> None:
+    def tell(which: int = os.PRIO_PROCESS, who: int = 0, *_: Any, **__: Any) -> None:
         if which != os.PRIO_PROCESS or who not in (0, os.getpid()):
             contacts.acting("priority", f"of process {who}" if which == os.PRIO_PROCESS else "of several processes")
+
+    return _telling(original, tell)
+
+
+def _scheduling(original: Any) -> Any:
+    def tell(pid: int, *_: Any, **__: Any) -> None:
+        if pid not in (0, os.getpid()):
+            contacts.acting("priority", f"of process {pid}")
 
     return _telling(original, tell)
 
@@ -70,7 +81,7 @@ def _by_descriptor(original: Any) -> Any:
 
 
 def _clock(original: Any) -> Any:
-    return _telling(original, lambda *_: contacts.acting("clock", "of this machine"))
+    return _telling(original, lambda *_, **__: contacts.acting("clock", "of this machine"))
 
 
 def _path(original: Any) -> Any:
@@ -104,7 +115,7 @@ def _opening_memory(original: Any) -> Any:
 
 
 def _unlinking_memory(original: Any) -> Any:
-    return _telling(original, lambda path, **_: contacts.writing(f"/dev/shm/{str(path).lstrip('/')}"))
+    return _telling(original, lambda path, *_, **__: contacts.writing(f"/dev/shm/{str(path).lstrip('/')}"))
 
 
 def _watch_tables(module: ModuleType) -> None:
@@ -112,7 +123,7 @@ def _watch_tables(module: ModuleType) -> None:
 
 
 def _opening_table(original: Any) -> Any:
-    def tell(path: Any, flags: str = "r", *_: Any) -> None:
+    def tell(path: Any, flags: str = "r", *_: Any, **__: Any) -> None:
         if flags[:1] != "r":
             contacts.writing(path)
 

@@ -20,6 +20,15 @@ Hook = Callable[[ModuleType], None]
 
 _waiting: dict[str, list[Hook]] = {}
 _lock = threading.Lock()
+_finding = threading.local()
+
+
+def _asked() -> set[str]:
+    """The modules that this thread looks for at the moment."""
+    names: set[str] | None = getattr(_finding, "names", None)
+    if names is None:
+        names = _finding.names = set()
+    return names
 
 
 def on_arrival(name: str, hook: Hook) -> None:
@@ -45,10 +54,18 @@ class _Finder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec of a module that is waited for, with a loader that calls back; None leaves it to the others."""
-        if name not in _waiting:
+        if name not in _waiting or name in _asked():
             return None
-        for finder in sys.meta_path:
-            find = None if isinstance(finder, _Finder) else getattr(finder, "find_spec", None)
+        _asked().add(name)  # a finder behind this one may ask all of them, this one too
+        try:
+            return self._found(name, path, target)
+        finally:
+            _asked().discard(name)
+
+    def _found(self, name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
+        finders = list(sys.meta_path)
+        for finder in finders[finders.index(self) + 1 if self in finders else 0 :]:
+            find = getattr(finder, "find_spec", None)
             spec = None if find is None else find(name, path, target)
             if spec is not None:
                 if hasattr(spec.loader, "exec_module") and not isinstance(spec.loader, _Loader):
@@ -64,6 +81,8 @@ class _Loader:
         self._loader = loader
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_loader":  # one that is copied has none yet
+            raise AttributeError(name)
         return getattr(self._loader, name)
 
     @property  # type: ignore[misc]

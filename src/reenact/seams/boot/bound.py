@@ -28,6 +28,17 @@ _held: set[int] = set()
 _bound = -1
 
 
+def _not_ours() -> None:
+    """In a process that was forked: the children of the one that forked it are bound to that one alone."""
+    for held in list(_held):
+        os.close(held)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_not_ours)
+
+
 # --- the parent ------------------------------------------------------------------------------------------------------
 
 

@@ -52,8 +52,9 @@ class Folder:
             for _ in range(_TRIES):
                 self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
                 self._held = locked.shared(str(self.path), make=True)
-                if self._held >= 0 or not locked.LOCKS:  # else a sweep has come before the lock
+                if self._held >= 0 or self._held == locked.UNLOCKED:
                     break
+                shutil.rmtree(self.path, ignore_errors=True)  # a sweep has come before the lock
             _open.add(self)
 
     def close(self) -> None:

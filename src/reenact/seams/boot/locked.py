@@ -12,11 +12,13 @@ try:
 except ImportError:  # no such system: nothing is locked there
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["LOCKS", "alone", "shared", "use"]
+__all__ = ["LOCKS", "UNLOCKED", "alone", "shared", "use"]
 
 LOCKS: Final = fcntl is not None
 """Whether this system has such locks."""
-_FILE: Final = "lock"
+UNLOCKED: Final = -2
+"""In place of a lock, where there can be none."""
+_FILE: Final = ".reenact-lock"
 
 
 def use(path: str) -> None:
@@ -27,7 +29,8 @@ def use(path: str) -> None:
 
 
 def shared(path: str, *, make: bool = False) -> int:
-    """Use a folder; gives a descriptor that is closed when it is used no more, -1 where it cannot be had.
+    """Use a folder; gives a descriptor that is closed when it is used no more, -1 where another process removes it, and
+    ``UNLOCKED`` where its file system has no such locks.
 
     Args:
         path: It.
@@ -35,12 +38,19 @@ def shared(path: str, *, make: bool = False) -> int:
     """
     lock = _opened(path, os.O_CREAT if make else 0)
     if lock < 0:
-        return -1
+        return -1 if LOCKS else UNLOCKED
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return -1
+    except OSError:
+        os.close(lock)
+        return UNLOCKED
+    try:
         if os.path.samestat(os.fstat(lock), os.stat(os.path.join(path, _FILE))):
             return lock
-    except OSError:  # it is being removed, or has been
+    except OSError:  # it has been removed
         pass
     os.close(lock)
     return -1

@@ -72,7 +72,8 @@ def _connecting(module: Any, original: Callable[..., Any]) -> Callable[..., Any]
             return original(database, *args, **options)
         if in_memory(database):
             alone = original(database, *args, **options)
-            guarded(lane, lambda: attaching.watch(alone))
+            if type(alone) is module.Connection:  # a class of the program's own may have set its own authorizer
+                guarded(lane, lambda: attaching.watch(alone))
             return alone
         factory = options.get("factory") or module.Connection
         name = guarded(lane, lambda: _name(lane, database))

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from reenact.facts.spans import Exhausted, Span
 from reenact.facts.spotting import spot
-from reenact.facts.views import is_media
+from reenact.facts.views import HEAD, is_media
 
 Sought = Callable[[bytes], list[Span]]
 """Gives where known values stand in a text."""
@@ -72,7 +72,7 @@ def leftover(members: Mapping[str, bytes], sought: Sought) -> Leftover | None:
             for field, text in texts:
                 at = _found(text, sought)
                 if at is not None:
-                    return _placed(name, line, "" if is_media(text[:16]) else _field(text, at) or field)
+                    return _placed(name, line, "" if is_media(text[:HEAD]) else _field(text, at) or field)
         if sought(data):  # in the name of a field
             return Leftover(name)
     return None
@@ -116,7 +116,7 @@ def _leaves(value: Any, field: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _field(text: bytes, at: int) -> str:
-    if is_media(text[:16]):
+    if is_media(text[:HEAD]):
         return ""
     named = _NAME.search(text, max(0, at - 300), at)
     return named[1].decode() if named is not None else ""
