@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
 import runpy
@@ -105,3 +106,31 @@ def test_hooks_are_called_in_order_and_their_errors_reach_the_import(folder: Pat
     with pytest.raises(LookupError, match="a hook"):
         importlib.import_module("several")
     assert order == [1, 2]
+
+
+def test_a_finder_of_the_program_may_ask_all_of_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "arriving.py").write_text("")
+    modules = heard("arriving")
+    asked: list[str] = []
+
+    class Delegating:
+        def find_spec(self, name: str, path: object = None, target: object = None) -> object:
+            if name != "arriving" or asked.count(name) > 5:
+                return None
+            asked.append(name)
+            finders = [each for each in sys.meta_path if each is not self]
+            return next((spec for each in finders if (spec := each.find_spec(name, path, target))), None)  # type: ignore[arg-type]  # as loose as programs are
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Delegating()])
+    sys.meta_path.insert(1, sys.meta_path.pop())
+    module = importlib.import_module("arriving")
+    assert modules == [module] and asked == ["arriving"]
+
+
+def test_a_loader_that_is_found_may_be_copied(folder: Path) -> None:
+    (folder / "arriving.py").write_text("")
+    heard("arriving")
+    found = importlib.util.find_spec("arriving")
+    assert found is not None
+    with pytest.raises(AttributeError):
+        copy.copy(found.loader).absent  # type: ignore[union-attr]  # it has none, and does not ask itself for ever

@@ -115,3 +115,19 @@ def test_a_stream_in_segments_of_any_length_comes_out_the_same(size: int) -> Non
         assert [len(one.data) for one in kept[1:]] == [len(one.data) for one in cut[1:]]  # type: ignore[union-attr]
         assert body(kept) == body(cleaned(records)), case.name
     assert len(seen) >= 8
+
+
+@pytest.mark.parametrize("begins", [b"BMW", b"RIFF raff", b"ID3", b"Rar!", b"GIF8", b"notftyp"])
+def test_a_text_that_begins_as_an_image_does_is_looked_through(begins: bytes) -> None:
+    secret = b"sk-proj-aB3dE6gH9jK2mN5pQ8sT1vW4"
+    text = begins + b" of today\nOPENAI_API_KEY=" + secret
+    for data in (text, base64.b64encode(text)):
+        kept = cleaned([Printed(1, 0, data)])
+        found = b"".join(each.data for each in kept if isinstance(each, Printed))
+        assert secret[8:] not in found and secret[8:] not in base64.b64decode(found + b"==", validate=False)
+
+
+def test_a_line_below_an_encoded_text_stays_as_it_is() -> None:
+    encoded = base64.b64encode(b"of today: OPENAI_API_KEY=sk-proj-aB3dE6gH9jK2mN5pQ8sT1vW4")
+    kept = cleaned([Printed(1, 0, encoded + b"\nFinished in 3 s")])
+    assert b"".join(each.data for each in kept if isinstance(each, Printed)).endswith(b"\nFinished in 3 s")
