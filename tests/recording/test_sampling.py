@@ -32,7 +32,8 @@ def look(what: str) -> str:
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)  # a run that fails keeps the sources of its project: here that would be this one
     return f"sqlite:///{tmp_path}/runs.db"
 
 

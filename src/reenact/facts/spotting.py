@@ -95,7 +95,7 @@ def _plain(data: bytes, budget: Budget, in_json: bool) -> list[Span]:
     if b"-----BEGIN" in data:
         found.extend(private_keys(data, budget, in_json=in_json))
     if b"bearer" in lower or b"basic" in lower:
-        found.extend(schemes(data, budget))
+        found.extend(schemes(data, lower, budget))
     if RUN in flat:
         found.extend(by_shape(data, flat, budget))
     if not found:
