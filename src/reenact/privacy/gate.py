@@ -45,6 +45,9 @@ from reenact.privacy.tails import Part, Tail
 
 R = TypeVar("R")
 
+_SOURCES = "texts"
+"""Of a note of a run's surroundings (``recording.evidence``): paths of source files with what is in them."""
+
 _TEXTS = ("env/", "listing/")
 """Ambient sources whose values are texts (``seams.ambient``)."""
 _LENGTH = 4
@@ -254,8 +257,17 @@ class CredentialRedactor:
 
     # -- the rest -----------------------------------------------------------------------------------------------------
 
+    def _evidence(self, key: str, value: Json) -> Json:
+        """A note. The sources of a program are texts of their own: one after the other costs less than all as one."""
+        texts = value.get(_SOURCES) if isinstance(value, dict) else None
+        if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+            return self._eraser.json(value, key)
+        rest = self._eraser.json({name: each for name, each in value.items() if name != _SOURCES}, key)
+        found = {self._eraser.string(path): self._eraser.string(text) for path, text in texts.items()}
+        return {**rest, _SOURCES: found}
+
     def _noted(self, record: Noted) -> tuple[Record, ...]:
-        found = cleaned(record, self._eraser, {"value": lambda value: self._eraser.json(value, record.key)})
+        found = cleaned(record, self._eraser, {"value": lambda value: self._evidence(record.key, value)})
         return (record if found is record else replace(found, fidelity=Fidelity.REDACTED),)
 
     def _ambient(self, record: AmbientRead) -> tuple[Record, ...]:
