@@ -112,3 +112,29 @@ def test_a_place_that_is_named_costs_a_server_no_further_look(monkeypatch: pytes
             lambda session, what, place: place in named,
         )
     assert len(looks) == len(named) == 1
+
+
+LOCKED = """
+    import fcntl, select, socket, subprocess, sys, threading
+
+    held = open("held.lock", "w")
+    fcntl.lockf(held, fcntl.LOCK_EX)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        caller = threading.Thread(target=lambda: socket.create_connection(server.getsockname()).close())
+        caller.start()
+        server.accept()[0].close()
+        caller.join()
+    if sys.platform != "win32":
+        select.select([held], [], [], 1)
+    other = "import fcntl; fcntl.lockf(open('held.lock', 'w'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    ended = subprocess.run([sys.executable, "-c", other], stderr=subprocess.DEVNULL)
+    print("held" if ended.returncode else "lost")
+"""
+
+
+def test_the_locks_of_a_program_outlive_a_look_at_its_descriptors(tmp_path: Path) -> None:
+    """``fcntl`` locks, SQLite's among them, are lost when any descriptor of their file is closed, so none is copied."""
+    desk = Desk(tmp_path)
+    (desk.folder / "agent.py").write_text(textwrap.dedent(LOCKED))
+    assert desk.run("python", "agent.py").out == b"held\n"
+    assert desk.run("reenact", "record", "--", "python", "agent.py").out == b"held\n"

@@ -15,7 +15,7 @@ from typing import Any, Final
 from reenact.seams import lanes
 from reenact.seams.contacts import place_of
 from reenact.seams.lanes import Lane, listening
-from reenact.seams.looking import looked_at, socket_at
+from reenact.seams.looking import socket_at
 from reenact.seams.patching import replace
 
 ACCEPTED: Final = "accepted connection"
@@ -80,7 +80,7 @@ def _made_here(connection: socket.socket, peer: Any) -> bool:
 def _address_of(descriptor: int) -> Any:
     """The address of a socket of this process; None for what is none."""
     try:
-        with looked_at(descriptor) as copy, socket_at(copy) as found:
+        with socket_at(descriptor) as found:
             return None if found is None else found.getsockname()
     except OSError:  # closed meanwhile
         return None

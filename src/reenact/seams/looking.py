@@ -1,7 +1,8 @@
-"""Looking at a descriptor by a copy of it: all that is seen is of one file, whoever closes the number meanwhile.
+"""Looking at the socket under a number by a copy: all that is seen is of one socket, also when the number is closed.
 
 Another thread may close a number and open something else under it between two questions of ours. What the first one
-saw must not be put down to what the second one finds.
+saw must not be put down to what the second one finds. Sockets alone are copied: with any descriptor of a file that is
+closed, the process loses all locks that it holds on that file (``fcntl(2)``), and SQLite's are such locks.
 """
 
 from __future__ import annotations
@@ -14,27 +15,27 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def looked_at(number: int) -> Iterator[int]:
-    """A copy of a descriptor, for the length of the block.
+def socket_at(number: int) -> Iterator[socket.socket | None]:
+    """A copy of the socket under a number, for the length of the block; None where there is none.
 
     Raises:
         OSError: There is no such descriptor, or no room for a copy.
     """
-    copy = os.dup(number)
-    try:
-        yield copy
-    finally:
-        os.close(copy)
-
-
-@contextmanager
-def socket_at(copy: int) -> Iterator[socket.socket | None]:
-    """The socket of a copy; None where it is none. The copy stays open."""
-    if not stat.S_ISSOCK(os.fstat(copy).st_mode):
+    copy = _copied(number)
+    if copy < 0:
         yield None
         return
     found = socket.socket(fileno=copy)
     try:
         yield found
     finally:
-        found.detach()
+        os.close(found.detach())
+
+
+def _copied(number: int) -> int:
+    """A copy of the socket under a number; -1 where there is none."""
+    if not stat.S_ISSOCK(os.fstat(number).st_mode):
+        return -1
+    copy = os.dup(number)
+    # Between the two the number may have become that of a file: its copy stays open, for the sake of the locks.
+    return copy if stat.S_ISSOCK(os.fstat(copy).st_mode) else -1

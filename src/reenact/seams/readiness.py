@@ -21,7 +21,7 @@ from reenact.facts.values import describe_error, restore_error
 from reenact.seams.gate import Gate, Rest, rest
 from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import Lane
-from reenact.seams.looking import looked_at, socket_at
+from reenact.seams.looking import socket_at
 from reenact.seams.switchboard import begin
 
 READY_RULE: Final = "ready/1"
@@ -49,10 +49,10 @@ def concerns(lane: Lane, caller: Any, numbers: Sequence[int], timeout: Any) -> b
 
 def _is_within(number: int) -> bool:
     """Whether a descriptor is a pipe, or one of a pair of sockets."""
-    with looked_at(number) as copy, socket_at(copy) as found:
-        if found is None:
-            return stat.S_ISFIFO(os.fstat(copy).st_mode)
-        if found.family != getattr(socket, "AF_UNIX", None):
+    if stat.S_ISFIFO(os.fstat(number).st_mode):
+        return True
+    with socket_at(number) as found:
+        if found is None or found.family != getattr(socket, "AF_UNIX", None):
             return False
         return not found.getsockname() and not found.getpeername()
 
