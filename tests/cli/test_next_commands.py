@@ -15,7 +15,7 @@ import pytest
 from reenact.interfaces.cli.main import cli
 from reenact.interfaces.cli.table import BY_NAME
 
-OTHERS = {"pip", "python", "git", "make", "which", "ls", "df", "ray"}
+OTHERS = {"export", "pip", "python", "git", "make", "which", "ls", "df", "ray"}
 """Programs of the system, or of a checkout, that a message may propose."""
 
 _NAMED = re.compile(r"\breenact (?:--store \S+ )?([a-z]+)\b")
@@ -26,6 +26,7 @@ _HANDED_ON = frozenset(
 """Expressions that only hand on what was written elsewhere."""
 _BEGINNINGS = {
     "self._named.again()": f"reenact golden add @golden/{_STAND_IN} --as {_STAND_IN} --force",
+    "self.remedy(url)": f"export MODEL_BASE_URL={_STAND_IN}",
     "shlex.join(again)": f"reenact golden add {_STAND_IN} --as {_STAND_IN} --expect {_STAND_IN}",
 }
 """Beginnings that are put together of what a run or a golden has; a test of its own types each."""
@@ -48,6 +49,8 @@ def _texts(node: ast.expr) -> Iterator[str]:
         yield from (left + right for left in _texts(node.left) for right in _texts(node.right))
     elif ast.unparse(node) in _HANDED_ON:
         return
+    elif ast.unparse(node) in _BEGINNINGS:
+        yield _BEGINNINGS[ast.unparse(node)]
     elif isinstance(node, ast.Call) and ast.unparse(node.func) in {"self._next", "_reference", "tail"}:
         yield f"reenact show {_STAND_IN}" if ast.unparse(node.func) == "self._next" else _STAND_IN
     else:

@@ -1,4 +1,4 @@
-"""Proves that an experiment which was killed goes on where it was: no cell is done twice, nothing is asked twice."""
+"""Proves that a killed experiment goes on where it was: no cell is done twice, no answer is asked for again."""
 
 from __future__ import annotations
 
@@ -93,9 +93,11 @@ def begun(bench: Bench, *words: str, heard: int = subprocess.DEVNULL) -> subproc
 
 
 @pytest.mark.timeout(3600)
-def test_what_was_killed_goes_on_and_nothing_is_asked_twice(bench: Bench, moment: Moment, sweep: bool) -> None:
-    """The experiment is killed with -9. Its agents outlive it, and one of them is still being answered when the
-    experiment is begun again, which waits for its end."""
+def test_a_killed_experiment_goes_on_and_asks_again_only_for_what_was_under_way(
+    bench: Bench, moment: Moment, sweep: bool
+) -> None:
+    """The experiment is killed with -9 while its agents are being answered. They end with it where the system can bind
+    them to it; elsewhere they outlive it, and the experiment that is begun again waits for their end."""
     repeat = 200 if sweep else 2
     words = ("--where", "models > 0", *CANDIDATES, "--repeat", str(repeat), "--json")
     before = bench.requests
@@ -109,9 +111,12 @@ def test_what_was_killed_goes_on_and_nothing_is_asked_twice(bench: Bench, moment
         waited = any("waiting for an agent" in line for line in again.stderr)
         moment.go_on.set()
         told = Told([json.loads(line) for line in again.stdout], again.stderr.read())
-    assert waited
     assert again.returncode == 0
-    assert bench.requests - before == EACH * repeat
+    asked_again = bench.requests - before - EACH * repeat
+    if sys.platform == "linux":
+        assert not waited and 1 <= asked_again <= (os.cpu_count() or 1)
+    else:
+        assert waited and not asked_again
     assert [cell["output"] for cell in told.of("hasty")] == ["I have not looked."] * repeat
     assert {cell["output"] for cell in told.of("tiny")} <= {"three days", "perhaps three days"}
     assert len(told.of("tiny")) == repeat

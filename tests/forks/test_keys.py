@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import sys
 import threading
 from collections.abc import Iterator
@@ -152,7 +153,7 @@ def test_the_code_of_today_names_its_hosts(forks: Forks, host: Listening) -> Non
 def test_the_command_line_of_today_names_its_hosts(forks: Forks, host: Listening) -> None:
     _recorded(forks, host, "argument")
     _elsewhere(forks)
-    report = forks.fork(0, "--live", "model", "--cmd", f"{sys.executable} agent.py {host.url}")
+    report = forks.fork(0, "--live", "model", "--cmd", shlex.join([sys.executable, "agent.py", host.url]))
     assert report["live"] == 1 and KEY in host.got[0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def test_credentials_pass_the_same_gate_as_a_recording(bring: Bring, store: Stor
         assert "~" in text
         assert KEY not in text
     parts = b"".join(data for _, _, data in recording.parts(0))
-    assert b"your key is sk-~" in parts
+    assert re.search(rb"your key is ~[a-z0-9]+~", parts), "a value once removed is removed wherever it stands"
     for kept in (tmp_path / ".reenact").rglob("*"):
         assert not kept.is_file() or KEY.encode() not in kept.read_bytes()
     assert (first.call.effect, second.call.effect) == (Effect.READ, Effect.WRITE)

@@ -43,12 +43,14 @@ async def _serve() -> tuple[list[weakref.ref[Gate]], int]:
     return gates, len(getattr(asked, "gates", ()))
 
 
-def _gone(gates: list[weakref.ref[Gate]]) -> bool:
+def _holders(gates: list[weakref.ref[Gate]]) -> list[str]:
+    """What still holds a gate; empty as soon as all are gone."""
     end = time.monotonic() + 20
     while any(gate() is not None for gate in gates) and time.monotonic() < end:
         gc.collect()  # the watch may be looking at the last of them
         time.sleep(0.01)
-    return not any(gate() is not None for gate in gates)
+    held = [gate for each in gates if (gate := each()) is not None]
+    return [repr(holder)[:200] for gate in held for holder in gc.get_referrers(gate) if holder is not held]
 
 
 def test_a_loop_that_runs_on_asks_and_keeps_no_gate_of_a_run_that_has_ended() -> None:
@@ -56,7 +58,7 @@ def test_a_loop_that_runs_on_asks_and_keeps_no_gate_of_a_run_that_has_ended() ->
         gates, asked = await _serve()
         assert asked == 0
         assert len(gates) == 20
-        assert await asyncio.to_thread(_gone, gates)
+        assert await asyncio.to_thread(_holders, gates) == []
 
     asyncio.run(main())
 
@@ -68,6 +70,6 @@ def test_nor_does_uvloop() -> None:
     async def main() -> None:
         gates, asked = await _serve()
         assert asked == 0
-        assert await asyncio.to_thread(_gone, gates)
+        assert await asyncio.to_thread(_holders, gates) == []
 
     uvloop.run(main())

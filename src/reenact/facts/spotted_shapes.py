@@ -37,8 +37,6 @@ _PAIRS = frozenset(
 """How the shapes begin; those that begin outside a run of word characters are in ``_OUTSIDE``."""
 _OUTSIDE = re.compile(rb"(?:ya29\.|SG\.|hv[sb]\.|dp\.pt\.|dt0c01\.|1//|\d{8,10}:)\Z")
 _SCHEME = re.compile(_LEFT + rb"((?i:bearer|basic))(?:\s|%20|\+){1,8}([A-Za-z0-9._~+/=-]{8,16384})")
-_LEAD = 8
-_LONGEST_SCHEME = 16_500
 _PEM = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = b"-----END "
 _PEM_CUT = re.compile(rb"(?:[A-Za-z0-9+/=\s:,.~-]|\\{1,15}[nrt/]){0,16384}")
@@ -133,8 +131,8 @@ def _schemes(data: bytes, lower: bytes) -> Iterator[re.Match[bytes]]:
     for name in (b"bearer", b"basic"):
         at = lower.find(name)
         while at >= 0:
-            match = _SCHEME.search(data, max(0, at - _LEAD), at + _LONGEST_SCHEME)
-            if match is not None and match.start(1) == at:
+            match = _SCHEME.match(data, at)
+            if match is not None:
                 yield match
             at = lower.find(name, at + len(name))
 

@@ -5,8 +5,8 @@ small file, written whole or not at all. The scratch of a cell holds the run of 
 done, so that an attempt which was broken off is never asked a second time for what it has had.
 
 A cell under way is locked: by the process that runs it and by the agent that this has started, which inherits the
-lock. So when the one is killed and the other goes on, whoever continues waits for its end, and two experiments at once
-never do a cell twice. Where there are no such locks (Windows), an agent that outlived its experiment is not waited for.
+lock. So two experiments at once never do a cell twice, and where the agent outlives a killed experiment (not on Linux,
+where it ends with it), the next experiment waits for its end. Windows has no such locks: there it does not wait.
 """
 
 from __future__ import annotations
