@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from reenact.facts.run import Status
+from reenact.store.connection import RESETS_SAFELY, Writing
 from reenact.store.sqlite import SqliteStore
 from tests.conftest import ROOT
+from tests.store.records import new_run
 
 PROCESSES = 4
 EVENTS = 30
@@ -54,3 +60,31 @@ def test_processes_share_a_store(tmp_path: Path) -> None:
                 assert recording.body(event.answer) == b"%d" % event.number
     drafts = [each.name for each in tmp_path.iterdir() if each.is_file() and not each.name.startswith("store.db")]
     assert drafts == [], "whoever lost the race to make the file cleared its draft away"
+
+
+@pytest.mark.skipif(sqlite3.sqlite_version_info >= RESETS_SAFELY, reason="this SQLite needs no such care")
+def test_no_other_writer_commits_while_an_old_sqlite_makes_a_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with SqliteStore(path) as store:
+        store.begin(new_run()).close()
+        writing, _ = store._write()
+        refused: list[str] = []
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
+
+            def meanwhile(statement: str) -> None:
+                if "wal_checkpoint" in statement:
+                    try:
+                        other.execute("BEGIN IMMEDIATE")
+                    except sqlite3.OperationalError as error:
+                        refused.append(str(error))
+
+            assert writing._connection is not None
+            writing._connection.set_trace_callback(meanwhile)
+            writing.checkpoint()
+            writing._connection.set_trace_callback(None)
+            assert refused == ["database is locked"]
+            other.execute("BEGIN IMMEDIATE")
+            writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+            writing.checkpoint()  # it does not wait
+            other.execute("COMMIT")
+        assert len(list(store.runs())) == 1

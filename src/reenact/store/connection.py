@@ -11,7 +11,7 @@ import sqlite3
 import weakref
 from _thread import allocate_lock
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -26,6 +26,10 @@ PAGE = 128
 
 FEW = 8
 """The same for rows that are large."""
+
+RESETS_SAFELY = (3, 51, 3)
+"""The first SQLite in which a checkpoint and a commit that meet cannot lose what was committed (its "WAL-reset bug",
+sqlite.org/wal.html)."""
 
 _CACHE = "PRAGMA cache_size = -4096"
 """What a connection may keep of the file in memory, in KiB."""
@@ -230,7 +234,8 @@ class Writing:
                     connection.execute("PRAGMA synchronous = NORMAL")
 
     def checkpoint(self, *, least_growth: int = 0) -> None:
-        """Bring the write-ahead log into the file; never waits for readers or other writers.
+        """Bring the write-ahead log into the file; never waits for readers or other writers. Where SQLite is older than
+        ``RESETS_SAFELY``, other processes wait with their writing until it is done.
 
         Called by writer threads only, between transactions.
 
@@ -245,15 +250,32 @@ class Writing:
             self._brought_in = 0
         if least_growth and size - self._brought_in < least_growth:
             return
-        self._brought_in = size
         if self._pid != os.getpid():
             return
-        with self._lock:
-            try:
-                self._mine().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            except (sqlite3.Error, StoreError):
-                # It is only housekeeping: the next one does it.
-                pass
+        # It is only housekeeping: where it fails, the next one does it.
+        with self._lock, suppress(sqlite3.Error, StoreError):
+            if sqlite3.sqlite_version_info >= RESETS_SAFELY:
+                self._bring_in()
+            else:
+                with self._alone():
+                    self._bring_in()
+            self._brought_in = size
+
+    def _bring_in(self) -> None:
+        self._mine().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No process writes meanwhile: a second connection holds the lock, for no transaction may make a checkpoint.
+
+        Raises:
+            sqlite3.Error: Another process writes.
+        """
+        with closing(_connect(self.path, "mode=rw")) as beside:
+            beside.execute("PRAGMA busy_timeout = 0")
+            beside.execute("BEGIN IMMEDIATE")
+            yield
+            beside.execute("ROLLBACK")
 
     def close(self) -> None:
         """Release the file; the last one to leave brings the write-ahead log into it. Again: nothing."""

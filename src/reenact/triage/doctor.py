@@ -62,6 +62,8 @@ class Premises:
         python: Version of the interpreter that would record.
         store: Where runs would be kept, in words.
         store_fault: Why that cannot be written; empty where it can.
+        sqlite: Version of SQLite in that interpreter.
+        sqlite_resets_safely: The first version whose checkpoints may meet a commit.
         commit: Commit that is checked out; empty without git.
         git: Whether the program git is at hand.
         hash_seed: ``PYTHONHASHSEED``.
@@ -75,6 +77,8 @@ class Premises:
     python: tuple[int, int, int]
     store: str
     store_fault: str = ""
+    sqlite: tuple[int, ...] = ()
+    sqlite_resets_safely: tuple[int, ...] = ()
     commit: str = ""
     git: bool = True
     hash_seed: str = ""
@@ -109,6 +113,13 @@ def _ground(here: Premises) -> Iterator[Finding]:
         yield Finding("store", State.GAP, f"{here.store}: {here.store_fault}", fix)
     else:
         yield Finding("store", State.FINE, f"{here.store}, writable")
+    if here.sqlite < here.sqlite_resets_safely:
+        least = ".".join(map(str, here.sqlite_resets_safely))
+        about = (
+            f"SQLite {'.'.join(map(str, here.sqlite))} is older than its repaired WAL reset ({least}): the store keeps"
+            " writers waiting while it makes a checkpoint; another program that writes into its file can lose runs"
+        )
+        yield Finding("sqlite", State.NOTE, about, (f"a Python with SQLite {least} or newer",))
     yield from _git(here)
     in_code = here.imported.marks.get("record", [])
     if here.hash_seed and here.hash_seed != "random":

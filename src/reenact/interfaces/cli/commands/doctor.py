@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from reenact.recording.packages import packages
 from reenact.recording.revision import read_commit
 from reenact.seams import patching, wiring
 from reenact.store import open_store
+from reenact.store.connection import RESETS_SAFELY
 from reenact.timetravel.preview import clip, safe
 from reenact.triage.doctor import Finding, Premises, State, examine
 from reenact.triage.imports import imports_of
@@ -75,6 +77,8 @@ def premises(shell: Shell, here: Path) -> Premises:
         python=sys.version_info[:3],
         store=store,
         store_fault=fault,
+        sqlite=sqlite3.sqlite_version_info,
+        sqlite_resets_safely=RESETS_SAFELY,
         commit=str(read_commit(str(here)).get("commit") or ""),
         git=shutil.which("git") is not None,
         hash_seed=os.environ.get("PYTHONHASHSEED", ""),
