@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from reenact.replaying.covering import Covered, outermost
 from reenact.replaying.isolation import Isolation, folders_of
+from reenact.replaying.report import enforced
 from reenact.replaying.scratch import Scratch
 
 from .conftest import Agent, in_force, permitted
@@ -72,7 +73,10 @@ def test_the_last_line_and_the_report_name_what_is_in_force(agent: Agent) -> Non
     agent.record()
     done, report = agent.replay(), agent.report()
     assert report["enforcement"][:2] == ["audit hook (connections, processes, signals)", "own process"]
-    assert f"enforcement: {', '.join(report['enforcement'])}  verdict: same (exact)" in done.stderr
+    named, last = f"enforcement: {', '.join(report['enforcement'])}", done.stderr.splitlines()[-1]
+    assert last.startswith("reenact: verdict: same (exact)  live calls made: 0")
+    assert last.endswith(named) is not enforced(report["enforcement"]), "where it is whole, the line is short"
+    assert f"reenact: {named}" in agent.replay("-v").stderr
     assert len(report["enforcement"]) >= 4  # the network and the files, or why not
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from .conftest import Bench
@@ -49,9 +47,8 @@ def test_a_kept_replay_has_the_answers_too(bench: Bench) -> None:
     """It is a run like any other: its own replay is the same."""
     bench.record(agent("print(export('a')['note'])", "print(export('b')['note'])"))
     assert "verdict: same (exact)" in bench.replay("--save")
-    assert "matched 3 of 3, plumbing 2, verdict: same (exact)" in re.sub(
-        " +fidelity.*verdict", ", verdict", bench.replay()
-    )
+    last = bench.replay()
+    assert "verdict: same (exact)" in last and "matched 3 of 3, plumbing 2" in last
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from typing import Any, Final
 from reenact.replaying import privileges
 from reenact.replaying.covering import NOTHING, Covered, Covering, outermost, within
 from reenact.replaying.filtering import refuse_system_calls
+from reenact.replaying.report import CALLS, EVERYWHERE, NETWORK, OVERLAY
 from reenact.replaying.scratch import Scratch
 from reenact.seams.boot.folders import PREFIX
 
@@ -33,9 +34,6 @@ _MS_PRIVATE: Final = 0x40000
 _SIOCGIFFLAGS: Final = 0x8913
 _SIOCSIFFLAGS: Final = 0x8914
 _IFF_UP: Final = 0x1
-NETWORK: Final = "network namespace"
-OVERLAY: Final = "scratch overlay"
-CALLS: Final = "system calls filtered"
 PYTHON_ONLY: Final = "Python calls only"
 _NOT_HERE: Final = "not on this system"
 
@@ -101,7 +99,7 @@ class Isolation:
         if not self.cover.sealed:
             return " ".join(self.folders)
         opened = dict.fromkeys(_lasting(folder) for folder in self.cover.opened)
-        return "; open: ".join(("every folder", " ".join((*opened, "devices"))))
+        return "; open: ".join((EVERYWHERE, " ".join((*opened, "devices"))))
 
 
 def _lasting(folder: str) -> str:

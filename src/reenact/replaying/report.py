@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from reenact.abc.redaction import Redactor
 from reenact.facts.call import Json
 
 T = TypeVar("T")
+
+NETWORK: Final = "network namespace"
+OVERLAY: Final = "scratch overlay"
+EVERYWHERE: Final = "every folder"
+CALLS: Final = "system calls filtered"
+_LEFT_OPEN: Final = ("files not isolated", "privileges kept")
+"""How the names of what is not in force begin, beside those."""
+
+
+def enforced(names: Sequence[str]) -> bool:
+    """Whether a replay was kept from the world by all that can keep it, from what its report names."""
+    wanted = (NETWORK, f"{OVERLAY} ({EVERYWHERE}", CALLS)
+    whole = all(any(name.startswith(each) for name in names) for each in wanted)
+    return whole and not any(name.startswith(_LEFT_OPEN) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +50,7 @@ class Report:
     Attributes:
         verdict: ``exact``, ``same`` or ``different``.
         first_line: Mode, what is frozen, live calls allowed; said before the agent starts, repeated here.
-        last_line: Live calls made, the counts, fidelity, enforcement and verdict.
+        last_line: Verdict, live calls made and the counts; fidelity and enforcement where they are not whole.
         run: Id of the recorded run.
         mode: ``code`` or ``events``.
         divergence: The first divergence as data (``Divergence`` attributes and its message); None without one.

@@ -9,7 +9,7 @@ from reenact.errors import Divergence
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.replaying.options import Options
-from reenact.replaying.report import Difference, Report
+from reenact.replaying.report import Difference, Report, enforced
 
 FROZEN = "http tools models processes flags environment clock random"
 
@@ -28,7 +28,7 @@ def first_line(run: str, options: Options) -> str:
 
 
 def last_line(report: Report) -> str:
-    """Live calls made, what was matched, plumbing, fidelity, enforcement, verdict."""
+    """Verdict, live calls made, what was matched, plumbing; fidelity and enforcement where they are not whole."""
     counts = f"matched {report.matched} of {report.events}"
     if report.inside:
         counts += f", {report.inside} inside frozen calls"
@@ -46,10 +46,17 @@ def last_line(report: Report) -> str:
     if report.unproven:
         more = f" and {len(report.unproven) - 1} more" if len(report.unproven) > 1 else ""
         word += f", {report.unproven[0]}{more}"
-    return (
-        f"live calls made: {report.live_calls}  {counts}  fidelity: {report.fidelity}"
-        f"  enforcement: {', '.join(report.enforcement) or 'none'}  verdict: {word}"
-    )
+    line = f"verdict: {word}  live calls made: {report.live_calls}  {counts}"
+    if report.fidelity != "exact":
+        line += f"  fidelity: {report.fidelity}"
+    if report.mode == "code" and not enforced(report.enforcement):
+        line += f"  {in_force(report)}"
+    return line
+
+
+def in_force(report: Report) -> str:
+    """What kept the replay from the world, and what did not."""
+    return f"enforcement: {', '.join(report.enforcement) or 'none'}"
 
 
 def exit_statuses(recorded: int | None, now: int) -> Difference | None:

@@ -17,6 +17,7 @@ from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.launch import replay_run
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
+from reenact.replaying.telling import in_force
 from reenact.timetravel import preview
 
 _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
@@ -47,8 +48,11 @@ _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
 @click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
 @click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
 @click.option("--save", is_flag=True, help="Keep the replay as a run of its own.")
+@click.option("-v", "--verbose", is_flag=True, help="Name all that keeps the replay from the world.")
 @click.pass_context
-def command(ctx: click.Context, /, ref: str, events: bool, rev: str | None, cmd: str | None, **how: Any) -> None:
+def command(
+    ctx: click.Context, /, ref: str, events: bool, rev: str | None, cmd: str | None, verbose: bool, **how: Any
+) -> None:
     """Re-execute the code of REF (default: @, the last run) with every answer taken from the recording.
 
     The first line says what is frozen, the last one whether the replay was the same. The agent's own output goes
@@ -74,7 +78,7 @@ def command(ctx: click.Context, /, ref: str, events: bool, rev: str | None, cmd:
     if plan is not None:
         ctx.exit(_live().run(shell, url, run.id, plan, options))
     report = replay_run(url, run.id, options, announce=lambda line: shell.talk(f"reenact: {line}"))
-    _tell(shell, report, tail(run.id))
+    _tell(shell, report, tail(run.id), verbose=verbose)
     ctx.exit(report.exit_code)
 
 
@@ -114,7 +118,7 @@ def _options(shell: Shell, events: bool, cmd: str | None, how: dict[str, Any]) -
     return Options(mode="events" if events else "code", command=words, divert_output=shell.json, **how)
 
 
-def _tell(shell: Shell, report: Report, run: str) -> None:
+def _tell(shell: Shell, report: Report, run: str, *, verbose: bool) -> None:
     """The verdict. The first line was announced by the replay itself, before the agent spoke."""
     if shell.json:
         shell.line(report.to_json())
@@ -129,4 +133,7 @@ def _tell(shell: Shell, report: Report, run: str) -> None:
         shell.talk(
             f"reenact: next: reenact show {shell.named.get(run, run)}" + (f":{event}" if event is not None else "")
         )
+    said = in_force(report)
+    if verbose and said not in report.last_line:
+        shell.talk(f"reenact: {said}")
     shell.talk(f"reenact: {report.last_line}")
