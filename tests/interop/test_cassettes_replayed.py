@@ -82,7 +82,7 @@ def test_every_client_replays_against_its_own_cassette(desk: Tried, server: Serv
     assert replayed.out == recorded.out, replayed.err.decode()
     assert replayed.code == 0
     assert "verdict: same, order not known: the run was imported" in replayed.said[-1]
-    assert "matched 14 of 14 " in replayed.said[-1]
+    assert "matched 14 of 14" in replayed.said[-1]
 
 
 OPENAI = """
