@@ -133,7 +133,16 @@ def test_a_fault_of_ours_is_short_unless_debugged(reenact: Callable[..., Any], m
 def test_a_wrong_command_line_is_usage(words: tuple[str, ...], reenact: Callable[..., Any]) -> None:
     answer = reenact(*words)
     assert (answer.code, answer.out) == (2, "")
-    assert "Error: " in answer.err
+    assert answer.err.startswith("reenact: ") and "\n  next: reenact" in answer.err and "--help" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"), [(("frok",), "fork"), (("replay", "@", "--evnts"), "--events"), (("golden", "rnu"), "run")]
+)
+def test_a_misspelled_word_is_answered_with_the_one_that_is_near(
+    words: tuple[str, ...], meant: str, reenact: Callable[..., Any]
+) -> None:
+    assert f"did you mean {meant}" in reenact(*words).err
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError(32, "pipe"), KeyboardInterrupt()])

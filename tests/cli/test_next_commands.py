@@ -25,6 +25,7 @@ _HANDED_ON = frozenset(
 )
 """Expressions that only hand on what was written elsewhere."""
 _BEGINNINGS = {
+    "about": "golden",
     "self._named.again()": f"reenact golden add @golden/{_STAND_IN} --as {_STAND_IN} --force",
     "self.remedy(url)": f"export MODEL_BASE_URL={_STAND_IN}",
     "shlex.join(again)": f"reenact golden add {_STAND_IN} --as {_STAND_IN} --expect {_STAND_IN}",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from reenact.abc.sources import ENTROPY, Entropy
-from reenact.errors import StoreBusy, StoreError, UsageError
+from reenact.errors import RunNotFound, StoreBusy, StoreError, UsageError
 from reenact.facts.effects import Claim
 from reenact.facts.ids import is_run_id, tail
 from reenact.facts.record import Record
@@ -455,9 +455,9 @@ def _agrees(run: Run, filters: Mapping[str, Any]) -> bool:
     return (status is None or run.status == status) and (failed is None or failed == (run.status in _FAILED))
 
 
-def no_store(url: str) -> StoreError:
+def no_store(url: str) -> RunNotFound:
     """The error for reading where nothing was ever recorded; its ``reason`` is ``absent``."""
-    return StoreError(
+    return RunNotFound(
         f"no store here ({url})",
         cause="nothing has been recorded in this directory or above it",
         next_command="reenact record -- python agent.py",

@@ -9,7 +9,7 @@ import traceback
 
 import click
 
-from reenact.errors import ReenactError
+from reenact.errors import ReenactError, UsageError
 
 INTERNAL = 70
 """Exit code of a fault of our own (``EX_SOFTWARE``): none of the contract's codes claims to know better."""
@@ -31,9 +31,11 @@ def report(error: BaseException) -> int:
     debug = os.environ.get("REENACT_DEBUG", "") not in ("", "0")
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
-    if isinstance(error, click.ClickException):
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return error.exit_code
+    if isinstance(error, click.ClickException):
+        error = _usage(error)
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
         click.echo("reenact: interrupted", err=True)
         return INTERRUPTED
@@ -53,6 +55,24 @@ def report(error: BaseException) -> int:
         )
         click.echo(f"  next: REENACT_DEBUG=1 reenact {shlex.join(sys.argv[1:])}", err=True)
     return INTERNAL
+
+
+def _usage(error: click.ClickException) -> UsageError:
+    """A wrong command line in the words of every other error: what is wrong, what was perhaps meant, where help is."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    said, meant = error.format_message().rstrip("."), ""
+    if context is not None and isinstance(context.command, click.Group) and "No such command" in said:
+        from difflib import get_close_matches  # late: few names are misspelled
+
+        near = get_close_matches(said.split("'")[1], context.command.list_commands(context), 1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+    elif isinstance(error, click.NoSuchOption):
+        said = error.message.rstrip(".")
+        meant = f"; did you mean {error.possibilities[0]}?" if error.possibilities else ""
+    about = context.command_path.removeprefix("reenact").strip() if context is not None else ""
+    return UsageError(
+        said[:1].lower() + said[1:] + meant, next_command=f"reenact {about} --help" if about else "reenact --help"
+    )
 
 
 def _hush() -> None:

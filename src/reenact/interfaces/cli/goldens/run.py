@@ -62,10 +62,11 @@ from reenact.timetravel.preview import safe
 def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: str | None, **how: Any) -> None:
     """Run today's code on the goldens NAMES (which may be patterns), by default on all of them.
 
-    Each is answered from its own recording, kept from the network, and judged by what is expected of it. Exit codes:
-    0 all pass, 1 one fails, 3 one is stale (a call has no recorded answer, or an answer no opinion of the model that
-    judges it), 4 one cannot be read, 5 one touched the world; the highest counts. --mode missing records what is
-    missing, each once: tools stay frozen. --live model asks about each sample whoever judges it.
+    Each is answered from its own recording, kept from the network, and judged by what is expected of it. Exit
+    codes: 0 all pass, 1 one fails, 2 there is none, 3 one is stale (a call has no recorded answer, or an answer no
+    opinion of the model that judges it), 4 one cannot be read, 5 one touched the world; the highest counts. --mode
+    missing records what is missing, each once: tools stay frozen. --live model asks about each sample whoever
+    judges it.
 
     Each runs in a process of its own. With --share, goldens of one program that do not depend on the hash seed run one
     after another in a process: an SDK is imported once for all of them. What one leaves in an installed module (a key,
@@ -80,6 +81,12 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     shell = current(ctx)
     shelf = open_shelf()
     found = shelf.matching(names)
+    if not found:
+        raise UsageError(
+            f"there is no golden in {shelf.shown(shelf.folder)}",
+            cause="none has been added, or this is another project's folder",
+            next_command="reenact golden add @failed --as NAME --expect EXPR",
+        )
     _require_frozen(mode, report, how)
     reasons = _reasons(mode, how.pop("accept"), how.pop("accept_all"), found)
     if mode == REVIEW:
