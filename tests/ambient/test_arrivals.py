@@ -10,6 +10,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
@@ -40,7 +41,7 @@ def test_a_module_is_there_when_its_hook_is_called_and_shows_who_loaded_it(folde
     (folder / "arriving.py").write_text("loader = __spec__.loader\nnear = __loader__\nwhole = True\n")
     seen: list[bool] = []
     on_arrival("arriving", lambda module: seen.append(module.whole))
-    import arriving  # type: ignore[import-not-found]
+    arriving = importlib.import_module("arriving")
 
     assert seen == [True]
     for loader in (arriving.loader, arriving.near, arriving.__spec__.loader, arriving.__loader__):
@@ -133,4 +134,4 @@ def test_a_loader_that_is_found_may_be_copied(folder: Path) -> None:
     found = importlib.util.find_spec("arriving")
     assert found is not None
     with pytest.raises(AttributeError):
-        copy.copy(found.loader).absent  # type: ignore[union-attr]  # it has none, and does not ask itself for ever
+        attrgetter("absent")(copy.copy(found.loader))  # it has none, and does not ask itself for ever

@@ -62,7 +62,7 @@ def prepare(agent: Agent) -> None:
 def test_a_program_sees_its_files_as_they_are(agent: Agent, privileged: bool) -> None:
     rights = () if privileged else UNPRIVILEGED
     if not permitted() or (not privileged and subprocess.run([*rights, "true"], check=False).returncode):
-        pytest.skip("this system does not permit it")
+        pytest.skip("this system permits no namespaces, or no user namespace without the privilege over mounts")
     agent.write(SEEN)
     prepare(agent)
     inode = os.stat(agent.watched / "one").st_ino
@@ -89,7 +89,7 @@ def test_a_program_sees_its_files_as_they_are(agent: Agent, privileged: bool) ->
 def test_what_is_far_from_the_program_goes_to_scratch_as_well(agent: Agent) -> None:
     place = next((each for each in ("/opt", "/srv") if os.access(each, os.W_OK)), "")
     if not place:
-        pytest.skip("there is no such folder that this user may write to")
+        pytest.skip("neither /opt nor /srv can be written by this user")
     agent.write("""
         import os
         path = os.path.join(os.environ["FAR"], f"reenact-far-{os.getppid()}")
@@ -109,7 +109,7 @@ def test_what_is_far_from_the_program_goes_to_scratch_as_well(agent: Agent) -> N
 def test_a_folder_that_cannot_be_covered_is_read_only(agent: Agent) -> None:
     name = Path("/reenact-canary-of-the-root")
     if not os.access("/", os.W_OK):
-        pytest.skip("this user cannot write there")
+        pytest.skip("this user cannot write to /, so that the canary could not show")
     agent.write("""
         import ctypes, os
         name = open("go").read()

@@ -170,10 +170,10 @@ class World:
 def world() -> Iterator[World]:
     """A world outside of every folder that a program usually writes to."""
     if sys.platform != "linux":
-        pytest.skip("its canaries are those of Linux")
+        pytest.skip("the canaries (queues, /proc, keyrings) exist on Linux alone")
     place = next((each for each in ("/opt", "/srv", "/var/lib") if os.access(each, os.W_OK)), "")
     if not place:
-        pytest.skip("there is no folder outside of home and temporary files that this user may write to")
+        pytest.skip("none of /opt, /srv, /var/lib can be written by this user")
     folder = tempfile.mkdtemp(dir=place)
     made = World(Path(folder) / "world")
     try:
@@ -201,9 +201,9 @@ def test_every_kind_is_in_the_table(recorded: Recorded) -> None:
 def replayed(agent: Agent, world: World, system: str, kinds: str) -> tuple[dict[str, Any], str]:
     """Replay some kinds; gives the report and what the program said. What happened shows in the world."""
     if system == "within" and not permitted():
-        pytest.skip("this system does not permit namespaces")
+        pytest.skip("this system permits no namespaces")
     if system == "without" and not refusing.supported():
-        pytest.skip("nothing can be refused here")
+        pytest.skip("this system has no seccomp filter that would refuse namespaces")
     world.begin(kinds)
     command = [sys.executable, "-m", "reenact", "replay", "@", "--json"]
     if system == "without":
@@ -249,7 +249,7 @@ def test_a_replay_refuses_it_by_name(kind: str, system: str, world: World, recor
 
 def test_without_any_means_an_agent_may_write_below_its_own_folder_and_nowhere_else(agent: Agent) -> None:
     if not refusing.supported():
-        pytest.skip("nothing can be refused here")
+        pytest.skip("this system has no seccomp filter that would refuse namespaces")
     agent.write("""
         import os
         os.makedirs("logs", exist_ok=True)

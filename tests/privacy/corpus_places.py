@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
-from reenact.facts.record import HeadArrived, Printed, Record, SegmentArrived
+from reenact.facts.record import CallIssued, Printed, Record, SegmentArrived
 from tests.privacy.canaries import arrived, issued
 
 Written = Callable[[str, str], bytes]
@@ -79,8 +79,8 @@ def body(records: Iterable[Record]) -> bytes:
     for record in records:
         if isinstance(record, (SegmentArrived, Printed)):
             out += record.data
-        elif not isinstance(record, HeadArrived):
-            call = record.call  # type: ignore[union-attr]
+        elif isinstance(record, CallIssued):
+            call = record.call
             if call.body:
                 out += call.body
             elif call.head["url"] != "https://h.example/v1":
@@ -88,6 +88,11 @@ def body(records: Iterable[Record]) -> bytes:
             else:
                 out += json.dumps(call.head["headers"]).encode()
     return out
+
+
+def segments(records: Iterable[Record]) -> list[bytes]:
+    """The segments of an answer, one by one."""
+    return [record.data for record in records if isinstance(record, SegmentArrived)]
 
 
 def read_text(data: bytes) -> str:
@@ -123,8 +128,8 @@ def _message(form: str) -> Written:
     ).encode()
 
 
-def in_json(value: Callable[[str, str], object], **how: object) -> Written:
-    return lambda field, secret: json.dumps(value(field, secret), **how).encode()  # type: ignore[arg-type]
+def in_json(value: Callable[[str, str], object], indent: int | None = None) -> Written:
+    return lambda field, secret: json.dumps(value(field, secret), indent=indent).encode()
 
 
 def _form(data: bytes) -> str:

@@ -7,6 +7,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 from tests.privacy.corpus_places import (
     CUT,
@@ -41,7 +42,7 @@ def _argument_events(wrap: Callable[[str], object]) -> Written:
     return write
 
 
-def _joined(pick: Callable[[dict], str]) -> Read:  # type: ignore[type-arg]
+def _joined(pick: Callable[[Any], str]) -> Read:
     def read(data: bytes) -> str:
         lines = [line.removeprefix("data: ") for line in data.decode().split("\n") if line.strip()]
         return every_text("".join(pick(json.loads(line)) for line in lines))

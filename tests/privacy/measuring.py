@@ -62,7 +62,7 @@ def measured(cases: Iterable[Case]) -> Measured:
         try:
             if still_in(case.place.read(body(once)), case):
                 found.leaked.append(case)
-        except Exception:
+        except Exception:  # any reader may fail in its own way: the format is broken
             found.broken.append(case)
         if body(cleaned(once)) != body(once):
             found.unsteady.append(case)

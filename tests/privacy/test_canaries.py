@@ -168,7 +168,7 @@ def server() -> Iterator[ThreadingHTTPServer]:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_canary_is_kept_or_said_anywhere(seed: int, tmp_path: Path, server: ThreadingHTTPServer) -> None:
     planted = canaries(seed)
-    server.planted = planted  # type: ignore[attr-defined]
+    server.planted = planted  # type: ignore[attr-defined]  # read by its handler
     project = tmp_path / "project"
     (project / "found").mkdir(parents=True)
     for name in ("listing", "read"):

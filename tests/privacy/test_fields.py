@@ -173,6 +173,17 @@ def seen(found: Any) -> str:
     return repr(found)
 
 
+def issued_with(secret: str) -> CallIssued:
+    return next(each for each in records_with(secret) if isinstance(each, CallIssued))
+
+
+def lane_of(redactor: CredentialRedactor, number: int, path: str) -> str:
+    """The path of a new lane as it is kept."""
+    (kept,) = redactor.clean(LaneOpened(number, path, 0))
+    assert isinstance(kept, LaneOpened)
+    return kept.path
+
+
 def test_each_type_of_record_is_tried() -> None:
     assert {type(each) for each in records_with("")} == set(typing.get_args(Record))
 
@@ -180,9 +191,9 @@ def test_each_type_of_record_is_tried() -> None:
 @pytest.mark.parametrize("at", range(len(records_with(""))), ids=lambda at: type(records_with("")[at]).__name__)
 def test_nothing_of_a_secret_is_left_in_any_field(at: int) -> None:
     redactor = CredentialRedactor(b"a secret of the run")
-    opened = redactor.clean(LaneOpened(1, f"root/{SECRET}#1", 0))
+    path = lane_of(redactor, 1, f"root/{SECRET}#1")
     found = [*redactor.clean(records_with(SECRET)[at]), *redactor.flush()]
-    assert opened[0].path == "root/sk-proj-~rxk~#1"  # type: ignore[union-attr]
+    assert path == "root/sk-proj-~rxk~#1"
     assert found and SECRET[8:] not in seen(found)
 
 
@@ -205,7 +216,7 @@ def test_two_lanes_that_cannot_be_cleaned_stay_two(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Eraser, "string", lambda *_: 1 / 0)
     redactor = CredentialRedactor(b"a secret of the run")
     redactor.fault = lambda error: None
-    paths = [redactor.clean(LaneOpened(n, f"root/{n}{SECRET}#1", 0))[0].path for n in (1, 2)]  # type: ignore[union-attr]
+    paths = [lane_of(redactor, n, f"root/{n}{SECRET}#1") for n in (1, 2)]
     assert paths[0] != paths[1]
 
 
@@ -214,8 +225,7 @@ def test_what_a_live_call_cannot_be_cleaned_of_is_withheld_as_in_the_recording(m
         raise Exhausted
 
     recorder, replayer = CredentialRedactor(b"a secret of the run"), CredentialRedactor(b"another")
-    issued = records_with(SECRET)[2]
-    assert isinstance(issued, CallIssued)
+    issued = issued_with(SECRET)
     monkeypatch.setattr(Eraser, "text", fails)
     (kept,) = recorder.clean(issued)
     assert isinstance(kept, CallIssued)
@@ -228,12 +238,12 @@ def test_what_a_live_call_cannot_be_cleaned_of_is_withheld_as_in_the_recording(m
 
 
 def test_names_are_the_same_in_two_runs_and_in_a_replay() -> None:
-    call = records_with(SECRET)[2].call  # type: ignore[union-attr]
-    names = {
-        (cleaned_call.name, cleaned_call.ordinal)
-        for redactor in (CredentialRedactor(b"one"), CredentialRedactor(b"two"))
-        for cleaned_call in (redactor.clean(CallIssued(0, 0, 0, None, 0, call))[0].call, redactor.call(call))  # type: ignore[union-attr]
-    }
+    call = issued_with(SECRET).call
+    names = set()
+    for redactor in (CredentialRedactor(b"one"), CredentialRedactor(b"two")):
+        (kept,) = redactor.clean(CallIssued(0, 0, 0, None, 0, call))
+        assert isinstance(kept, CallIssued)
+        names |= {(each.name, each.ordinal) for each in (kept.call, redactor.call(call))}
     assert names == {("sk-proj-~rxk~", "sk-proj-~rxk~")}
 
 

@@ -13,7 +13,7 @@ from reenact.facts.keys import canonical
 from reenact.facts.record import CallIssued, SegmentArrived
 from reenact.privacy import CredentialRedactor
 from tests.privacy.canaries import LONG, A, arrived, issued
-from tests.privacy.corpus_places import body
+from tests.privacy.corpus_places import body, segments
 from tests.privacy.measuring import cleaned
 
 WORDS = [
@@ -65,7 +65,7 @@ def test_a_credential_in_a_long_encoded_answer_is_found_and_nothing_else_changes
     data = encoded(b"".join(at), sort)
     cut = [arrived(), *(SegmentArrived(0, n, data[n : n + size]) for n in range(0, len(data), size))]
     kept = cleaned(cut)
-    assert [len(one.data) for one in kept[1:]] == [len(one.data) for one in cut[1:]]  # type: ignore[union-attr]
+    assert [len(each) for each in segments(kept)] == [len(each) for each in segments(cut)]
     plain = decoded(body(kept), sort)
     assert A[:8].encode() not in plain
     before, after = b"".join(at), plain
@@ -145,5 +145,5 @@ def test_only_the_part_that_holds_too_many_candidates_is_withheld() -> None:
     answer = [arrived(), *(SegmentArrived(0, n, b"line of text\n" * 5000) for n in range(2))]
     answer.insert(2, SegmentArrived(0, 2, hostile.encode()))
     given = cleaned(answer)
-    before, after = given[1].data, given[3].data  # type: ignore[union-attr]
+    before, _, after = segments(given)
     assert before == after.replace(b"~~~~", b"line") == b"line of text\n" * 5000

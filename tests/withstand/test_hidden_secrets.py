@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.http.server import SSE, Server, answer, as_json, chunked
-from tests.withstand.stage import Recorded, environment, replay
+from tests.withstand.stage import Ended, Recorded, environment, replay
 from tests.withstand.test_secrets import _files, _unpacked
 
 TOKEN = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -89,7 +89,7 @@ def recorded(folder: Path, server: Server, program: str) -> Recorded:
     )
     assert done.returncode == 0, done.stderr
     server.close()
-    return Recorded("agent", folder, done)  # type: ignore[arg-type]
+    return Recorded("agent", folder, Ended(done.stdout, done.stderr, done.returncode))
 
 
 def absent(folder: Path, *secrets: bytes) -> None:

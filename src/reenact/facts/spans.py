@@ -102,14 +102,14 @@ class Budget:
 
     Args:
         left: How many candidates there may be.
-        bytes: How many bytes.
+        room: How many bytes of texts may be looked into.
     """
 
-    __slots__ = ("bytes", "left")
+    __slots__ = ("left", "room")
 
-    def __init__(self, left: int, bytes: int = 0) -> None:  # noqa: A002
+    def __init__(self, left: int, room: int = 0) -> None:
         self.left = left
-        self.bytes = bytes
+        self.room = room
 
     def spend(self, amount: int = 1) -> None:
         """Count some; raises ``Exhausted`` when there are too many."""
@@ -120,9 +120,9 @@ class Budget:
     def read(self, size: int) -> None:
         """Count the bytes of a text, which may have candidates of its own; raises ``Exhausted`` when there are too
         many."""
-        self.bytes -= size
+        self.room -= size
         self.left += size // 8
-        if self.bytes < 0:
+        if self.room < 0:
             raise Exhausted
 
 

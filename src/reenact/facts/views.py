@@ -262,9 +262,10 @@ def _unquoted(data: bytes, begin: int, end: int) -> View:
             spans = [_moved(span, places) for span in spans]
         out = []
         for span in spans:
-            if span.wrapped is not None and b"%" in data[begin + span.start : begin + span.end]:
-                span = span._replace(wrapped=span.wrapped._replace(quoted=len(maps)))  # noqa: PLW2901
-            out.append(span._replace(start=span.start + begin, end=span.end + begin))
+            start, stop, wrapped = begin + span.start, begin + span.end, span.wrapped
+            if wrapped is not None and b"%" in data[start:stop]:
+                wrapped = wrapped._replace(quoted=len(maps))
+            out.append(span._replace(start=start, end=stop, wrapped=wrapped))
         return out
 
     return View(text, back)

@@ -92,8 +92,8 @@ def _to_base64(text: bytes, raw: bytes) -> bytes:
         made = made.rstrip(b"=")
     out = []
     at = gone = 0
-    for place, each in gaps:
-        place -= gone  # noqa: PLW2901
+    for broken, each in gaps:
+        place = broken - gone
         out.append(made[at:place])
         out.append(each)
         at, gone = max(at, place), gone + len(each)

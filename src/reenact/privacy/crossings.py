@@ -95,7 +95,7 @@ def clean_outcome(eraser: Eraser, outcome: Came) -> Came:
     """What came of a call; itself where it held no credential."""
     text = partial(clean_text, eraser)
     if isinstance(outcome, Value) and not outcome.changes and not outcome.head:  # nearly all of them
-        return _plain_value(eraser, outcome)  # type: ignore[return-value]
+        return _plain_value(eraser, outcome)  # type: ignore[return-value]  # a Value has no subtypes: Came is Value here
     by_hand: dict[str, Callable[[Any], Any]] = {"body": text, "changes": text, "error": partial(clean_error, eraser)}
     if isinstance(outcome, Stream):
         by_hand |= {"head": partial(clean_head, eraser), "end": partial(clean_end, eraser)}

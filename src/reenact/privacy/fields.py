@@ -299,7 +299,7 @@ def _tried(way: Way, value: Any, eraser: Eraser, place: tuple[type, str]) -> Any
     if way in _CLEAN and way is not Way.JSON:  # what JSON holds may be known by a name outside of it
         try:
             return _CLEAN[way](eraser, value)
-        except Exception:  # whatever it is, the field says nothing then
+        except Exception:  # any failure to clean, a field without text is safe
             pass
     return _EMPTY.get(place, _BLANK[way])
 
@@ -308,5 +308,5 @@ def lane_of(eraser: Eraser, path: str) -> str:
     """The address of a lane, cleaned; where that fails a stand-in for all of it, another for another lane."""
     try:
         return eraser.lane(path)
-    except Exception:
+    except Exception:  # any failure to clean: the address as it came could hold a credential
         return eraser.stand_in("w", path.encode("utf-8", "surrogatepass"), fit=False).decode()

@@ -147,28 +147,28 @@ class CredentialRedactor:
         cleaned, as the recording has it. Never raises."""
         try:
             return clean_call(self._comparing, call)
-        except Exception as error:
+        except Exception as error:  # never raises: the call is withheld as in the recording
             return withheld(call, _why(error), self._comparing)
 
     def outcome(self, outcome: Value | Failure) -> Value | Failure:
         """The same for what came of a body that ran again, and of what was recorded of it."""
         try:
             return clean_outcome(self._comparing, outcome)
-        except Exception as error:
+        except Exception as error:  # never raises: the outcome is withheld as in the recording
             return withheld(outcome, _why(error), self._comparing)
 
     def slots(self, slots: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """The same for the state of a step, by the names of its parts."""
         try:
             return clean_slots(self._comparing, slots)
-        except Exception:
+        except Exception:  # never raises, never raw: nothing of the state is compared
             return {}
 
     def printed(self, data: bytes) -> bytes | None:
         """The same for all that a program has printed; None for what cannot be cleaned."""
         try:
             return clean_text(self._comparing, self._removed.erased(self._known.erased(data)))
-        except Exception:
+        except Exception:  # never raises: the outputs differ, and the difference is told without its text
             return None
 
     def text(self, text: str) -> str:
@@ -185,7 +185,7 @@ class CredentialRedactor:
         """The same for JSON that people or other programs read."""
         try:
             return self._comparing.json(data)
-        except Exception:
+        except Exception:  # never raises, never raw
             return WITHHELD
 
     # -- calls --------------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ class CredentialRedactor:
         before = self._rest(record.event) if record.event in self._streams else ()
         try:
             found = clean_outcome(self._eraser, record.outcome)
-        except Exception as error:
+        except Exception as error:  # the stream before it is still given out
             return (*before, self._withheld(record, error))
         if found is record.outcome:
             return (*before, record)
@@ -225,7 +225,7 @@ class CredentialRedactor:
             return (replace(record, data=found, fidelity=Fidelity.REDACTED, note=NOTE),)
         try:
             return tuple(stream.feed(record))
-        except Exception as error:
+        except Exception as error:  # never raw, never raising
             # Whatever the stream still held, and all that follows, goes the same way.
             self.fault(error)
             held = [one for one in self._given_up(record.event) if one is not record]
@@ -237,7 +237,7 @@ class CredentialRedactor:
             return (*before, record)
         try:
             return (*before, cleaned(record, self._eraser, {"end": partial(clean_end, self._eraser)}))
-        except Exception as error:
+        except Exception as error:  # the stream before it is still given out
             return (*before, self._withheld(record, error))
 
     def _rest(self, event: int) -> list[Record]:
@@ -246,7 +246,7 @@ class CredentialRedactor:
             return []
         try:
             return stream.rest()
-        except Exception as error:
+        except Exception as error:  # never raw: the records stay, without their payload
             self.fault(error)
             return _without_payload(stream.held())
 
@@ -387,7 +387,7 @@ def _labelled(parts: list[Part[Printed]], withheld: bool) -> list[Record]:
 def _text(eraser: Eraser, text: str) -> str:
     try:
         return eraser.string(text)
-    except Exception:
+    except Exception:  # never raises, never raw
         return WITHHELD
 
 

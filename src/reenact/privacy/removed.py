@@ -98,7 +98,7 @@ class Removed:
         self._known[value] = sort
         values = (*self._values, (value, sort))
         if len(values) > MOST:
-            (oldest, its_sort), *values = values  # type: ignore[assignment]
+            (oldest, its_sort), *values = values  # type: ignore[assignment]  # the rest is a list until it is stored below
             if is_token(oldest):
                 self._older = {**self._older, oldest: its_sort}
                 self._sizes |= {len(oldest)}

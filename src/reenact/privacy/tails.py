@@ -77,7 +77,7 @@ class Tail(Generic[T]):
             except Exhausted:
                 self.withheld = self._lost = True
                 self._pass_over(None)
-            except Exception:  # whatever it is, nothing is given out as it came
+            except Exception:  # any failure to clean: the bytes as they came could hold a credential
                 self.withheld = self._over = True
         if self._over:
             self._pass_over(None)

@@ -173,7 +173,7 @@ def _namespaced(libc: Any, folders: Sequence[str], keep: Sequence[str], scratch:
     _call(libc.unshare, _NEWIPC)  # queues of messages, and memory that others share by a number
     try:
         cover = Covering(libc, scratch, keep, alone=alone).lay(folders)
-    except Exception as error:
+    except Exception as error:  # the replay goes on without it, and its report says why
         return Isolation(not network, no_network=network, no_files=str(error))
     return Isolation(not network, cover, no_network=network, no_files=cover.left)
 

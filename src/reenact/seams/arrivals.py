@@ -66,11 +66,12 @@ class _Finder:
         finders = list(sys.meta_path)
         for finder in finders[finders.index(self) + 1 if self in finders else 0 :]:
             find = getattr(finder, "find_spec", None)
-            spec = None if find is None else find(name, path, target)
+            spec: ModuleSpec | None = None if find is None else find(name, path, target)
             if spec is not None:
                 if hasattr(spec.loader, "exec_module") and not isinstance(spec.loader, _Loader):
-                    spec.loader = _Loader(spec.loader)
-                return spec  # type: ignore[no-any-return]
+                    standing_in: Any = _Loader(spec.loader)
+                    spec.loader = standing_in
+                return spec
         return None
 
 
@@ -85,7 +86,7 @@ class _Loader:
             raise AttributeError(name)
         return getattr(self._loader, name)
 
-    @property  # type: ignore[misc]
+    @property  # type: ignore[misc]  # mypy takes no property for a class; ``isinstance`` asks for this one
     def __class__(self) -> type:
         return type(self._loader)
 
@@ -97,8 +98,8 @@ class _Loader:
     def exec_module(self, module: ModuleType) -> None:
         """Make way for the loader, let it run the module's code, and call back."""
         spec = getattr(module, "__spec__", None)
-        if getattr(spec, "loader", None) is self:
-            spec.loader = self._loader  # type: ignore[union-attr]
+        if spec is not None and getattr(spec, "loader", None) is self:
+            spec.loader = self._loader
         if getattr(module, "__loader__", None) is self:
             module.__loader__ = self._loader
         self._loader.exec_module(module)

@@ -50,7 +50,8 @@ def open_store(url: str | os.PathLike[str] | None = None) -> Store:
         return _in_memory.setdefault(text, _rare("MemoryStore")(text))
     scheme, colon, rest = text.partition("://")
     if names_bundle(text) and not colon:
-        return _rare("bundle_store")(Path(text))  # type: ignore[no-any-return]
+        bundle: Store = _rare("bundle_store")(Path(text))
+        return bundle
     if not colon:
         path = Path(text)
         return SqliteStore(path.absolute()) if path.is_file() else _in_directory(path)

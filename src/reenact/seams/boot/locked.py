@@ -10,7 +10,7 @@ from reenact.seams.boot.aside import set_aside
 try:
     import fcntl
 except ImportError:  # no such system: nothing is locked there
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # typeshed knows the module, and ``LOCKS`` is asked first
 
 __all__ = ["LOCKS", "UNLOCKED", "alone", "shared", "use"]
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from reenact.abc.store import Recording
@@ -212,7 +213,7 @@ def _ended(golden: Recording, today: Recording, blame: Blame, known: Known) -> D
     cleaned = make_redactor(known=known).printed
     if golden.run.entry.kind == "command":
         for stream, name in _STREAMS:
-            output = Output(stream, lambda stream=stream: golden.printed(stream), cleaned)  # type: ignore[misc]
+            output = Output(stream, partial(golden.printed, stream), cleaned)
             for data in today.printed(stream):
                 output.feed(data)
             if output.end() is not None:
