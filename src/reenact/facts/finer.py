@@ -12,7 +12,7 @@ from reenact.facts import wraps
 from reenact.facts.spans import Span, Wrapped
 
 _GROUPS = {wraps.BASE64: (4, 3), wraps.HEX: (2, 1), wraps.UTF16_LE: (2, 1), wraps.UTF16_BE: (2, 1)}
-"""So many bytes of each encoding stand for so many of the text."""
+"""A group of each encoding: its bytes, and the bytes of the text that they stand for."""
 
 
 def finer(spans: Iterable[Span]) -> list[Span]:

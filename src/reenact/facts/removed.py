@@ -110,7 +110,7 @@ NOTHING = Listed(b"", ())
 
 
 def listed(found: object) -> Listed:
-    """The list that a store keeps (``Listed.to_json``); empty where there is none, or what is there is none."""
+    """The list that a store keeps (``Listed.to_json``); empty where there is none, or something else."""
     if not isinstance(found, Mapping):
         return NOTHING
     try:

@@ -1,7 +1,7 @@
 """Wraps: encodings that a text travels in (base64, hexadecimal, gzip, UTF-16, frames), undone and made again.
 
 What is undone is made again in the same layout: line breaks, padding and case stay, and what keeps its length inside
-keeps it outside, but for compression. Made anew from equal texts it is equal.
+keeps it outside, but for compression. Equal texts give equal encodings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UTF16_BE = "utf-16-be"
 FRAMES = "frames"
 
 RATIO = 32
-"""A compressed text may be so many times as long as what it is compressed to, beside ``ROOM``."""
+"""How many times as long as its compressed form a text may be, beside ``ROOM``."""
 ROOM = 64 << 10
 
 _BREAKS = re.compile(rb"\\{1,7}[rn]|[\r\n \t]")
@@ -48,7 +48,7 @@ def undone(codec: str, raw: bytes) -> bytes | None:
 
 
 def rewrapped(codec: str, text: bytes, raw: bytes, quoted: int) -> bytes:
-    """``text`` encoded as ``raw`` is, percent-encoded so many times."""
+    """``text`` encoded as ``raw`` is, and percent-encoded ``quoted`` times."""
     made = _made(codec, text, raw)
     for _ in range(quoted):
         made = quote_from_bytes(made, safe="").encode()

@@ -1,7 +1,7 @@
 """The filter of a replaying process: system calls that would reach beyond it are answered with an error.
 
 A table says which calls, and what spares one; it becomes a program that the system runs before each call (*seccomp*).
-It never ends a process. It holds for whatever this process starts, and nobody can take it off again. The numbers are
+It never ends a process. It holds for all that this process starts, and cannot be taken off again. The numbers are
 those of x86-64 and ARM64; elsewhere there is no filter, which is said.
 """
 

@@ -10,7 +10,7 @@ from reenact.timetravel.forks.report import ForkReport
 
 
 def tell_fork(shell: Shell, report: ForkReport) -> None:
-    """How each live call came about, which writes somebody of the lineage has made, and how the fork ended."""
+    """How each live call came about, which writes the runs of the lineage have made, and how the fork ended."""
     if shell.json:
         shell.line(report.to_json())
         return

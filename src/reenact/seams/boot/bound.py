@@ -1,8 +1,8 @@
 """Children that end when the process that started them does, however that ends: by a pipe that it holds, with a name.
 
-The parent holds the pipe in the private directory of a boot; the child opens it, and has the system kill it when nobody
-holds it any more. So it is bound to the process and not, as by ``PR_SET_PDEATHSIG``, to the thread that started it;
-nothing is inherited, and no thread of ours waits in the child. Linux: elsewhere a pipe cannot send that signal.
+The parent holds the pipe in the private directory of a boot; the child opens it, and has the system kill it when no
+process holds it any more. So it is bound to the process and not, as by ``PR_SET_PDEATHSIG``, to the thread that started
+it; nothing is inherited, and no thread of ours waits in the child. Linux: elsewhere a pipe cannot send that signal.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def let_go(held: int) -> None:
 
 
 def let_go_of_all() -> None:
-    """Every child of ours ends now. Any thread may call it, and whoever waits for one sees it killed."""
+    """Every child of ours ends now. Any thread may call it, and a wait for one ends as for a child that was killed."""
     with _lock:
         for held in list(_held):
             let_go(held)
@@ -84,7 +84,7 @@ def let_go_of_all() -> None:
 
 
 def bind(place: str) -> None:
-    """Have this process killed when nobody holds the pipe of its boot any more; where that is so already it ends here.
+    """Have this process killed when no process holds the pipe of its boot any more; where none does, it ends here.
 
     The process that calls it is the one that is killed: one that forks, and waits, passes that on by itself. Called
     once more, it binds to another boot. Does nothing where the parent holds no pipe.

@@ -18,7 +18,7 @@ _GRANTED: Final = 0
 
 
 def watch(connection: Any) -> None:
-    """Tell of the files that a connection to a database in memory takes in, while somebody listens."""
+    """Tell of the files that a connection to a database in memory takes in, while there are listeners."""
     connection.set_authorizer(_judge)
 
 
