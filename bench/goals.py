@@ -78,6 +78,7 @@ def recording() -> list[Row]:
         Row("  in all, against json.dumps of it", Figure(large, "all_ms"), "ms", "shown", 0, Figure(large, "dumps_ms")),
         Row("  at its first sight", Figure(large, "first_ms"), "ms"),
         Row("look for credentials in a MiB, first sight", Figure("clean_body[500]", "first_ms"), "ms", "most", 300),
+        Row("  one string, a patch", Figure("clean_body[500]", "patch_ms"), "ms", "most", 300),
         Row("  seen before", Figure("clean_body[500]", "again_ms"), "ms", "most", 50),
         Row("  seen before, its oldest messages gone", Figure("clean_body[500]", "shorter_ms"), "ms", "most", 50),
         Row("left to save at close: 400 reads", Figure(read, "save_ms"), "ms"),

@@ -84,8 +84,8 @@ def large_argument(size: int) -> Mapping[str, float]:
 
 
 def clean_body(size: int) -> Mapping[str, float]:
-    """Milliseconds of processor a MiB of an agent's request, which the gate cleans: at its first sight, again, and with
-    its oldest messages gone."""
+    """Milliseconds of processor a MiB of an agent's request, which the gate cleans: at its first sight, again, with its
+    oldest messages gone, and of another one, in which a patch is a single string."""
     chance = random.Random(size)
     words = [
         "the",
@@ -118,10 +118,14 @@ def clean_body(size: int) -> Mapping[str, float]:
         messages.append({"role": "tool", "content": json.dumps({"rows": rows, "path": f"/srv/{n}.json"})})
     shorter = [messages[0], *messages[9:], {"role": "user", "content": "and now"}]
     bodies = [json.dumps({"messages": each}).encode() for each in (messages, messages, shorter)]
+    patch = "".join(
+        f'+    print(f\'\\x1b[{{code}}m{{row!r}}\', "\\"{word}\\"")  # &lt; {n}\n' for n in range(400) for word in words
+    )
+    bodies.append(json.dumps({"output": patch}).encode())
     costs = []
     for body in bodies:
         redactor = make_redactor("bench", secret=b"x" * 32)
         start = time.process_time_ns()
         redactor.call(Call(Kind.HTTP, "POST h", Effect.WRITE, "http/1", {"method": "POST", "url": "https://h/"}, body))
         costs.append((time.process_time_ns() - start) / 1e6 / (len(body) / 2**20))
-    return {"first_ms": costs[0], "again_ms": costs[1], "shorter_ms": costs[2]}
+    return {"first_ms": costs[0], "again_ms": costs[1], "shorter_ms": costs[2], "patch_ms": costs[3]}

@@ -9,8 +9,10 @@ import random
 
 import pytest
 
+from reenact.facts import spotting
 from reenact.facts.keys import canonical
 from reenact.facts.record import CallIssued, SegmentArrived
+from reenact.facts.spans import Budget
 from reenact.privacy import CredentialRedactor
 from tests.privacy.canaries import LONG, A, arrived, issued
 from tests.privacy.corpus_places import body, segments
@@ -147,3 +149,29 @@ def test_only_the_part_that_holds_too_many_candidates_is_withheld() -> None:
     given = cleaned(answer)
     before, _, after = segments(given)
     assert before == after.replace(b"~~~~", b"line") == b"line of text\n" * 5000
+
+
+def patch(lines: int) -> str:
+    """A patch of a program that prints in colours: it speaks of escapes, and of a few that stand for nothing."""
+    line = '+    print(f\'\\x1b[{code}m{row!r}\\x1b]\', "\\"{name}\\"")  # &lt; \\x7f \x1b \u2014 row %d\n'
+    return "".join(line % n for n in range(lines))
+
+
+@pytest.mark.parametrize("levels", (0, 1, 2, 3))
+def test_a_text_full_of_escapes_is_looked_through_once_for_each_level_of_them(levels: int) -> None:
+    text = patch(2000)
+    for _ in range(levels):
+        text = json.dumps({"output": text})
+    data = text.encode()
+    looked = 0
+
+    class Counting(Budget):
+        def read(self, size: int) -> None:
+            nonlocal looked
+            looked += size
+            super().read(size)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(spotting, "Budget", Counting)
+        assert spotting.spot(data) == []
+    assert looked <= 3.5 * len(data)

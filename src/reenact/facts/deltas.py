@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from reenact.facts.credentials import protected
 
-_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*+)"|[{}\[\],]|(?<=:)\s{0,8}(-?\d{1,20})')
+_TOKEN = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"|[{}\[\],]|(?<=:)\s{0,8}(-?\d{1,20})')
 _TELLS_APART = frozenset((
     *(b"index", b"output_index", b"content_index", b"summary_index", b"item_id", b"contentBlockIndex", b"choice"),
     *(b"outputIndex", b"call_id", b"tool_call_id"),

@@ -10,7 +10,7 @@ from reenact.facts.wraps import rewrapped
 
 _BY_VALUE = "v"
 """``facts.credentials.Sort.VALUE``: of two equal spans it stays."""
-_IN_STRING = re.compile(rb'(?:[^"\\]|\\.)*+', re.DOTALL)
+_IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 
 class Wrapped(NamedTuple):

@@ -48,10 +48,11 @@ _LINE_BEFORE = re.compile(
 _LINE_AFTER = re.compile(rb"\s{0,64}(?:\Z|[\n\r\"',]|\\[nr\"]|\s#)")
 _NUMBER = re.compile(rb"\d{1,20}(?![\w.])")
 _DIGITS = re.compile(rb"\d{4,20}(?![\w.])")
-_LINE_END = re.compile(rb"\n|(?<!\\)(?:\\\\)*\\[nr]")
+_LINE_END = re.compile(rb"\n|\\(?<!\\\\)(?:\\\\)*+[nr]")
 _LIST_GAP = re.compile(rb"(?:\s|\\[nrt]){0,64},?")
 _LONGEST_NAME = 96
 _LONGEST_WEAK = 8192
+_LONGEST_LITERAL = 32768
 _CODE = (b"$", b"%", b"os.", b"self.", b"{", b"(", b"<")
 _SECOND_WORDS = frozenset((b"key", b"token", b"secret", b"phrase"))
 _FIRST_WORD = re.compile(
@@ -402,6 +403,7 @@ def _closing(data: bytes, opening: re.Match[bytes], weight: int, *, in_json: boo
     whole = limit = len(data) if weight == 2 else min(len(data), start + _LONGEST_WEAK)
     cut_off = len(data)
     if quote == b"'":  # a literal of a programming language, which ends in its line or was none
+        limit = min(limit, start + _LONGEST_LITERAL)
         if in_json:  # and is cut off where the string of JSON ends that it stands in
             limit = string_end(data, start, limit)
             cut_off = limit if limit < whole else cut_off

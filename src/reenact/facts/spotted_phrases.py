@@ -15,45 +15,20 @@ _VALUE = (
     rb"(?:\\{0,7}'(?P<single>[^'\n\"]{1,512}+)'"
     rb"|\\{1,7}\"(?P<double>[^\"'\n\\]{1,512}+)\\{1,7}\"|(?P<bare>[^\s\"'\\]{1,512}+))"
 )
-_USER = re.compile(
-    rb"(?<![\w-])(?:-u|--user|--proxy-user|-U)(?:"
+_LEFT = rb"(?:(?<![\w-])|(?<=\\[nrt]))"
+_WORDS = rb"(?:" + _GAP + _QUOTED + rb"){0,8}?" + _GAP
+"""Further words of a command, up to the option that follows."""
+_LOGIN = re.compile(
+    _LEFT
+    + rb"(?i:-u|--user|--proxy-user)(?:"
     + _GAP
     + rb"|=)\\{0,7}[\"']?[^\s:\"'\\]{1,64}+:(?P<pw>[^\s\"'\\]{1,512}+)"
 )
 _COMMAND = re.compile(
-    rb"(?:sshpass"
-    + _GAP
-    + rb"-p"
-    + rb"(?:"
-    + _GAP
-    + rb")?|redis-cli"
-    + rb"(?:"
-    + _GAP
-    + _QUOTED
-    + rb"){0,6}?"
-    + _GAP
-    + rb"-a"
-    + _GAP
-    + rb"|(?:mysql(?:dump|admin)?|mariadb)"
-    + rb"(?:"
-    + _GAP
-    + _QUOTED
-    + rb"){0,8}?"
-    + _GAP
-    + rb"-p"
-    + rb"|docker"
-    + _GAP
-    + rb"login"
-    + rb"(?:"
-    + _GAP
-    + _QUOTED
-    + rb"){0,6}?"
-    + _GAP
-    + rb"-p"
-    + _GAP
-    + rb")"
+    rb"(?:sshpass" + _GAP + rb"-p(?:" + _GAP + rb")?|redis-cli" + _WORDS + rb"-a" + _GAP
+    + rb"|(?:mysql(?:dump|admin)?|mariadb)" + _WORDS + rb"-p|docker" + _GAP + rb"login" + _WORDS + rb"-p" + _GAP + rb")"
     + _VALUE
-)
+)  # fmt: skip
 _LDAP = re.compile(rb"ldap[a-z]{1,16}\s[^\n|;]{0,256}?\s-w\s{1,4}(?P<pw>[^\s\"'\\]{1,256})")
 _MAIL = re.compile(rb"AUTH\s(?:PLAIN|LOGIN|XOAUTH2)\s{1,4}(?P<pw>[A-Za-z0-9+/]{8,4096}={0,2})")
 _SECURED = re.compile(rb"(?i)convertto-securestring\s(?:-string\s)?\\{0,7}[\"'](?P<pw>[^\"'\\\n]{4,256})")
@@ -73,7 +48,7 @@ _HOOK = re.compile(
     rb"(?:hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/\d{5,24}/)(?P<pw>[\w/-]{16,200})"
 )
 _NETRC = re.compile(
-    rb"(?:\bmachine(?:\s|\\{1,7}[nrt]){1,8}[^\s\\\"']{1,128}|\bdefault)(?:\s|\\{1,7}[nrt]){1,16}"
+    _LEFT + rb"(?:machine(?:\s|\\{1,7}[nrt]){1,8}[^\s\\\"']{1,128}|default)(?:\s|\\{1,7}[nrt]){1,16}"
     rb"(?:(?:login|account)(?:\s|\\{1,7}[nrt]){1,8}[^\s\\\"']{1,128}(?:\s|\\{1,7}[nrt]){1,16}){0,2}"
     rb"password(?:\s|\\{1,7}[nrt]){1,8}(?P<pw>[^\s\\\"']{1,256})"
 )
@@ -87,14 +62,23 @@ _Judge = Callable[[bytes], bool]
 def by_phrase(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
     """Credentials in the phrases of this module; ``lower`` has the text in small letters."""
     for needle, pattern, judge in _PHRASES:
-        if needle in lower:
-            for match in pattern.finditer(data):
-                budget.spend()
-                for group in ("pw", "single", "double", "bare"):
+        at = lower.find(needle)
+        while at >= 0:
+            budget.spend()
+            end = at + len(needle)
+            match = pattern.match(data, at)
+            if match is not None:
+                for group in _GROUPS:
                     if group in pattern.groupindex and match[group] is not None and judge(match[group]):
                         yield Span(*match.span(group), Sort.NAMED.value)
+                        end = match.end()
+            at = lower.find(needle, end)
+    for match in _SIGNED.finditer(data):
+        budget.spend()
+        if _random(match["pw"]):
+            yield Span(*match.span("pw"), Sort.NAMED.value)
     if b"cookie" in lower:
-        yield from _cookies(data, budget)
+        yield from _cookies(data, lower, budget)
     if b"value" in lower:
         for match in _BACKWARDS.finditer(lower):
             budget.spend()
@@ -104,10 +88,14 @@ def by_phrase(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
                 yield Span(*match.span("pw"), Sort.NAMED.value)
 
 
-def _cookies(data: bytes, budget: Budget) -> Iterator[Span]:
-    for match in _COOKIE.finditer(data):
+def _cookies(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
+    at = lower.find(b"cookie")
+    while at >= 0:
         budget.spend()
-        yield from cookies(data, *match.span("pairs"))
+        match = _COOKIE.match(data, at)
+        if match is not None:
+            yield from cookies(data, *match.span("pairs"))
+        at = lower.find(b"cookie", at + 6 if match is None else match.end())
 
 
 def cookies(data: bytes, start: int, end: int) -> Iterator[Span]:
@@ -144,19 +132,16 @@ def _random(value: bytes) -> bool:
     return looks_random(value) or value.startswith(b"~rx")
 
 
+_GROUPS = ("pw", "single", "double", "bare")
 _PHRASES: tuple[tuple[bytes, re.Pattern[bytes], _Judge], ...] = (
-    (b"-u", _USER, telling),
-    (b"sshpass", _COMMAND, telling),
-    (b"mysql", _COMMAND, telling),
-    (b"mariadb", _COMMAND, telling),
-    (b"redis-cli", _COMMAND, telling),
-    (b"docker", _COMMAND, telling),
-    (b"identified", _SQL, telling),
-    (b"password '", _SQL, telling),
-    (b"machine", _NETRC, _always),
-    (b"=", _SIGNED, _random),
-    (b"hooks", _HOOK, _always),
+    *((option, _LOGIN, telling) for option in (b"-u", b"--user", b"--proxy-user")),
+    *((command, _COMMAND, telling) for command in (b"sshpass", b"mysql", b"mariadb", b"redis-cli", b"docker")),
+    *((word, _SQL, telling) for word in (b"identified", b"password")),
+    *((word, _NETRC, _always) for word in (b"machine", b"default")),
+    (b"hooks.slack.com/", _HOOK, _always),
+    (b"discord", _HOOK, _always),
     (b"ldap", _LDAP, telling),
     (b"auth ", _MAIL, _always),
     (b"convertto-securestring", _SECURED, _always),
 )
+"""How a phrase begins, in small letters; the phrase; whether its value is a credential."""

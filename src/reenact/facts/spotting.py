@@ -27,7 +27,7 @@ _JSON = re.compile(
     rb"(?:[\"}\]\d-]|true|false|null)"
 )
 """JSON, or server-sent events of it, by how they begin. It never goes back: a text may begin with much white space."""
-_STRING = re.compile(rb'"((?:[^"\\\n]|\\.)*+)"?')
+_STRING = re.compile(rb'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"?')
 _BEFORE = 512
 """Bytes before a piece that say what stands in it: a name, and what stands between it and its value."""
 _BEHIND = 128

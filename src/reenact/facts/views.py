@@ -19,13 +19,15 @@ from reenact.facts.spans import Span, Wrapped
 
 Found = list[Span]
 
-_LETTERS = rb"(?:\x1b|\\{1,7}(?:u001[bB]|x1[bB]|033))(?:\[[0-9;:?]{0,32}[A-Za-z]|\([A-Z0-9])"
-_COLOUR = re.compile(_LETTERS)
-_HAS_COLOUR = re.compile(rb"\x1b|\\(?:u001[bB]|x1[bB]|033)")
-_HAS_ESCAPE = re.compile(rb"\\(?:u00[2-7]|x[2-7]|/)|&(?:quot|apos|lt|gt|amp|#)")
-_PLAINER = re.compile(
-    rb"(?P<deep>\\{1,7})(?:u00(?P<u>[2-7][0-9a-fA-F])|x(?P<x>[2-7][0-9a-fA-F]))|(?P<slash>\\{1,7}/)"
-    rb"|&(?:(?P<entity>quot|apos|lt|gt|amp)|#(?P<number>\d{2,3})|#[xX](?P<hex>[0-9a-fA-F]{2}));|" + _LETTERS
+_LETTERS = rb"(?:\[[0-9;:?]{0,32}[A-Za-z]|\([A-Z0-9])"
+_ESCAPED = rb"\\\\{0,6}(?:u001[bB]|x1[bB]|033)"
+_PARTING = re.compile(rb"\x1b" + _LETTERS + rb"(?=[\w-])|" + _ESCAPED + _LETTERS + rb"(?=[\w-])")
+_IN_WORD = re.compile(rb"(?<!\\)[\w-]")
+_HAS_ESCAPE = re.compile(rb"\x1b|\\(?:u00[1-7]|x[1-7]|033|/)|&(?:quot|apos|lt|gt|amp|#)")
+_PLAINER = re.compile(  # each way begins with a letter of its own, so that the search is for that letter
+    rb"\\(?P<deep>\\{0,6})(?:u00(?P<u>[2-7][0-9a-fA-F])|x(?P<x>[2-7][0-9a-fA-F])|(?P<slash>/))"
+    rb"|&(?:(?P<entity>quot|apos|lt|gt|amp)|#(?P<number>\d{2,3})|#[xX](?P<hex>[0-9a-fA-F]{2}));"
+    rb"|\x1b" + _LETTERS + rb"|" + _ESCAPED + _LETTERS
 )
 _ENTITIES = {b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">", b"amp": b"&"}
 _PERCENT = re.compile(rb"%(0[9AaDd]|[2-7][0-9a-fA-F])")
@@ -86,13 +88,13 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
         yield packed
         return
     binary = b"\0" in data[:_BINARY]
-    coloured = not binary and _HAS_COLOUR.search(data) is not None
-    if coloured or (not binary and _HAS_ESCAPE.search(data) is not None):
-        text, places = _changed(data, _PLAINER, _plainer(in_json))
+    if not binary and _HAS_ESCAPE.search(data) is not None:
+        text, places = _changed(data, _PLAINER, _plainer(in_json, b""))
         if len(places.view) > 1:
-            yield View(text, lambda spans: [_moved(span, places) for span in spans])
-            if coloured:
-                yield View(_COLOUR.sub(lambda found: b" " * len(found[0]), data), lambda spans: spans)
+            yield _elsewhere(text, places)
+            if any(_IN_WORD.match(data, found.start() - 1) for found in _PARTING.finditer(data, 1)):
+                # those colours stand in a word, or between two
+                yield _elsewhere(*_changed(data, _PLAINER, _plainer(in_json, b" ")))
             return
     if b"%" in data and not binary:
         yield from _quoted(data)
@@ -204,13 +206,17 @@ def _changed(
     return b"".join(parts), places
 
 
+def _elsewhere(text: bytes, places: _Map) -> View:
+    return View(text, lambda spans: [_moved(span, places) for span in spans])
+
+
 def _moved(span: Span, places: _Map) -> Span:
     return span._replace(start=places.begin(span.start), end=places.end(span.end))
 
 
-def _plainer(in_json: bool) -> Callable[[re.Match[bytes]], bytes | None]:
-    """Nothing for a colour, one character for an escape or an entity that stands for one; quotes and backslashes stay
-    escaped as deeply as they were."""
+def _plainer(in_json: bool, colour: bytes) -> Callable[[re.Match[bytes]], bytes | None]:
+    """``colour`` for a colour, one character for an escape or an entity that stands for one; quotes and backslashes
+    stay escaped as deeply as they were."""
 
     def change(found: re.Match[bytes]) -> bytes | None:
         if found["slash"] is not None:
@@ -222,12 +228,12 @@ def _plainer(in_json: bool) -> Callable[[re.Match[bytes]], bytes | None]:
         elif (digits := found["u"] or found["x"] or found["hex"]) is not None:
             character = binascii.unhexlify(digits)
         else:
-            return b""
+            return colour
         if not character or not 32 <= character[0] < 127:
             return None
         if character not in (b'"', b"\\"):
             return character
-        deep = 2 * len(found["deep"]) - 1 if found["deep"] is not None else int(in_json)
+        deep = 2 * len(found["deep"]) + 1 if found["deep"] is not None else int(in_json)
         return b"\\" * (deep if in_json else deep - 1) + character
 
     return change

@@ -16,7 +16,7 @@ from reenact.privacy.tails import cleaned_in_pieces
 PART = 64 << 10
 """Bytes of a part."""
 
-_STRING = re.compile(rb'"((?:[^"\\]|\\.)*+)"(\s{0,64}:)?')
+_STRING = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(\s{0,64}:)?')
 
 
 def cleaned_in_parts(eraser: Eraser, body: bytes) -> bytes:
