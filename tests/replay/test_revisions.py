@@ -127,6 +127,28 @@ def test_what_was_not_committed_is_said(repository: Repository) -> None:
     assert repository.git("rev-parse", "HEAD")[:12] in said
 
 
+def test_a_difference_names_first_the_code_that_has_changed(repository: Repository) -> None:
+    repository.reenact("record", "--", sys.executable, "agent.py")
+    assert "has changed" not in repository.reenact("replay", "@").stderr
+    repository.write("lib/parser.py", "def parse(text): return 'mended'\n")
+    done = repository.reenact("replay", "@")
+    commit = repository.git("rev-parse", "HEAD")[:7]
+    first = done.stderr.splitlines()[1]
+    assert done.returncode == 1
+    assert first.startswith(f"reenact: the code has changed since {commit} (lib/parser.py); `reenact replay "), first
+    asked = first.split("`")[1].split()
+    assert repository.reenact(*asked[1:]).returncode == 0, "what it proposes runs the recorded code"
+
+
+def test_a_difference_with_the_recorded_code_says_nothing_of_it(repository: Repository) -> None:
+    repository.write("agent.py", "print(open('price.txt').read())")
+    repository.write("price.txt", "17")
+    repository.reenact("record", "--", sys.executable, "agent.py")
+    repository.write("price.txt", "18")
+    done = repository.reenact("replay", "@")
+    assert done.returncode == 1 and "the code has changed" not in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("rev", ["no-such-revision", "--upload-pack=x", "HEAD:agent.py"])
 def test_a_bad_revision_is_an_error_with_the_next_command(repository: Repository, rev: str) -> None:
     repository.reenact("record", "--", sys.executable, "agent.py")

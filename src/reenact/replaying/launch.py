@@ -15,7 +15,7 @@ from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION
-from reenact.replaying import player
+from reenact.replaying import code_changes, player
 from reenact.replaying.entries import Start, start_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
@@ -75,11 +75,21 @@ def replay_run(
     start = start_of(run, options, around, project)
     how = partial(_replayed, url, run, options, project=around, starting=starting)
     if not options.rev:
-        return how(start, moved)
+        report = how(start, moved)
+        return report if report.exit_code == 0 else replace(report, changed_code=_changed_code(url, run, moved))
     with tree_of(options.rev, start.cwd, run) as tree:
         start = tree.start(start, run, options.rev)
         report = how(start, tree.of_moved(moved))
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
+
+
+def _changed_code(url: str, run: Run, moved: Tree | None) -> str:
+    """What there is to say of source files that have changed since the recording."""
+    with open_store(url) as store:
+        sources, note = code_changes.sources_of(store, run), _revision_note(store, run)
+    root = str(note.get("root") or run.entry.cwd)
+    changed = code_changes.changed_files(sources, moved.moved(root) if moved is not None else root)
+    return code_changes.in_words(changed, note, run)
 
 
 def _require_tools(store: Store, run: Run, options: Options) -> None:

@@ -73,6 +73,7 @@ class Report:
         output: What the entry returned, encoded as text; None where it returned nothing storable.
         saved: Id of the replay's own run; empty unless it was kept.
         raised: The exception that ended the program, and the line of its code, where the recorded run did not end so.
+        changed_code: Which source files have changed since the recording, where the replay did not end the same.
     """
 
     verdict: str
@@ -104,6 +105,7 @@ class Report:
     output: str | None = None
     saved: str = ""
     raised: str = ""
+    changed_code: str = ""
 
     def with_last_line(self, line: str) -> Report:
         """The same report with its last line."""

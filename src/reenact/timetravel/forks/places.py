@@ -50,7 +50,7 @@ def require_place(recording: Recording, number: int) -> Event:
         event = recording.event(number)
     except EventNotFound:
         raise EventNotFound(
-            f"run {run} has no event {number}: its last one is {count - 1}",
+            f"run {run} has no event {number}: {f'its last one is {count - 1}' if count else 'it has none'}",
             cause="a typing mistake, or another run was meant",
             next_command=f"reenact show {run}",
         ) from None

@@ -123,6 +123,8 @@ def _tell(shell: Shell, report: Report, run: str, *, verbose: bool) -> None:
     if shell.json:
         shell.line(report.to_json())
         return
+    if report.changed_code:
+        shell.talk(f"reenact: {preview.safe(report.changed_code)}")
     for difference in report.differences:
         for text in difference.text.splitlines():
             shell.talk(f"reenact: {preview.safe(text)}")

@@ -1,0 +1,87 @@
+"""The recorded code against today's: which of the source files that a run has loaded say something else now.
+
+Asked for only where a replay ended otherwise, because a difference is read in another way when the code has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from reenact.abc.store import Store
+from reenact.errors import StoreError
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+
+PROCESS: Final = "kit.process"
+"""The note with the digests of a run's own source files."""
+_SHOWN: Final = 3
+_COMMIT: Final = 7
+_READ: Final = (256 << 10) + 1
+"""Bytes of a file that its recorded digest is of (``recording.sources``)."""
+
+
+def sources_of(store: Store, run: Run) -> Mapping[str, str]:
+    """Digests of the source files that a run has loaded, by path; empty where they were not kept.
+
+    Args:
+        store: Holds it, and mostly the run whose note it names.
+        run: The run.
+    """
+    note = _note(store, run.id)
+    holder = note.get("held_by")
+    if isinstance(holder, str):
+        held = _note(store, holder)
+        note = held if held.get("digest") == note.get("digest") else {}
+    found = note.get("sources")
+    return {str(path): str(digest) for path, digest in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _note(store: Store, run_id: str) -> Mapping[str, Any]:
+    try:
+        found = store.open(store.run(run_id)).notes(None).get(PROCESS)
+    except StoreError:
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def changed_files(sources: Mapping[str, str], folder: str) -> list[str]:
+    """Which of them differ from what lies in a folder today, in order; one that is gone is among them.
+
+    Args:
+        sources: Digests by path.
+        folder: What relative paths start from.
+
+    Cost: a read of each file.
+    """
+    return [path for path, digest in sorted(sources.items()) if _digest(os.path.join(folder, path)) != digest]
+
+
+def _digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.blake2b(file.read(_READ), digest_size=16).hexdigest()
+    except OSError:
+        return ""
+
+
+def in_words(changed: list[str], revision: Mapping[str, Any], run: Run) -> str:
+    """What is said of it, with the command that runs the recorded code where a commit holds it; empty where nothing has
+    changed.
+
+    Args:
+        changed: The files.
+        revision: What the run says of its commit, and of what was not committed.
+        run: The run.
+    """
+    if not changed:
+        return ""
+    commit = str(revision.get("commit") or "")[:_COMMIT]
+    more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+    since = f"since {commit}" if commit else "since the recording"
+    line = f"the code has changed {since} ({', '.join(changed[:_SHOWN])}{more})"
+    if not commit or revision.get("changed"):
+        return line
+    return f"{line}; `reenact replay {tail(run.id)} --rev {commit}` runs the recorded code"
