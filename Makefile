@@ -40,7 +40,7 @@ across:
 
 sweep:
 	@"$(PYTHON)" scripts/environment.py .venv test
-	REENACT_SWEEP=1 $(RUN) -m pytest $(SPREAD) $(PYTEST_ARGS)
+	REENACT_SWEEP=1 $(RUN) -m pytest -o timeout=3600 $(SPREAD) $(PYTEST_ARGS)
 
 bench:
 	@"$(PYTHON)" scripts/environment.py .venv test bench
