@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.replaying.normalising import normalised
-from reenact.replaying.results import Output
+from reenact.replaying.results import Output, outputs_differ
 
 OURS = '  File "/somewhere/reenact/seams/switchboard.py", line 64, in cross\n    return reveal()\n'
 AGENT = 'Traceback (most recent call last):\n  File "agent.py", line 5, in <module>\n    lookup()\n'
@@ -121,5 +121,4 @@ def test_other_output_is_left_as_it_is(text: str) -> None:
 def _difference(recorded: str, now: str) -> str:
     output = Output(1, lambda: iter([recorded.encode()]))
     output.feed(now.encode())
-    difference = output.end()
-    return difference.what if difference is not None else ""
+    return "".join(difference.what for difference in outputs_differ([output]))

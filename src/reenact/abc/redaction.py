@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from reenact.facts.call import Call, Failure, Json, Value
@@ -56,6 +56,8 @@ class Redactor(Protocol):
         """The same for JSON that people or programs read."""
         ...
 
-    def printed(self, data: bytes) -> bytes | None:
-        """The same for all that a program has printed, on either side; None for what cannot be cleaned."""
+    def printed(self, texts: Sequence[bytes]) -> list[bytes] | None:
+        """The same for all that a program has printed, on both streams and by both sides: they are given together,
+        because what stands in a credential's place in one of them is taken out of all. None for what cannot be
+        cleaned."""
         ...

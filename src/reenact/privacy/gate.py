@@ -6,7 +6,8 @@ of one run share a secret that is drawn when the run begins and kept nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 from reenact.abc.sources import ENTROPY
 from reenact.facts import texts
 from reenact.facts.call import Call, Failure, Fidelity, Json, Value
-from reenact.facts.credentials import RULES
+from reenact.facts.credentials import RULES, Sort, constant
 from reenact.facts.known import NONE, RULE, Known
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
@@ -51,6 +52,9 @@ _SOURCES = "texts"
 _TEXTS = ("env/", "listing/")
 """Ambient sources whose values are texts (``seams.ambient``)."""
 _LENGTH = 4
+_PASSES = 8
+_CONSTANT = re.compile(rb"~rx[a-uw-z]~")
+_ANY = constant(Sort.NAMED)
 _IMMUTABLE = (str, int, float, bool, type(None))
 _UNCLEAN = "could not be cleaned"
 
@@ -164,12 +168,29 @@ class CredentialRedactor:
         except Exception:  # never raises, never raw: nothing of the state is compared
             return {}
 
-    def printed(self, data: bytes) -> bytes | None:
-        """The same for all that a program has printed; None for what cannot be cleaned."""
+    def printed(self, texts: Sequence[bytes]) -> list[bytes] | None:
+        """The same for all that a program has printed; None for what cannot be cleaned.
+
+        A recording's output was cleaned as it came, when less was known than is now, and a value may stand bare before
+        or behind the place that names it. So the texts are looked through until nothing new is found in them: what
+        comes of them depends on neither order nor cuts."""
         try:
-            return clean_text(self._comparing, self._removed.erased(self._known.erased(data)))
+            for text in texts:  # what is known by digest alone becomes known as text, and is found glued to others too
+                clean_text(self._comparing, text)
+            for _ in range(_PASSES):
+                mark = self._removed.mark
+                found = [self._alike(text) for text in texts]
+                if mark == self._removed.mark:
+                    break
+            return found
         except Exception:  # never raises: the outputs differ, and the difference is told without its text
             return None
+
+    def _alike(self, text: bytes) -> bytes:
+        """Printed output with all that is known taken out. Which class a value is said to be of depends on the place
+        where it was met first: here all are one."""
+        known = self._removed.erased(self._known.erased(text))
+        return _CONSTANT.sub(_ANY, clean_text(self._comparing, known))
 
     def text(self, text: str) -> str:
         """The same for a text: a name, or words for people."""

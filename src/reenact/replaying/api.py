@@ -151,6 +151,7 @@ def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -
 def _results(session: ReplaySession, run: Run, printed: Printed) -> list[Difference]:
     """How what it printed, and the files it declares, differ; nothing where the agent was stopped."""
     if session.divergences or session.damaged or session.unreplayable:
+        printed.learn()
         return []
     declared = run.capture.get("files") or ()
     return [*printed.end(), *files(run.files, file_digests(run.entry.cwd, declared))]

@@ -35,7 +35,7 @@ from reenact.replaying.reaching import Reach, Reaches
 from reenact.replaying.relocating import placed
 from reenact.replaying.report import Difference
 from reenact.replaying.requests import Player, Preamble, Stage, never_served
-from reenact.replaying.results import Output, Printed, files
+from reenact.replaying.results import Output, Printed, files, learn, outputs_differ
 from reenact.replaying.revision import Tree
 from reenact.replaying.saving import save
 from reenact.replaying.session import ReplaySession
@@ -86,9 +86,8 @@ class ReplayingProcess:
         self._laid = self._begin_as_then()
         self._player = Player(self.session, self._before, self) if self._before is not None else None
         self._stage = self._player or Stage(self.session, self)
-        cleaned = self.session.output_cleaned
-        self._outputs = [Output(n, partial(self.recording.printed, n), cleaned) for n in (1, 2)]
-        self._by_lanes = Printed(self.recording, cleaned)
+        self._outputs = [Output(n, partial(self.recording.printed, n)) for n in (1, 2)]
+        self._by_lanes = Printed(self.recording, self.session.output_cleaned)
         self._echo = self._speech()
         self._kept_output: list[tuple[int, bytes]] = []
         self._guard = guard.GUARD
@@ -295,12 +294,15 @@ class ReplayingProcess:
                 remarks = ("output not compared: the process served requests, which are runs of their own",)
             elif run.entry.kind == "command":
                 self._judge_stop()
-                differences.extend(each for each in (output.end() for output in self._outputs) if each is not None)
+                differences.extend(outputs_differ(self._outputs, self.session.output_cleaned))
             else:  # a run inside a process owns no standard streams: what its lanes printed is compared
                 differences.extend(self._by_lanes.end())
                 remarks = self._by_lanes.remarks
             declared = run.capture.get("files") or ()
             differences.extend(files(run.files, file_digests(self._folder(), declared)))
+        else:
+            learn(self._outputs, self.session.output_cleaned)
+            self._by_lanes.learn()
         contact = Contact(tuple(self._guard.refused), 0, self.enforcement)
         report = conclude(self.session, differences, contact, self.options)
         forgiven = tuple(output.forgiven for output in self._outputs if output.forgiven)

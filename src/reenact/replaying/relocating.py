@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from reenact.abc.redaction import Redactor
@@ -106,9 +106,9 @@ class Renaming:
         """See ``abc.redaction.Redactor``."""
         return self._redactor.slots(slots)
 
-    def printed(self, data: bytes) -> bytes | None:
+    def printed(self, texts: Sequence[bytes]) -> list[bytes] | None:
         """See ``abc.redaction.Redactor``."""
-        return self._redactor.printed(data)
+        return self._redactor.printed(texts)
 
     def text(self, text: str) -> str:
         """See ``abc.redaction.Redactor``."""

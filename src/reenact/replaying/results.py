@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from reenact.abc.store import Recording
@@ -11,7 +11,7 @@ from reenact.privacy import make_redactor
 from reenact.replaying.normalising import normalised
 from reenact.replaying.report import Difference
 
-_Cleaned = Callable[[bytes], bytes | None]
+_Cleaned = Callable[[Sequence[bytes]], list[bytes] | None]
 _CONTEXT = 60
 _KEPT = 8 << 20
 _NAMES = {1: "stdout", 2: "stderr"}
@@ -20,23 +20,17 @@ _NAMES = {1: "stdout", 2: "stderr"}
 class Output:
     """Compares one stream, byte by byte, with the recorded one as the agent prints.
 
-    Where bytes differ, both sides are compared once more with every credential, and every stand-in that redaction
-    left of one, reduced to the constant of its class, and by the named rules of ``replaying.normalising``. What is
-    shown of a difference is shown of these, so that nothing is told that the recording does not hold.
-
     Args:
         stream: 1 or 2.
         recorded: Gives the recorded bytes from the start, a piece at a time.
-        cleaned: Gives all that was printed on either side as it is compared (``abc.redaction.Redactor.printed``).
 
     Attributes:
         difference: The first one; None while there is none.
         forgiven: What the rules took out for both sides to agree, in words.
     """
 
-    def __init__(self, stream: int, recorded: Callable[[], Iterator[bytes]], cleaned: _Cleaned | None = None) -> None:
+    def __init__(self, stream: int, recorded: Callable[[], Iterator[bytes]]) -> None:
         self.stream = stream
-        self._cleaned = cleaned or make_redactor().printed
         self._again = recorded
         self._recorded = recorded()
         self._rest = b""
@@ -58,24 +52,38 @@ class Output:
             self._kept += data
         self._compare(data)
 
-    def end(self) -> Difference | None:
+    def end(self) -> None:
         """The agent has ended: whether it printed all that was recorded, and nothing else."""
         if self.difference is None and not self._stopped:
             left = self._rest or next((piece for piece in self._recorded if piece), b"")
             if left:
                 self._differ()
-        if self.difference is not None and len(self._kept) <= _KEPT:
-            recorded, now = self._cleaned(b"".join(self._again())), self._cleaned(bytes(self._kept))
-            if recorded is None or now is None:
-                return self.difference
-            if recorded == now:
-                self.difference = None
-            elif (bare := normalised(recorded)).data == normalised(now).data:
-                self.difference = None
-                self.forgiven = f"{_NAMES[self.stream]} compared without {', '.join(bare.rules)}"
-            else:
-                self.difference = self._told(recorded, now)
-        return self.difference
+
+    @property
+    def now(self) -> bytes:
+        """What was printed, unless it is too much to be kept."""
+        return bytes(self._kept) if len(self._kept) <= _KEPT else b""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it differs, and is short enough to be compared once more."""
+        return self.difference is not None and len(self._kept) <= _KEPT
+
+    @property
+    def recorded(self) -> bytes:
+        """What the recording holds."""
+        return b"".join(self._again())
+
+    def judge(self, recorded: bytes, now: bytes) -> None:
+        """Compare both sides once more, both cleaned alike, by the named rules of ``replaying.normalising``. What is
+        shown of a difference is shown of these, so that nothing is told that the recording does not hold."""
+        if recorded == now:
+            self.difference = None
+        elif (bare := normalised(recorded)).data == normalised(now).data:
+            self.difference = None
+            self.forgiven = f"{_NAMES[self.stream]} compared without {', '.join(bare.rules)}"
+        else:
+            self.difference = self._told(recorded, now)
 
     def _compare(self, data: bytes) -> None:
         while data and self.difference is None:
@@ -112,6 +120,37 @@ class Output:
         )
 
 
+def outputs_differ(outputs: Sequence[Output], cleaned: _Cleaned | None = None) -> list[Difference]:
+    """The agent has ended: how its output differs.
+
+    Where bytes differ, both sides are compared once more with every credential, and every stand-in that redaction left
+    of one, reduced to a constant. What one stream names a credential is one on the other as well.
+
+    Args:
+        outputs: The streams of a run.
+        cleaned: Gives all that was printed as it is compared (``abc.redaction.Redactor.printed``).
+    """
+    for each in outputs:
+        each.end()
+    left = [each for each in outputs if each.is_open]
+    if left:
+        known = (cleaned or make_redactor().printed)(
+            [text for each in left for text in (each.recorded, each.now)]
+            + [each.now for each in outputs if each not in left]
+        )
+        if known is not None:
+            for each, recorded, now in zip(left, known[::2], known[1::2], strict=False):
+                each.judge(recorded, now)
+    return [each.difference for each in outputs if each.difference is not None]
+
+
+def learn(outputs: Sequence[Output], cleaned: _Cleaned | None) -> None:
+    """Nothing is compared, because the agent was stopped: what it named a credential is not told of all the same."""
+    texts = [each.now for each in outputs if each.difference is not None]
+    if texts and cleaned is not None:
+        cleaned(texts)
+
+
 def _shown(line: bytes, rest: bytes) -> str:
     if not rest:
         return f"{line.decode('utf-8', 'replace')!r} and then nothing"
@@ -123,15 +162,16 @@ class Printed:
 
     Args:
         recording: The run.
-        cleaned: See ``Output``.
+        cleaned: See ``outputs_differ``.
     """
 
     def __init__(self, recording: Recording, cleaned: _Cleaned | None = None) -> None:
         kept = recording.run.capture.get("output")
         self.remarks: tuple[str, ...] = ()
+        self._cleaned = cleaned
         self._outputs: list[Output] = []
         if kept == "lanes":
-            self._outputs = [Output(n, partial(recording.printed, n), cleaned) for n in (1, 2)]
+            self._outputs = [Output(n, partial(recording.printed, n)) for n in (1, 2)]
         elif kept == "process":
             self.remarks = ("output not compared: a whole process was recorded, and a part of it was replayed",)
         else:
@@ -142,9 +182,13 @@ class Printed:
         if self._outputs and stream in (1, 2):
             self._outputs[stream - 1].feed(data)
 
+    def learn(self) -> None:
+        """See ``learn``."""
+        learn(self._outputs, self._cleaned)
+
     def end(self) -> list[Difference]:
         """The entry point has ended: how its output differs."""
-        found = [difference for output in self._outputs if (difference := output.end()) is not None]
+        found = outputs_differ(self._outputs, self._cleaned)
         self.remarks += tuple(output.forgiven for output in self._outputs if output.forgiven)
         return found
 

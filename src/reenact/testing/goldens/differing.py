@@ -22,7 +22,7 @@ from reenact.facts.known import NONE, Known
 from reenact.facts.run import Status
 from reenact.facts.spotting import normalise
 from reenact.privacy import make_redactor
-from reenact.replaying.results import Output
+from reenact.replaying.results import Output, outputs_differ
 from reenact.timetravel import documents
 from reenact.timetravel.aligning import Face, Sort
 from reenact.timetravel.contents import error_of, status_of
@@ -212,11 +212,13 @@ def _ended(golden: Recording, today: Recording, blame: Blame, known: Known) -> D
     was, now = _end(golden), _end(today)
     cleaned = make_redactor(known=known).printed
     if golden.run.entry.kind == "command":
-        for stream, name in _STREAMS:
-            output = Output(stream, partial(golden.printed, stream), cleaned)
-            for data in today.printed(stream):
+        outputs = [Output(stream, partial(golden.printed, stream)) for stream, _ in _STREAMS]
+        for output in outputs:
+            for data in today.printed(output.stream):
                 output.feed(data)
-            if output.end() is not None:
+        outputs_differ(outputs, cleaned)
+        for output, (stream, name) in zip(outputs, _STREAMS, strict=True):
+            if output.difference is not None:
                 was[name], now[name] = (_text(each, stream) for each in (golden, today))
     if was == now:
         return None
