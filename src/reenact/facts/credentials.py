@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
 
-RULES = ("credential-names/2", "credential-shapes/2", "credential-views/1")
+RULES = ("credential-names/3", "credential-shapes/3", "credential-views/2")
 """The rule sets of the gate, by name and version."""
 
 
@@ -90,7 +90,7 @@ def is_stand_in(value: bytes) -> bool:
 
 _STRONG = re.compile(
     r"(?:api|secret|private|access|account|shared|signing|encryption|master|subscription|auth|service|functions)keys?$"
-    r"|pass(?:word|wd|phrase)s?$|(?:^|db|pg|user|mysql|postgres)pwd$"
+    r"|pass(?:word|wd|phrase|wort)s?$|^devicecode$|(?:^|db|pg|user|mysql|postgres)pwd$"
     r"|(?:client|app|api|oauth|webhook|shared|jwt|session|consumer|user|token|signing)secrets?$|^secrets?$"
     r"|(?:access|refresh|id|auth|bearer|session|security|api|bot|oauth|private|csrf|xsrf|personal|deploy|login)tokens?$"
     r"|(?:github|gitlab|slack|hf|huggingface|npm|pypi|discord|telegram|vault|gh|notion|linear|consul)token$"
@@ -104,7 +104,10 @@ _FRIENDS = re.compile(
     r"|resume|change|placeholder|prompt|completion|special|mask|cursor|budget|skip|delta|client_request|clientrequest"
     r"|idempotency|per|each|by|first|last)token$"
 )
-_WEAK = re.compile(r"token$|^jwt$|^cookies?$|^auth$|secret$|^sessionkey$|^sid$|^otp$|^signedurl$")
+_WEAK = re.compile(
+    r"token$|^jwt$|^cookies?$|^auth$|secret$|^(?:j|php|asp)?sess(?:ion)?(?:id|key)$|^sid$|^otp$|^signedurl$"
+    r"|(?:app|application|consumer|project|server|admin|write|ingest|license|webhook|hmac|deploy|bot)keys?$"
+)
 _FOLD = str.maketrans("", "", "_-. ")
 
 

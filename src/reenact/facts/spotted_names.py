@@ -6,7 +6,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from reenact.facts.credentials import STANDIN, Sort, looks_random, named, trivial
+from reenact.facts.credentials import SHORTEST, STANDIN, Sort, looks_random, named, trivial
 from reenact.facts.spans import Budget, Span, string_end
 from reenact.facts.spotted_phrases import cookies, spoken, telling
 
@@ -14,9 +14,10 @@ _GAP = rb"(?:\s|\\[nrt]){0,32}"
 _AFTER = re.compile(
     rb"(\\{0,15})([\"'])?(?:\*{1,2}|`|\])?"
     + _GAP
-    + rb"(:=|=>|:|=(?!=)|,|\|)"
+    + rb"(:=|=>|:|={1,3}|,|\|)"
     + rb"(?:\*{2}|\s\*{1,2}(?=[^*]))?"
     + rb"(?:\s?[|>][+-]?(?:\n|\\n))?"
+    + rb"(?:\s?!{1,2}\w{1,16}\s)?"
     + _GAP
 )
 _VALUE_FIELD = re.compile(
@@ -31,16 +32,19 @@ _PART = re.compile(
     rb"\\{0,15}\"?(?:\r\n|\n|(?:\\{1,7}r)?\\{1,7}n)(?:(?i:content)-[^\r\n\\]{0,128}(?:\r\n|\n|(?:\\{1,7}r)?\\{1,7}n)){0,4}"
     rb"(?:\r\n|\n|(?:\\{1,7}r)?\\{1,7}n)(?P<pw>[^\r\n\\\"]{1,4096})"
 )
-_OPEN = re.compile(_GAP + rb"(?:[bBrRuU]{1,2}(?=\\{0,15}[\"']))?(\\{0,15})([\"'])")
+_OPEN = re.compile(_GAP + rb"(?:[bBrRuU]{1,2}(?=\\{0,15}[\"']))?(?:''(?=')|\"\"(?=\"))?(\\{0,15})([\"'])")
 _BEFORE_PAIR = re.compile(rb"[(\[]\s{0,8}[bBuU]?\\{0,15}[\"'](?:[\w.-]{1,64}\.)?\Z")
 _AFTER_PAIR = re.compile(rb"\\{0,15}[\"']\s{0,8},?\s{0,8}[)\]]")
+_TOKEN = re.compile(rb"[\w.\-+/=~%:]{1,1024}+")
 _BARE = re.compile(rb"[^\s\"'`<>\\]{1,1024}")
 _ERASED = re.compile(rb"~rx[a-z][a-z2-7]*0*~|~{1,15}(?=[\s,;&|\"'<>\\(){}\[\]]|\Z)")
 """What redaction has left of a value: it ends there, whatever follows."""
 _SEPARATOR = re.compile(rb"[,;&|)\]}{(\[]")
 _ASSIGNMENT = re.compile(rb"&[A-Za-z_\[][\w.\[\]%-]{0,64}=|[,;]\s?[A-Za-z_\[][\w.\[\]% -]{1,64}=|&amp;")
 _IDENTIFIER = re.compile(rb"[A-Za-z_][\w.]*\Z")
-_SCHEME_WORD = re.compile(rb"(?i)(?:token|apikey|api-key|key|digest|splunk|bot|bearer|basic|negotiate)\s{1,4}")
+_SCHEME_WORD = re.compile(
+    rb"(?i)(?:token|ssws|flyv1|sso-key|apikey|api-key|key|digest|splunk|bot|bearer|basic|negotiate)\s{1,4}"
+)
 _ENV_NAME = re.compile(rb"[A-Z][A-Z0-9_]*\Z")
 _LINE_BEFORE = re.compile(
     rb"(?:\A|[\n\r\"']|\\[nr]|\\{1,15}[\"'])(?:\s|\\t){0,64}(?:export\s{1,8}|-\s{1,8}|set\s{1,8}|ENV\s{1,8}){0,2}\Z"
@@ -58,10 +62,16 @@ _SECOND_WORDS = frozenset((b"key", b"token", b"secret", b"phrase"))
 _FIRST_WORD = re.compile(
     rb"(?:\b|\\[nrt])(?:api|secret|access|private|auth|client|signing|bearer|pass|encryption|app|bot|refresh)[ _]\Z"
 )
+_OWN = re.compile(rb"\b(?:my|our|your|the|this|new)\s(?:[a-z]{2,12}\s){0,2}\Z")
 _CALLED = re.compile(rb"[A-Za-z_][\w.]{0,64}\(\s{0,8}[bBuU]?(?=\\{0,15}[\"'])")
-_WITH = re.compile(rb"\b(?:with|using|use)\s(?:the\s)?\Z")
+_NEXT_ELEMENT = re.compile(rb"</[\w:]{1,32}>(?:(?:\s|\\[nrt]){0,32}<[\w:]{1,32}>){1,3}(?P<pw>[^<]{1,4096})<")
+_SETS = re.compile(rb"(?i)(?:\bset(?:\s-[a-z]{1,4}){1,3}|\bsetx|\bconfig\sset|\bsecret\s(?:set|put))\s\Z")
+_FALLBACK = re.compile(rb"\s{0,4}={1}\s{0,4}[\w.\[\]\"'()]{1,128}?\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,4}(?=\\{0,15}[\"'])")
+_DEFAULT = re.compile(rb"\s{0,8}(?:\w{1,16}\s?=\s?[^,()]{1,40},\s{0,8}){0,4}default\s?=\s?(?=\\{0,15}[\"'])")
+_SEED = re.compile(rb"[a-z]{3,8}(?: [a-z]{3,8}){11,23}")
+_WITH = re.compile(rb"\b(?:with|using|use|this|my|your|following)\s(?:the\s|this\s|my\s)?\Z")
 _SENTENCE = re.compile(
-    rb"(?:\s(?:for|of)\s[^\s]{1,40}|\shere)?\s(?:is|was|are|will\sbe|has\sbeen\sset\sto|set\sto|to|->)\s{1,2}(?::\s|now\s)?"
+    rb"(?:\s(?:for|of|in|from)\s[^\s:]{1,40}|\shere)?(?::|\s(?:is|was|are|will\sbe|has\sbeen\sset\sto|set\sto|to|->))\s{1,2}(?::\s|now\s)?"
     rb"(?:\\{0,7}[\"'`])?(?P<pw>[^\s\"'`<>\\]{6,512})"
 )
 _DEAR = 4
@@ -105,7 +115,7 @@ def by_name(data: bytes, lower: bytes, flat: bytes, needle: bytes, budget: Budge
             weight = named(lower[begin:end].decode("latin-1"))
             if not weight and lower[begin:end] in _SECOND_WORDS:
                 first = _FIRST_WORD.search(lower, max(0, begin - 16), begin)
-                weight = 2 if first is not None else 0
+                weight = 2 if first is not None else int(_OWN.search(lower, max(0, begin - 40), begin) is not None)
             if weight:
                 budget.spend(_DEAR)
                 for span in _values_after(data, begin, end, weight, in_json=in_json):
@@ -121,22 +131,23 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
         yield from _beside(data, begin, end, weight, in_json=in_json)
         return
     quoted, sign, at = after[2] is not None, after[3], after.end()
+    fallback = None if quoted or sign != b"=" else _FALLBACK.match(data, end)
+    at = at if fallback is None else fallback.end()
     if sign == b",":
         yield from _next_in_list(data, begin, end, after, weight, in_json=in_json)
         return
     called = None if quoted else _CALLED.match(data, at)  # SecretStr('…')
     opening = _OPEN.match(data, at if called is None else called.end())
-    if opening is not None and quoted and len(opening[1]) < len(after[1]):
-        return  # the string ends here that the name stood in
     if opening is not None:
+        if quoted and len(opening[1]) < len(after[1]):
+            return  # the string ends here that the name stood in
         stop = _closing(data, opening, weight, in_json=in_json)
         span = _judged(data, opening.end(), stop, weight, loose=quoted)
         if called is not None and span is not None and any(each in b"/. " for each in data[span.start : span.end]):
             return  # the name of a file or of a setting
         if span is None and stop > 0 and data[begin:end].lower() == b"auth" and is_basic(data[opening.end() : stop]):
             span = Span(opening.end(), stop, Sort.NAMED.value)
-        if span is not None:
-            yield span
+        yield from () if span is None else (span,)
     elif data[at : at + 1] == b"[":
         yield from _in_list(data, at + 1, weight, in_json=in_json)
     elif quoted and sign == b":":
@@ -155,18 +166,22 @@ def _spoken_after(data: bytes, begin: int, end: int) -> Iterator[Span]:
     sentence = _SENTENCE.match(data, end)
     if sentence is not None and spoken(sentence["pw"]):
         yield Span(*sentence.span("pw"), Sort.NAMED.value)
-    elif b"pass" in data[begin:end].lower() and _WITH.search(data, max(0, begin - 12), begin) is not None:
+    elif _WITH.search(data, max(0, begin - 16), begin) is not None:
         stop = _bare_end(data, end + 1, loose=True)
-        if spoken(data[end + 1 : stop]):
+        value = data[end + 1 : stop]
+        if spoken(value) and (b"pass" in data[begin:end].lower() or looks_random(value)):
             yield Span(end + 1, stop, Sort.NAMED.value)
 
 
 def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterator[Span]:
     """A value without quotes."""
     name_end = data[begin:at].lower()
+    scheme = None
     if b"authorization" in name_end or name_end.startswith(b"auth"):
         scheme = _SCHEME_WORD.match(data, at)
         at = scheme.end() if scheme is not None else at
+    elif data[begin - 3 : begin] == b"://":
+        return  # the user of a URL: what follows is a password up to a host
     if data[at : at + 1] == b"`":
         at += 1
     alone = _LINE_BEFORE.search(data, max(0, begin - 80), begin) is not None
@@ -175,13 +190,15 @@ def _bare(data: bytes, begin: int, at: int, sign: bytes, weight: int) -> Iterato
     )
     if stop <= at:
         return
+    if weight == 1 and (token := _TOKEN.match(data, at, stop)) is not None and token.end() - at >= SHORTEST:
+        stop = token.end()
     value = data[at:stop]
     if value.startswith(b"/") and b"pwd" in name_end and weight < 2:
         return
     alone = alone and sign in (b":", b"=>", b"=") and _LINE_AFTER.match(data, stop) is not None
     if weight == 1 and not (looks_random(value) or STANDIN.fullmatch(value) or not value.strip(b"~")):
         return
-    if _secretive(value, data[stop : stop + 1], sign, alone=alone):
+    if _secretive(value, b"" if scheme is not None else data[stop : stop + 1], sign, alone=alone):
         yield Span(at, stop, Sort.NAMED.value)
 
 
@@ -219,6 +236,10 @@ def _next_in_list(
 ) -> Iterator[Span]:
     """What follows a name and a comma: ``{"name": NAME, "value": VALUE}``, ``(NAME, VALUE)``, ``["--NAME", VALUE]``."""
     if after[2] is None:
+        return
+    default = _DEFAULT.match(data, after.end())
+    if default is not None:
+        yield from _plain_or_quoted(data, default.end(), weight, in_json=in_json)
         return
     field = _VALUE_FIELD.match(data, after.end())
     opening = _OPEN.match(data, after.end() if field is None else field.end())
@@ -269,6 +290,12 @@ def _beside(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) ->
                 yield span
         else:
             yield from _in_element(data, end, weight, in_json=in_json)
+    elif before == b">" and (value := _NEXT_ELEMENT.match(data, end)) is not None:
+        span = _judged(data, *value.span("pw"), weight, loose=True)
+        if span is not None:
+            yield span
+    elif _SETS.search(data, max(0, begin - 24), begin) is not None and data[end : end + 1] == b" ":
+        yield from _option(data, end, weight, in_json=in_json)
     elif before in (b"<", b":") and data[end : end + 1] in (b">", b" ", b"\n", b"\t"):
         yield from _in_element(data, end, weight, in_json=in_json)
     elif data[end : end + 1] == b" ":
@@ -336,7 +363,7 @@ def _judged(data: bytes, start: int, stop: int, weight: int, *, loose: bool) -> 
             return None
         if weight == 1 and (not looks_random(value) or _beside_logprob(data, stop)):
             return None
-        if not loose and weight == 2 and not _secretive(value, b"", b"="):
+        if not loose and weight == 2 and not _secretive(value, b"", b"=") and _SEED.fullmatch(value) is None:
             return None
     return Span(start, stop, Sort.NAMED.value)
 

@@ -26,11 +26,39 @@ _LOGIN = re.compile(
 )
 _COMMAND = re.compile(
     rb"(?:sshpass" + _GAP + rb"-p(?:" + _GAP + rb")?|redis-cli" + _WORDS + rb"-a" + _GAP
-    + rb"|(?:mysql(?:dump|admin)?|mariadb)" + _WORDS + rb"-p|docker" + _GAP + rb"login" + _WORDS + rb"-p" + _GAP + rb")"
+    + rb"|(?:mysql(?:dump|admin)?|mariadb)" + _WORDS + rb"-p|(?:docker|az)" + _GAP + rb"login" + _WORDS + rb"-p" + _GAP
+    + rb"|wandb" + _GAP + rb"login" + _GAP + rb"(?:--relogin" + _GAP + rb")?)"
     + _VALUE
 )  # fmt: skip
 _LDAP = re.compile(rb"ldap[a-z]{1,16}\s[^\n|;]{0,256}?\s-w\s{1,4}(?P<pw>[^\s\"'\\]{1,256})")
-_MAIL = re.compile(rb"AUTH\s(?:PLAIN|LOGIN|XOAUTH2)\s{1,4}(?P<pw>[A-Za-z0-9+/]{8,4096}={0,2})")
+_NL = rb"(?:\r?\n|(?:\\{1,7}r)?\\{1,7}n)"
+_TAB = rb"(?:\t|\\{1,7}t)"
+_SENT = _NL + rb"\$\d{1,4}" + _NL
+_REDIS = re.compile(
+    rb"AUTH(?:(?: [^\s\"'\\]{1,64})? (?P<pw>[^\s\"'\\]{4,256})"
+    rb"|(?:" + _SENT + rb"[^\r\n\\\"]{1,64})?" + _SENT + rb"(?P<bare>[^\r\n\\\"]{4,1024}))"
+)
+_PUTTY = re.compile(rb"(?i)private-lines:\s\d{1,4}" + _NL + rb"(?P<pw>(?:[A-Za-z0-9+/=]{1,80}" + _NL + rb"){1,200})")
+_HASHED = re.compile(
+    rb"\$(?:[1-9y]|gy|2[abxy]|argon2(?:id|i|d)|scrypt|pbkdf2[\w-]{0,16})\$(?:[\w=,.+/]{1,64}\$){0,3}(?P<pw>[\w./+=-]{22,128})"
+)
+_JAR = re.compile(
+    _TAB + rb"/[^\s\\]{0,256}" + _TAB + rb"(?:TRUE|FALSE)" + _TAB + rb"\d{1,20}" + _TAB
+    + rb"[^\s\\]{1,128}" + _TAB + rb"(?P<pw>[^\s\\\"]{5,4096})"
+)  # fmt: skip
+_STORED = re.compile(  # a cookie as a browser exports it
+    rb"value(?P<e>\\{0,7})\"\s{0,8}:\s{0,8}(?P=e)\"(?P<pw>[^\"\\\n]{8,4096})(?P=e)\"\s{0,8},(?:\s|\\[nrt]){0,64}(?P=e)\""
+    rb"(?:domain|path|expires|httpOnly|sameSite|hostOnly)"
+)
+_PGPASS = re.compile(rb":(?:\d{2,5}|\*):[\w*.-]{1,64}:[\w*@.-]{1,64}:(?P<pw>[^\s:\"'\\]{4,256})(?=[\s\"'\\]|\Z)")
+_ORACLE = re.compile(rb"(?i)jdbc:oracle:\w{1,8}:[\w.$-]{1,64}/(?P<pw>[^@\s\"'\\/]{1,256})@")
+_ILLEGAL = re.compile(rb"(?i)header value:?\s{1,4}b?\\{0,7}[\"'](?:\w{1,16}\s)?(?P<pw>[^\"'\\\s]{8,4096})")
+_IS_THE = re.compile(rb"\sis\s(?:the|my|our|your)\s(?:\w{1,16}\s){0,2}(?:key|token|password|secret)\b")
+_NO_WORD = re.compile(rb"[\s\"'`<>\\]")
+_INSERTED = re.compile(
+    rb"(?i)insert\sinto\s[^\s(]{1,128}\s{0,4}\((?P<names>[^()]{1,2048})\)\s{0,4}values\s{0,4}\((?P<row>[^()]{1,8192})\)"
+)
+_CELL = re.compile(rb"\s{0,8}(?:'(?P<text>(?:[^'\\]|'')*+)'|[^',]*+)\s{0,8}(?:,|\Z)")
 _SECURED = re.compile(rb"(?i)convertto-securestring\s(?:-string\s)?\\{0,7}[\"'](?P<pw>[^\"'\\\n]{4,256})")
 _SQL = re.compile(rb"(?i)(?:identified\s(?:with\s\S{1,64}\s)?by|password)\s{1,4}(?:=\s{0,4})?'(?P<pw>[^'\n\"]{4,256})'")
 _COOKIE = re.compile(rb"(?i)cookie2?\\{0,7}[\"']?\s{0,4}[:=,]\s{0,4}\\{0,7}b?[\"']?(?P<pairs>[^\"'\r\n\\]{8,8192})")
@@ -42,11 +70,13 @@ _BACKWARDS = re.compile(
 )
 _SIGNED = re.compile(
     rb"(?i)[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-amz-security-token|x-amz-credential|client_assertion"
-    rb"|code|key|token|ticket)=(?P<pw>[^&\s\"'\\#<>]{16,4096})"
+    rb"|code|key|token|ticket|appid|session|session_?id|sid)=(?P<pw>[^&\s\"'\\#<>]{16,4096})"
 )
 _HOOK = re.compile(
-    rb"(?:hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/\d{5,24}/)(?P<pw>[\w/-]{16,200})"
+    rb"(?i)hooks?(?:\.slack\.com/(?:services|workflows)/(?P<pw>[\w/-]{16,200})|/(?:\d{5,24}/)?(?P<bare>[\w-]{16,200}))"
 )
+_SERVICE = re.compile(rb"(?i)/services/T[A-Z0-9]{6,14}/B[A-Z0-9]{6,14}/(?P<pw>\w{16,200})")
+_PIPED = re.compile(rb"echo\s{1,4}(?:-n\s)?" + _VALUE + rb"\s{0,4}\|[^|\n]{0,96}\Z")
 _NETRC = re.compile(
     _LEFT + rb"(?:machine(?:\s|\\{1,7}[nrt]){1,8}[^\s\\\"']{1,128}|default)(?:\s|\\{1,7}[nrt]){1,16}"
     rb"(?:(?:login|account)(?:\s|\\{1,7}[nrt]){1,8}[^\s\\\"']{1,128}(?:\s|\\{1,7}[nrt]){1,16}){0,2}"
@@ -73,6 +103,9 @@ def by_phrase(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
                         yield Span(*match.span(group), Sort.NAMED.value)
                         end = match.end()
             at = lower.find(needle, end)
+    yield from _said(data, budget)
+    yield from _piped(data, lower, budget)
+    yield from _inserted(data, lower, budget)
     for match in _SIGNED.finditer(data):
         budget.spend()
         if _random(match["pw"]):
@@ -82,10 +115,56 @@ def by_phrase(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
     if b"value" in lower:
         for match in _BACKWARDS.finditer(lower):
             budget.spend()
-            weight = named(match["name"].decode("latin-1"))
-            value = data[match.start("pw") : match.end("pw")]
-            if (weight == 2 and not trivial(value)) or (weight == 1 and _random(value)):
+            if _called(match["name"], data[match.start("pw") : match.end("pw")]):
                 yield Span(*match.span("pw"), Sort.NAMED.value)
+
+
+def _called(name: bytes, value: bytes) -> bool:
+    """Whether a value is a credential under this name."""
+    weight = named(name.decode("latin-1"))
+    return (weight == 2 and not trivial(value)) or (weight == 1 and _random(value))
+
+
+def _piped(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
+    """``echo VALUE | sudo -S``: a command that reads a password."""
+    for needle in (b"| sudo -s", b"--password-stdin"):
+        at = lower.find(needle)
+        while at >= 0:
+            budget.spend(8)
+            match = _PIPED.search(data, max(0, at - 640), at + 1)
+            for group in () if match is None else _GROUPS[1:]:
+                if match is not None and match[group] is not None and telling(match[group]):
+                    yield Span(*match.span(group), Sort.NAMED.value)
+            at = lower.find(needle, at + len(needle))
+
+
+def _said(data: bytes, budget: Budget) -> Iterator[Span]:
+    """``VALUE is the key``."""
+    at = data.find(b" is ")
+    while at >= 0:
+        budget.spend()
+        if _IS_THE.match(data, at) is not None:
+            word = _NO_WORD.split(data[max(0, at - 512) : at])[-1]
+            if len(word) < 512 and spoken(word):
+                yield Span(at - len(word), at, Sort.NAMED.value)
+        at = data.find(b" is ", at + 4)
+
+
+def _inserted(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
+    """The values of a row in SQL, by the names of their columns."""
+    at = lower.find(b"insert into ")
+    while at >= 0:
+        budget.spend()
+        match = _INSERTED.match(data, at)
+        place = 0 if match is None else match.start("row")
+        for name in () if match is None else match["names"].split(b","):
+            cell = _CELL.match(data, place, match.end("row")) if match is not None else None
+            if cell is None:
+                break
+            if cell["text"] and _called(name.strip(b' \t\r\n`"[]\\'), cell["text"]):
+                yield Span(*cell.span("text"), Sort.NAMED.value)
+            place = cell.end()
+        at = lower.find(b"insert into ", at + 12)
 
 
 def _cookies(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
@@ -135,13 +214,23 @@ def _random(value: bytes) -> bool:
 _GROUPS = ("pw", "single", "double", "bare")
 _PHRASES: tuple[tuple[bytes, re.Pattern[bytes], _Judge], ...] = (
     *((option, _LOGIN, telling) for option in (b"-u", b"--user", b"--proxy-user")),
-    *((command, _COMMAND, telling) for command in (b"sshpass", b"mysql", b"mariadb", b"redis-cli", b"docker")),
+    *(
+        (command, _COMMAND, telling)
+        for command in (b"sshpass", b"mysql", b"mariadb", b"redis-cli", b"docker", b"az login", b"wandb login")
+    ),
     *((word, _SQL, telling) for word in (b"identified", b"password")),
     *((word, _NETRC, _always) for word in (b"machine", b"default")),
-    (b"hooks.slack.com/", _HOOK, _always),
-    (b"discord", _HOOK, _always),
+    (b"hook", _HOOK, _random),
+    (b"/services/t", _SERVICE, _random),
+    *((path, _JAR, telling) for path in (b"\t/", b"\\t/")),
+    *((salt, _HASHED, _always) for salt in (b"$6$", b"$y$", b"$2", b"$argon2")),
+    *((port, _PGPASS, telling) for port in (b":5432:", b":*:")),
+    (b"value", _STORED, telling),
+    (b"private-lines:", _PUTTY, _always),
+    (b"jdbc:oracle:", _ORACLE, _always),
+    (b"header value", _ILLEGAL, _random),
+    *((end, _REDIS, telling) for end in (b"auth ", b"auth\r\n$", b"auth\\r\\n$")),
     (b"ldap", _LDAP, telling),
-    (b"auth ", _MAIL, _always),
     (b"convertto-securestring", _SECURED, _always),
 )
 """How a phrase begins, in small letters; the phrase; whether its value is a credential."""

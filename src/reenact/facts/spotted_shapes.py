@@ -20,27 +20,40 @@ _SHAPES = re.compile(
     + rb"(?:(?P<sk>sk-(?:ant-|proj-|svcacct-|admin-|or-v1-|lf-)?)(?P<skrest>[A-Za-z0-9_-]{16,512})"
     + rb"|(?P<jwt>(?<![.])eyJ[\w-]{8,8192}\.[\w-]{4,16384}\.[\w-]{4,4096}(?:\.[\w-]{4,4096}){0,2})"
     + rb"|(?P<aws>A(?:KIA|SIA|BIA|CCA|GPA|IDA|IPA|NPA|NVA|PKA|ROA|SCA))[A-Z2-7]{16}(?![A-Za-z0-9])"
-    + rb"|(?P<vendor>gh[pousr]_|github_pat_|glpat-|gl(?:dt|rt|cbt|ptt)-|xox[abeoprs]-|xapp-|AIza|hf_|npm_|pypi-"
+    + rb"|(?P<vendor>gh[pousr]_|github_pat_|glpat-|gl(?:dt|rt|cbt|ptt)-|xox[abdeoprs]-|xapp-|AIza|hf_|npm_|pypi-"
     + rb"|(?:sk|rk|pk|whsec)_(?:live|test)_|whsec_|gsk_|r8_|pplx-|xai-|nvapi-|tvly-|fc-|lsv2_[ps][tk]_|pcsk_|dop_v1_"
-    + rb"|shp(?:at|ca|pa|ss)_|dapi|ya29\.|1//0|SG\.|key-(?=[0-9a-f]{32})|EAA(?=[A-Za-z0-9]{60})|sq0[a-z]{3}-"
-    + rb"|sntrys_|dckr_pat_|ATATT3|figd_|secret_|ntn_|tfp_|pat-|lin_api_|phc_|fw_|csk-|esecret_|voyage-"
+    + rb"|shp(?:at|ca|pa|ss)_|dapi|ya29\.|1//0|SG\.|key-(?=[0-9a-f]{32})|EAA(?=[A-Za-z0-9_-]{60})|sq0[a-z]{3}-"
+    + rb"|sntry[su]_|xkeysib-|xsmtpsib-|ABSK(?=[A-Za-z0-9+/]{40})"
+    + rb"|dckr_pat_|ATATT3|figd_|secret_|ntn_|tfp_|pat-|lin_api_|phc_|fw_|csk-|esecret_|voyage-"
     + rb"|GOCSPX-|hvs\.|hvb\.|glsa_|glc_"
-    + rb"|pul-|rubygems_|dp\.pt\.|sbp_|LTAI|AKCp|PMAK-|EZ[AT]K|NRAK-"
+    + rb"|pul-|rubygems_|dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{1,32}\.)?|sbp_|LTAI|AKCp|PMAK-|EZ[AT]K|NRAK-"
     + rb"|sgp_|tskey-|rdme_|ops_eyJ|CFPAT-|dt0c01\.|HRKU-|shippo_|vercel_|AGE-SECRET-KEY-1|cohere_|nvapi-|LLM-)"
-    + rb"(?P<rest>[A-Za-z0-9_-]{16,512}(?:\.[A-Za-z0-9_-]{16,512})?)"
+    + rb"(?P<rest>[A-Za-z0-9_-]{16,512}(?:\.[A-Za-z0-9_-]{16,512}|(?:\.[a-z0-9]{2,16}){2})?)"
+    + rb"|(?P<long>fm[12]_|FlyV1\sfm[12]_)(?P<longrest>[A-Za-z0-9+/=,_-]{32,2048})"
+    + rb"|(?P<discord>[MNO][A-Za-z0-9]{22,27}\.[\w-]{6}\.[\w-]{27,40})(?![\w-])"
     + rb"|(?P<bot>\d{8,10}:)AA[\w-]{33}(?![\w-]))"
 )
 _PAIRS = frozenset(
     b"gi sk ey AK AS AB AC AG AI AN AP AR gh gl xo xa hf np py rk pk wh gs r8 pp nv tv fc ls pc do sh da ke EA sq sn"
-    b" dc AT fi se nt tf pa li ph fw cs es vo GO hv pu ru dp sb LT PM EZ NR sg ts rd op CF dt HR ve co LL".split()
+    b" dc AT fi se nt tf pa li ph fw cs es vo GO hv pu ru dp sb LT PM EZ NR sg ts rd op CF dt HR ve co LL"
+    b" xk xs fm Fl MT Mj Mz ND NT Nj Nz OD OT".split()
 )
 """How the shapes begin; those that begin outside a run of word characters are in ``_OUTSIDE``."""
-_OUTSIDE = re.compile(rb"(?:ya29\.|SG\.|hv[sb]\.|dp\.pt\.|dt0c01\.|1//|\d{8,10}:)\Z")
+_OUTSIDE = re.compile(
+    rb"(?:ya29\.|SG\.|hv[sb]\.|dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{1,32}\.)?|dt0c01\.|1//|\d{8,10}:)\Z"
+)
 _SCHEME = re.compile(_LEFT + rb"((?i:bearer|basic))(?:\s|%20|\+){1,8}([A-Za-z0-9._~+/=-]{8,16384})")
 _PEM = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = b"-----END "
 _PEM_CUT = re.compile(rb"(?:[A-Za-z0-9+/=\s:,.~-]|\\{1,15}[nrt/]){0,16384}")
+_MARKED = (
+    (b"q~", 4, re.compile(rb"(?<![\w.~-])[\w.~-]{3}\dQ~[\w.~-]{31,36}(?![\w.~-])")),
+    (b".atlasv1.", 14, re.compile(rb"(?<![\w.])[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,200}")),
+    (b"-us", 32, re.compile(rb"(?<![\w-])[0-9a-f]{32}-us\d{1,2}(?![\w-])")),
+)
+"""Keys known by what stands within them: that, how far from their beginning, and all of them."""
 _USER = re.compile(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
+_USER_ALONE = re.compile(rb"([^\s/@:\"'\\<>`]{16,256})@(?=[\w\[])")
 _SURE = frozenset((b"glpat-", b"GOCSPX-", b"AIza", b"ya29.", b"hvs.", b"pypi-", b"SG.", b"xoxb-", b"xoxp-", b"dapi"))
 _DEAR = 8  # what trying a shape costs, beside looking at a candidate
 
@@ -95,6 +108,10 @@ def _shape_at(data: bytes, start: int) -> Span | None:
         span = Span(match.start(), match.end(), Sort.TOKEN.value)
     elif match["aws"] is not None:
         span = Span(match.end("aws"), match.end(), Sort.KEY.value)
+    elif match["long"] is not None:
+        span = Span(match.end("long"), match.end(), Sort.KEY.value)
+    elif match["discord"] is not None:
+        span = Span(match.start(), match.end(), Sort.TOKEN.value)
     elif match["bot"] is not None:
         span = Span(match.end("bot"), match.end(), Sort.KEY.value)
     else:
@@ -169,6 +186,18 @@ def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[Span
             yield Span(match.end(), end, Sort.PEM.value)
 
 
+def marked(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
+    """Keys known by what stands within them; ``lower`` has the text in small letters."""
+    for mark, before, pattern in _MARKED:
+        at = lower.find(mark)
+        while at >= 0:
+            budget.spend()
+            match = pattern.match(data, at - before) if at >= before else None
+            if match is not None:
+                yield Span(*match.span(), Sort.KEY.value)
+            at = lower.find(mark, at + len(mark))
+
+
 def userinfo(data: bytes, budget: Budget) -> Iterator[Span]:
     """Passwords in front of the host of a URL."""
     at = data.find(b"://")
@@ -177,4 +206,6 @@ def userinfo(data: bytes, budget: Budget) -> Iterator[Span]:
         match = _USER.match(data, at + 3)
         if match is not None and not trivial(match[2]):
             yield Span(match.start(2), match.end(2), Sort.USERINFO.value)
+        elif match is None and (alone := _USER_ALONE.match(data, at + 3)) is not None and looks_random(alone[1]):
+            yield Span(*alone.span(1), Sort.USERINFO.value)
         at = data.find(b"://", at + 3)

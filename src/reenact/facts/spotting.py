@@ -16,12 +16,26 @@ from reenact.facts.sightings import LONG, parts, seen
 from reenact.facts.spans import Budget, Exhausted, Span, replaced, without_overlaps
 from reenact.facts.spotted_names import by_name, own_values
 from reenact.facts.spotted_phrases import by_phrase
-from reenact.facts.spotted_shapes import RUN, by_shape, private_keys, schemes, userinfo
+from reenact.facts.spotted_shapes import RUN, by_shape, marked, private_keys, schemes, userinfo
 from reenact.facts.views import views
 from reenact.facts.weaving import Woven
 
 _WORDS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"_-" else 32 for byte in range(256))
-_NAMES = (b"key", b"token", b"secret", b"pass", b"auth", b"credential", b"cookie", b"pw", b"jwt", b"mnemonic")
+_NAMES = (
+    b"key",
+    b"token",
+    b"secret",
+    b"pass",
+    b"auth",
+    b"credential",
+    b"cookie",
+    b"pw",
+    b"jwt",
+    b"mnemonic",
+    b"sessid",
+    b"sessionid",
+    b"device_code",
+)
 _JSON = re.compile(
     rb"\s*+(?:(?:event|id|retry)?:[^\n]{0,256}+\n\s*+){0,16}+(?:data:)?\s{0,64}+(?:[\[{]\s{0,64}+){0,64}+"
     rb"(?:[\"}\]\d-]|true|false|null)"
@@ -32,6 +46,7 @@ _BEFORE = 512
 """Bytes before a piece that say what stands in it: a name, and what stands between it and its value."""
 _BEHIND = 128
 _SURROUNDINGS = 8
+_BEGUN = re.compile(rb"[A-Za-z0-9/][\w.:/ -]{1,31}(~rx[a-z][a-z2-7]*0*~)")
 _DEEPEST = 5
 _ROOM = 1 << 20
 _TIMES = 8
@@ -98,10 +113,19 @@ def _plain(data: bytes, budget: Budget, in_json: bool) -> list[Span]:
         found.extend(schemes(data, lower, budget))
     if RUN in flat:
         found.extend(by_shape(data, flat, budget))
+        found.extend(marked(data, lower, budget))
     if not found:
         return found
     found = without_overlaps(found) if len(found) > 1 else found
+    if b"~rx" in data:
+        found = [_rest(data, span) for span in found]
     return _inside_strings(data, found) if in_json else found
+
+
+def _rest(data: bytes, span: Span) -> Span:
+    """Of a value of which only what a vendor's keys begin with is left, beside a stand-in: the stand-in."""
+    begun = _BEGUN.fullmatch(data, span.start, span.end)
+    return span if begun is None else span._replace(start=begun.start(1))
 
 
 def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list[Span]:

@@ -26,11 +26,12 @@ _IN_WORD = re.compile(rb"(?<!\\)[\w-]")
 _HAS_ESCAPE = re.compile(rb"\x1b|\\(?:u00[1-7]|x[1-7]|033|/)|&(?:quot|apos|lt|gt|amp|#)")
 _PLAINER = re.compile(  # each way begins with a letter of its own, so that the search is for that letter
     rb"\\(?P<deep>\\{0,6})(?:u00(?P<u>[2-7][0-9a-fA-F])|x(?P<x>[2-7][0-9a-fA-F])|(?P<slash>/))"
-    rb"|&(?:(?P<entity>quot|apos|lt|gt|amp)|#(?P<number>\d{2,3})|#[xX](?P<hex>[0-9a-fA-F]{2}));"
+    rb"|&(?:(?P<entity>quot|apos|lt|gt|amp)|#0{0,6}(?P<number>\d{2,3})|#[xX]0{0,6}(?P<hex>[0-9a-fA-F]{2}));"
     rb"|\x1b" + _LETTERS + rb"|" + _ESCAPED + _LETTERS
 )
 _ENTITIES = {b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">", b"amp": b"&"}
 _PERCENT = re.compile(rb"%(0[9AaDd]|[2-7][0-9a-fA-F])")
+_PERCENT_OR_PLUS = re.compile(_PERCENT.pattern + rb"|(?<=%3A)\+|(?<=%2C)\+|(?<=%3a)\+|(?<=%2c)\+")
 _STOPS = bytes(32 if byte in b" \t\r\n\"'<>\\`" else 97 for byte in range(256))
 _RUN = re.compile(rb"[A-Za-z0-9+/_-]{20,}+(?:(?:\\{1,7}[rn]|\r?\n[ \t]{0,8}){1,2}+[A-Za-z0-9+/_-]{4,}+)*+={0,2}")
 _IS_HEX = re.compile(rb"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
@@ -258,7 +259,9 @@ def _unquoted(data: bytes, begin: int, end: int) -> View:
     text = data[begin:end]
     maps: list[_Map] = []
     while len(maps) < 3 and b"%" in text:
-        text, places = _changed(text, _PERCENT, lambda found: binascii.unhexlify(found[1]))
+        text, places = _changed(
+            text, _PERCENT_OR_PLUS, lambda found: binascii.unhexlify(found[1]) if found[1] else b" "
+        )
         if len(places.view) == 1:
             break
         maps.append(places)
@@ -322,6 +325,7 @@ def _goes_on(line: bytes) -> bool:
 
 
 def _run(data: bytes, start: int, end: int) -> View | None:
+    start += 2 * (data[start : start + 2] in (b"0x", b"0X"))
     head = data[start : min(end, start + 2 * _SNIFFED)]
     if _IS_HEX.fullmatch(head[: len(head) // 2 * 2]) is not None:
         for lead in (0, 1) if start == 0 else (0,):

@@ -1,0 +1,96 @@
+"""Credentials in the places where other programs put them: files of a fixed form, rows, commands, sentences."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reenact.facts.record import Printed, Record
+from tests.privacy.corpus_places import body
+from tests.privacy.measuring import cleaned
+
+KEY = "Vq8Zt3Lw0XnB5yRk2HcJ7mPd"
+HEX = "3f9a1c07be52d846a0f1e9837c24b5d6"
+WORD = "lantern-Orbit-4821"
+LINES = "kX2fQ9" * 12
+
+PLACES = {
+    "a cookie jar": (f".shop.test\tTRUE\t/\tTRUE\t1799999999\tsid\t{KEY}\n", KEY),
+    "a cookie that a browser exports": (
+        json.dumps({"cookies": [{"name": "login", "value": KEY, "domain": "shop.test", "path": "/"}]}),
+        KEY,
+    ),
+    "a line of pgpass": (f"db.test:5432:app:reader:{WORD}\n", WORD),
+    "a shadow file": (f"me:$6$Ab3dEf9h${KEY}{KEY}:19800:0:99999:7:::\n", KEY),
+    "a PuTTY key": (f"Public-Lines: 1\nAAAA\nPrivate-Lines: 2\n{LINES}\n{LINES[:40]}\nPrivate-MAC: 0\n", LINES[:40]),
+    "redis, typed": (f"redis> AUTH reader {WORD}\nOK\n", WORD),
+    "redis, as sent": (f"*2\r\n$4\r\nAUTH\r\n$18\r\n{WORD}\r\n", WORD),
+    "a row in SQL": (f"INSERT INTO people (id, password) VALUES (7, '{WORD}');\n", WORD),
+    "an Oracle address": (f"jdbc:oracle:thin:reader/{WORD}@//db.test:1521/APP\n", WORD),
+    "a hook": (f"curl -d x https://hooks.test/webhook/{KEY}\n", KEY),
+    "a Slack service": (f"POST /services/T0AB12CD3/B0AB12CD3/{KEY} failed\n", KEY),
+    "a member in XML": (f"<member><name>password</name><value><string>{WORD}</string></value></member>", WORD),
+    "a property list": (f"<key>API_KEY</key>\n\t<string>{KEY}</string>\n", KEY),
+    "a session in XML": (f"<sessionId>{KEY}</sessionId>\n", KEY),
+    "a fallback": (f'const k = process.env.API_KEY;\nAPI_KEY = process.env.API_KEY || "{WORD}";\n', WORD),
+    "a default of an option": (f"add('--token', default='{KEY}')\n", KEY),
+    "fish": (f"set -x SERVICE_SECRET '{KEY}'\n", KEY),
+    "setx": (f'setx SERVICE_SECRET "{KEY}"\n', KEY),
+    "a password that is piped": (f"echo '{WORD}' | sudo -S true\n", WORD),
+    "a login of a command": (f"az login --service-principal -u me -p {KEY}\n", KEY),
+    "a sentence": (f"please use this token {KEY} for it\n", KEY),
+    "a sentence that begins with it": (f"{KEY} is the key, keep it\n", KEY),
+    "a sentence about a place": (f"found the password in settings.ini: {WORD}9 today\n", WORD),
+    "a device code": (json.dumps({"device_code": KEY, "user_code": "AB-CD"}), KEY),
+    "a user alone in an address": (f"clone https://{KEY}@git.test/x.git now\n", KEY),
+    "a name before a control character": (f"token={KEY}\x07 done\n", KEY),
+    "a name before a bar": (f"| token={KEY}| x |\n", KEY),
+    "a comparison": (f"if token == {KEY}:\n", KEY),
+    "a triple quote": (f"password = r'''{WORD}'''\n", WORD),
+    "a tag of YAML": (f"password: !!str {WORD}\n", WORD),
+    "a form in which a space is a plus": (f"p=%7B%22secret_key%22%3A+%22{KEY}%22%7D&v=2", KEY),
+    "hexadecimal with a prefix": ("0x" + f"Authorization: Bearer {KEY}\r\n".encode().hex(), KEY.encode().hex()[4:]),
+    "words of a wallet": ('MNEMONIC="' + "amber candle river " * 3 + 'stone paper tower"\n', "candle river"),
+    "an option of an application": (f"docker run -e APP_KEY='{HEX}' x\n", HEX),
+    "a scheme of a vendor": (f"Authorization: SSWS 00{KEY}{KEY}\n", KEY),
+}
+HARMLESS = (
+    "db.test:5432:app: connection refused\n",
+    "shop.test\tTRUE\t/\tFALSE\t1799999999\ttheme\tdark\n",
+    '{"name": "theme", "value": "lightest", "domain": "shop.test"}',
+    "INSERT INTO people (id, name) VALUES (7, 'lantern-Orbit-4821');\n",
+    "echo 'hello there' | sudo tee /etc/motd\n",
+    "the token is the smallest unit, and this token begins a word\n",
+    "git clone https://reader@git.test/x.git\n",
+    "AUTH failed for the reader\n",
+    "add('--token', default=None)\n",
+    "set -x PATH /usr/bin\n",
+    "see /services/T0AB12CD3/B0AB12CD3/ and .git/hooks/pre-commit\n",
+    "a price of $2 and $6 is the new one\n",
+    "<name>password</name><type><string></string></type>",
+)
+
+
+def printed(text: str) -> list[Record]:
+    return [Printed(1, 0, text.encode())]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_credential_is_found_where_other_programs_put_it(place: str) -> None:
+    text, secret = PLACES[place]
+    once = body(cleaned(printed(text)))
+    assert secret.encode() not in once, once
+    assert body(cleaned([Printed(1, 0, once)])) == once
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_looks_like_such_a_place_stays(text: str) -> None:
+    assert body(cleaned(printed(text))) == text.encode()
+
+
+@pytest.mark.parametrize("prefix", ("hf_", "xkeysib-", "glpat-"))
+def test_a_key_behind_a_weak_name_is_cleaned_once(prefix: str) -> None:
+    text = f"SERVICE_TOKEN={prefix}{'KfthcMCRHeGJAtNImdKYrKTCYkTsMfbkrW' if prefix == 'hf_' else KEY}\n"
+    once = body(cleaned(printed(text)))
+    assert text.encode() != once == body(cleaned([Printed(1, 0, once)]))
