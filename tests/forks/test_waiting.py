@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from reenact.facts.order import Delivery, Tag, event_tag
-from reenact.seams.gate import Waiter, never_tag
+from reenact.seams.waits import Waiter, never_tag
 from reenact.timetravel.forks import timing
 from reenact.timetravel.forks.gate import own_tag
 from reenact.timetravel.forks.timed import OWN, TimedGate

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from reenact.abc.sources import Clock
 from reenact.facts.order import Delivery, Tag
 from reenact.recording.holding import CEILING_US, Holds
-from reenact.seams.gate import Gate, Waiter
+from reenact.seams.gate import Gate
+from reenact.seams.waits import Waiter
 
 
 class RecordingGate(Gate):

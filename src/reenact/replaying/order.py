@@ -14,7 +14,8 @@ from itertools import takewhile
 
 from reenact.facts.order import Delivery, Tag, call_around
 from reenact.replaying.unseen import Unseen
-from reenact.seams.gate import Gate, Waiter
+from reenact.seams.gate import Gate
+from reenact.seams.waits import Waiter
 
 UNPROVEN_US = 20_000
 """How long an awaited delivery that was let go without proof waits for quiescence."""
@@ -375,7 +376,7 @@ class ReplayGate(Gate):
         due_us = SIGNAL_US if waits else max(UNPROVEN_US, head.at_us - self._now_us)
         if waited_us < due_us:
             return waits
-        if waited_us > due_us + STUCK_US or not self.ring(head.tag.number):  # it has no handler now, or never runs it
+        if waited_us > due_us + STUCK_US or not self.process.ring(head.tag.number):  # no handler now, or it never runs
             self.doubts.append(head.number)
             self._advance()
             if waits:

@@ -32,11 +32,11 @@ from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate
 from reenact.replaying.session import ReplaySession
 from reenact.seams import lanes
-from reenact.seams.gate import Waiter
 from reenact.seams.lanes import Lane
 from reenact.seams.servers import wsgi
 from reenact.seams.servers.exchange import Exchange
 from reenact.seams.servers.hosting import Application
+from reenact.seams.waits import Waiter
 
 _WARM_S = 10.0
 """How long what the server does by itself may take until it is where it was when the request came."""

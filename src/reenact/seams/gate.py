@@ -15,7 +15,6 @@ from __future__ import annotations
 import _thread
 import asyncio
 import functools
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sized
 from contextvars import ContextVar
@@ -25,8 +24,11 @@ from reenact.errors import Halt
 from reenact.facts.order import Tag, signal_tag
 from reenact.seams import lanes
 from reenact.seams.carriers import Carrier
+from reenact.seams.counted_loops import CountedLoops
 from reenact.seams.posting import post, stop_tasks
+from reenact.seams.process_signals import NO_SIGNALS, Alarms
 from reenact.seams.reckoning import UNSEEN, HoldClock
+from reenact.seams.waits import RECALLED, Rest, Waiter, never_tag, rest
 
 _get_running_loop = asyncio._get_running_loop
 
@@ -34,101 +36,9 @@ _get_running_loop = asyncio._get_running_loop
 near: ContextVar[Gate | None] = ContextVar("reenact_gate", default=None)
 """The gate of the run that a context stems from, set where several runs share a loop."""
 
-_nevers = itertools.count()
-
-RECALLED = -2
-"""The number of a turn that was called back: whoever waited for it goes on in another way (``Gate.recall``)."""
-
-
-class Waiter:
-    """One delivery that has arrived, or may arrive, and waits for its turn.
-
-    Attributes:
-        tag: Its identity.
-        wake: Makes the receiver runnable; called with the gate locked and the receiver already counted.
-        alive: False once the receiver no longer wants it (a cancelled timer); such a waiter takes no number.
-        deadline_us: Virtual time of a timer in a replay; None for what is not a timer.
-        sleeper: Whether the timer is a plain sleep, which may always fire.
-        number: The turn it was given.
-        halt: Set instead of a number when the replay stops.
-    """
-
-    __slots__ = ("alive", "deadline_us", "halt", "number", "sleeper", "tag", "wake")
-
-    def __init__(
-        self,
-        tag: Tag,
-        wake: Callable[[], None],
-        alive: Callable[[], bool] | None = None,
-        deadline_us: int | None = None,
-        sleeper: bool = False,
-    ) -> None:
-        self.tag = tag
-        self.wake = wake
-        self.alive = alive
-        self.deadline_us = deadline_us
-        self.sleeper = sleeper
-        self.number: int | None = None
-        self.halt: Halt | None = None
-
-
-class Rest:
-    """A wait in which a strand is not counted until its turn has come.
-
-    Args:
-        gate: Where it waits.
-        tags: The turns any of which ends the wait; none where the system does.
-    """
-
-    __slots__ = ("gate", "tags")
-
-    def __init__(self, gate: Gate, *tags: Tag) -> None:
-        self.gate = gate
-        self.tags = tags
-
-    def counted(self) -> bool:
-        """Whether its turn has come, so that the strand runs as soon as it gets to. Gate locked."""
-        return bool(self.tags) and not any(tag in self.gate.waiting for tag in self.tags)
-
-
-def rest(out: Rest, wait: Callable[..., Any], *args: Any) -> Any:
-    """Wait without being counted: every strand that does, does it in this frame.
-
-    A handler of a signal that interrupts this frame knows by that where it is: nowhere else is its strand out of the
-    count (``seams.strands.signals``). Call it inside the ``try`` that counts the strand again.
-
-    Args:
-        out: Which wait it is, for that handler.
-        wait: Blocks: a door's ``acquire``, a wait of the system.
-        args: What it is called with.
-    """
-    return wait(*args)
-
-
-def outside(wait: Callable[..., Any], *args: Any) -> Any:
-    """Wait for the system inside code of ours; whether its strand is counted is nobody's concern here.
-
-    A handler of a signal that interrupts this frame may run at once."""
-    return wait(*args)
-
-
-def never_tag() -> Tag:
-    """The tag of a turn that never comes."""
-    return Tag("w", "~never", next(_nevers), 0)
-
 
 def unattended(gate: Gate) -> None:
     """What a gate without a watch does when something waits while others run: nothing."""
-
-
-def deaf(number: int) -> bool:
-    """How a gate without a process of its own sends signals: not at all."""
-    return False
-
-
-def timeless(which: int, seconds: float = 0.0, every: float = 0.0) -> tuple[float, float]:
-    """How such a gate sets the process's timers, and looks at them: not at all."""
-    return 0.0, 0.0
 
 
 class Gate(ABC):
@@ -139,18 +49,12 @@ class Gate(ABC):
         running: Strands that can run without a delivery.
         waiting: Deliveries in order of arrival.
         passes: Deliveries released so far; the watch uses it to see progress.
-        loops: The loops it counts, and whether each is idle.
+        loops: The loops that it counts.
         nested: Eager first steps under way: their creators run on when they wait.
-        pokes: Make loops without a view of their queue look whether it is empty.
         attend: Tells the watch that something waits while others run.
-        ring: Sends a signal to the main thread; False where nothing handles it (``seams.strands.signals``).
-        strike: Sends a signal to the process, as the system does when an alarm is due, whatever handles it; gives
-            whether the program does.
-        arm: Sets a timer of the system: which, seconds until it is due, and seconds from then on; 0 is never.
-        armed: What is left of one, and every how many seconds it comes from then on.
+        process: Sends the signals of the process, and sets its timers.
         shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
         parting: Connections that are being closed in the world, held by no call: their strands wait for that.
-        posted: Callbacks of this run posted to loops that show no view of their queue.
         held: Turns of the main thread's waits in which a handler of a signal runs: it goes on when that has returned.
         contained: Whether the answer of the call that the last signal came in is awaited, which was at work then: what
             the handler raised is in that answer, or ended in the call. None where it came in none.
@@ -160,8 +64,8 @@ class Gate(ABC):
     """
 
     virtual = False
-    keeps_alarms = False
-    """Whether it is asked, and not the system, when the program sets a timer that ends in a signal."""
+    alarms: Alarms | None = None
+    """Keeps the timers that the program sets and that end in a signal; None: the system does."""
     ceiling_us = 10_000_000
     """For how long one delivery waits at most without its being counted (``seams.reckoning``)."""
 
@@ -170,10 +74,9 @@ class Gate(ABC):
         self.running = 1
         self.waiting: dict[Tag, Waiter] = {}
         self.passes = 0
-        self.loops: dict[Any, bool] = {}
+        self.loops = CountedLoops(self)
         self.nested = 0
         self.shared = False
-        self.posted = 0
         self.raising = 0
         self.contained: bool | None = None
         self.held: tuple[Tag, ...] = ()
@@ -183,12 +86,8 @@ class Gate(ABC):
         self.halted: Halt | None = None
         self.closed = False
         self._sleepers: dict[int, Callable[[], None]] = {}
-        self.pokes: list[Callable[[], None]] = []
         self.attend: Callable[[Gate], None] = unattended
-        self.ring: Callable[[int], bool] = deaf
-        self.strike: Callable[[int], bool] = deaf
-        self.arm: Callable[[int, float, float], object] = timeless
-        self.armed: Callable[[int], tuple[float, float]] = timeless
+        self.process = NO_SIGNALS
 
     # --- what a subclass decides -------------------------------------------------------------------------------
 
@@ -272,22 +171,6 @@ class Gate(ABC):
             n: Tells the turns of one signal apart, where it came in no call."""
         return signal_tag(path, number, within) if within is not None else Tag("i", path, number, n)
 
-    def set_alarm(self, which: int, seconds: float, every: float) -> tuple[float, float]:
-        """The program sets a timer, where ``keeps_alarms``.
-
-        Args:
-            which: ``signal.ITIMER_REAL`` or one of the others.
-            seconds: Until it is due; 0: never.
-            every: Seconds between its signals from then on; 0: it sends one.
-
-        Returns:
-            What was left before, and every how many seconds it came then."""
-        raise NotImplementedError
-
-    def alarm_left(self, which: int) -> tuple[float, float]:
-        """What is left of a timer, and every how many seconds it comes from then on; where ``keeps_alarms``."""
-        raise NotImplementedError
-
     def goes_on(self, *, uncounted: bool) -> None:
         """What interrupted a wait has been raised: the strand runs again. Locked.
 
@@ -364,7 +247,7 @@ class Gate(ABC):
                 self.pump()
             elif self.waiting:
                 self.attend(self)
-                for poke in self.pokes:
+                for poke in self.loops.pokes:
                     poke()
 
     unblocked = started
@@ -444,10 +327,10 @@ class Gate(ABC):
                 self.pump()
             else:
                 self.attend(self)
-                for poke in self.pokes:
+                for poke in self.loops.pokes:
                     poke()
         try:
-            rest(Rest(self, tag), door.acquire)
+            rest(Rest(self.waiting, tag), door.acquire)
         except BaseException:  # an interrupt: we run again, whether or not our turn had come
             with self.lock:
                 self.goes_on(uncounted=self.waiting.pop(tag, None) is not None)
@@ -473,7 +356,7 @@ class Gate(ABC):
             if number is not None:
                 return number
         future = loop.create_future()
-        waiter = self.offer(tag, self.into(loop, lambda: None if future.done() else future.set_result(None)))
+        waiter = self.offer(tag, self.loops.into(loop, lambda: None if future.done() else future.set_result(None)))
         try:
             yield from future
         except BaseException:
@@ -531,7 +414,7 @@ class Gate(ABC):
                 self.pump()
             elif not (self.virtual and deadline_us is not None):
                 self.attend(self)
-                for poke in self.pokes:
+                for poke in self.loops.pokes:
                     poke()
         return waiter
 
@@ -550,55 +433,6 @@ class Gate(ABC):
             self.running += 1
             waiter.wake()
             return True
-
-    # --- loops -------------------------------------------------------------------------------------------------
-
-    def into(self, loop: Any, go: Callable[[], Any]) -> Callable[[], None]:
-        """A ``wake`` that runs ``go`` in ``loop`` and hands our count over to the loop's own."""
-
-        def wake() -> None:
-            if self.loops.get(loop):
-                self.loops[loop] = False
-            else:
-                self.running -= 1
-            self.posted += 1
-            post(loop, go, here=_get_running_loop() is loop)
-
-        return wake
-
-    def join_loop(self, loop: Any) -> bool:
-        """The calling, counted strand becomes the thread of ``loop``; False when it already was."""
-        with self.lock:
-            if loop in self.loops:
-                return False
-            self.loops[loop] = False
-            return True
-
-    def leave_loop(self, loop: Any) -> None:
-        """The loop returns to its caller, which is counted from now on."""
-        with self.lock:
-            if self.loops.pop(loop, False):
-                self.running += 1
-
-    def enter_idle(self, loop: Any) -> bool:
-        """The loop has nothing to run. True if it stays idle, False if it was just handed something."""
-        with self.lock:
-            if loop not in self.loops or self.loops[loop]:
-                return True
-            self.loops[loop] = True
-            self.running -= 1
-            if self.running <= 0:
-                self.pump()
-            elif self.waiting:
-                self.attend(self)
-            return self.loops.get(loop, True)
-
-    def leave_idle(self, loop: Any) -> None:
-        """The loop runs again."""
-        with self.lock:
-            if self.loops.get(loop):
-                self.loops[loop] = False
-                self.running += 1
 
     # --- waits without a delivery ------------------------------------------------------------------------------
 
@@ -628,7 +462,7 @@ class Gate(ABC):
             for wake in sleepers:
                 self.running += 1
                 wake()
-            for loop in list(self.loops):
+            for loop in self.loops:
                 stop = loop.stop if isinstance(loop, Carrier) else functools.partial(stop_tasks, loop)
                 post(loop, functools.partial(stop, self), here=False)
 

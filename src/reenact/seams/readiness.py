@@ -18,11 +18,12 @@ from typing import Any, Final
 from reenact.abc.session import Live
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
 from reenact.facts.values import describe_error, restore_error
-from reenact.seams.gate import Gate, Rest, rest
+from reenact.seams.gate import Gate
 from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import Lane
 from reenact.seams.looking import socket_at
 from reenact.seams.switchboard import begin
+from reenact.seams.waits import Rest, rest
 
 READY_RULE: Final = "ready/1"
 """Key of a wait for readiness: how many descriptors are waited for. For how long is often reckoned from a clock."""
@@ -92,7 +93,7 @@ def _performed(gate: Gate, crossing: Live, perform: Callable[[], Any]) -> Any:
     crossing.ready().wait()
     gate.blocked()
     try:
-        found = rest(Rest(gate), perform)
+        found = rest(Rest(gate.waiting), perform)
     except BaseException as error:
         with gate.lock:
             gate.goes_on(uncounted=True)

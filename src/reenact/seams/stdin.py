@@ -19,11 +19,11 @@ from typing import Any, Final
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.values import describe_error, restore_error
 from reenact.seams import descriptors
-from reenact.seams.gate import outside
 from reenact.seams.lanes import Lane, listening
 from reenact.seams.rebinding import Rebinding
 from reenact.seams.stdout import buffer_size
 from reenact.seams.switchboard import begin
+from reenact.seams.waits import outside
 
 __all__ = ["INPUT_RULE", "PROMPT_RULE", "give_back", "take_over", "unwatch", "watch"]
 

@@ -24,7 +24,8 @@ from reenact.facts.order import Tag
 from reenact.facts.run import Run
 from reenact.seams import clock, entropy, lanes, numpy_random
 from reenact.seams.ambient import CLOCKS
-from reenact.seams.gate import Gate, Waiter
+from reenact.seams.gate import Gate
+from reenact.seams.waits import Waiter
 from reenact.testing.sources import FrozenClock, SeededEntropy
 
 __all__ = ["frozen_clock", "seeded_entropy"]

@@ -43,6 +43,6 @@ def install() -> None:
 def release(gate: Gate) -> None:
     """The session of ``gate`` has ended: loops that run on (a server's) neither keep nor ask it any more."""
     signals.leave(gate)
-    for loop in list(gate.loops):
+    for loop in gate.loops:
         uvloop_hooks.unwatch(loop, gate)
         loops.unwatch(loop, gate)

@@ -19,10 +19,11 @@ from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.values import describe_error, restore_error
 from reenact.seams import lanes
-from reenact.seams.gate import Gate, Rest, rest
+from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.switchboard import begin, listening
+from reenact.seams.waits import Rest, rest
 
 SIGNAL_RULE: Final = "signal/1"
 """Key of a wait for a signal: what is waited for, and how long."""
@@ -111,7 +112,7 @@ def _uncounted(lane: Lane, original: Callable[..., Any], args: tuple[Any, ...]) 
     gate: Gate = lane.gate
     gate.blocked()
     try:
-        result = rest(Rest(gate), original, *args)
+        result = rest(Rest(gate.waiting), original, *args)
     except BaseException:
         with gate.lock:
             gate.goes_on(uncounted=True)

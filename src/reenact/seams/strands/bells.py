@@ -7,7 +7,8 @@ import math
 import threading
 
 from reenact.facts.order import Tag
-from reenact.seams.gate import Gate, Rest, rest
+from reenact.seams.gate import Gate
+from reenact.seams.waits import Rest, rest
 
 
 class Bell:
@@ -67,7 +68,7 @@ class Awaiting(Rest):
     __slots__ = ("bell",)
 
     def __init__(self, bell: Bell) -> None:
-        super().__init__(bell.gate, bell.wake, *([bell.timer] if bell.timer is not None else []))
+        super().__init__(bell.gate.waiting, bell.wake, *([bell.timer] if bell.timer is not None else []))
         self.bell = bell
 
     def counted(self) -> bool:

@@ -183,12 +183,12 @@ class SelectorHook:
                 return events
         idle = True
         for gate in gates_now:
-            idle = gate.enter_idle(self.loop) and idle
+            idle = gate.loops.rest(self.loop) and idle
         try:
             return self.selector.select(timeout if idle and not self.loop._ready else 0)
         finally:
             for gate in gates_now:
-                gate.leave_idle(self.loop)
+                gate.loops.resume(self.loop)
             self._woke_us = 0
 
     def _busy(self, gates_now: list[Gate], timeout: float) -> Any:
@@ -199,8 +199,8 @@ class SelectorHook:
             worked_us = 0
         for gate in gates_now:
             rests = gate.waiting and gate.shared and not gate.has_ready(self.loop._ready)
-            if rests and gate.enter_idle(self.loop):
-                gate.leave_idle(self.loop)
+            if rests and gate.loops.rest(self.loop):
+                gate.loops.resume(self.loop)
             if gate.waiting:
                 gate.look(now_us, worked_us=worked_us)
         self._woke_us = now_us
@@ -227,10 +227,10 @@ def watch(loop: Any, gate: Gate) -> None:
     if gate not in selector.gates:
         selector.gates.append(gate)
     if _get_running_loop() is loop:
-        gate.join_loop(loop)
+        gate.loops.join(loop)
     else:  # it runs elsewhere and is counted until it next comes to its selector
         with gate.lock:
-            if gate.join_loop(loop):
+            if gate.loops.join(loop):
                 gate.running += 1
         post(loop, lambda: None, here=False)
 
@@ -243,7 +243,7 @@ def unwatch(loop: Any, gate: Gate) -> None:
             selector.gates.remove(gate)
         if not selector.gates and (_get_running_loop() is loop or not loop.is_running()):
             loop._selector = selector.selector  # from another thread it would race with a session that begins there
-    gate.loops.pop(loop, None)
+    gate.loops.forget(loop)
 
 
 def running(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -259,12 +259,12 @@ def running(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self)
         if gate not in selector.gates:
             selector.gates.append(gate)
-        joined = gate.join_loop(self)
+        joined = gate.loops.join(self)
         try:
             return original(self)
         finally:
             if joined:
-                gate.leave_loop(self)
+                gate.loops.leave(self)
             unwatch(self, gate)
 
     return run_forever
@@ -312,7 +312,7 @@ def _timing(original: Callable[..., Any]) -> Callable[..., Any]:
         delay_us = math.ceil((when - self.time()) * 1e6)
         gate.offer(
             tag,
-            gate.into(self, timer.fire),
+            gate.loops.into(self, timer.fire),
             alive=lambda: not timer.cancelled(),
             deadline_us=gate.now_us() + max(0, delay_us),
             sleeper=callback is _set_result,
@@ -339,7 +339,7 @@ def due_at_gate(gate: Gate, tag: Tag, due: asyncio.Handle, arm: Callable[[Callab
     def fire() -> None:
         gate.offer(
             tag,
-            gate.into(due._loop, lambda: None if handle[0].cancelled() else due._run()),  # type: ignore[attr-defined]
+            gate.loops.into(due._loop, lambda: None if handle[0].cancelled() else due._run()),  # type: ignore[attr-defined]
             alive=lambda: not handle[0].cancelled(),
         )
 
@@ -359,7 +359,7 @@ def posting(original: Callable[..., Any]) -> Callable[..., Any]:
             selector = getattr(self, "_selector", None)
             if isinstance(selector, SelectorHook):
                 for each in selector.gates:
-                    each.leave_idle(self)
+                    each.loops.resume(self)
             return original(self, callback, *args, context=context)
         gate: Gate = lane.gate
         watch(self, gate)
@@ -367,7 +367,7 @@ def posting(original: Callable[..., Any]) -> Callable[..., Any]:
         handle = asyncio.Handle(callback, args, self, context)
         gate.offer(
             lane.tag("p"),
-            gate.into(self, lambda: None if handle.cancelled() else handle._run()),
+            gate.loops.into(self, lambda: None if handle.cancelled() else handle._run()),
             alive=lambda: not handle.cancelled(),
         )
         return handle

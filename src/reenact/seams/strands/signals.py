@@ -35,9 +35,11 @@ from reenact.errors import Halt
 from reenact.facts.order import Tag
 from reenact.seams import background, lanes
 from reenact.seams.ambient import answer
-from reenact.seams.gate import Gate, outside, rest, timeless
+from reenact.seams.gate import Gate
 from reenact.seams.patching import replace
+from reenact.seams.process_signals import Alarms, ProcessSignals, timeless
 from reenact.seams.strands.owning import Owners, interrupted, run_in
+from reenact.seams.waits import outside, rest
 
 _gate: Gate | None = None
 _get_running_loop = asyncio._get_running_loop
@@ -113,7 +115,7 @@ def _chosen(heard: Heard, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
         gate.signalled(heard.number, path, True, within=within)
         return handler
     loop = _get_running_loop()
-    idle = loop is not None and bool(gate.loops.get(loop))
+    idle = loop is not None and gate.loops.is_idle(loop)
     parked = frame.f_code is rest.__code__
     runs = parked and not below and not raises
     if parked and worldly:
@@ -306,10 +308,7 @@ def hear(gate: Gate) -> None:
     if not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread():
         return
     _gate = gate
-    gate.ring = _ring
-    gate.strike = _strike
-    gate.arm = _set_timer
-    gate.armed = _timer_left
+    gate.process = ProcessSignals(_ring, _strike, _set_timer, _timer_left)
     if gate.awaits_signal():
         gate.attend(gate)
     for number in _signal.valid_signals():  # as plain numbers: making a member of an enumeration of each takes 1 ms
@@ -387,8 +386,8 @@ def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         lane, gate = lanes.listening(), _gate
         if gate is None or not lanes.anybody() or gate.closed:
             return original(*args)
-        if gate.keeps_alarms:
-            left: Any = _kept(gate, name, original, args)
+        if gate.alarms is not None:
+            left: Any = _kept(gate.alarms, name, original, args)
         elif lane is None:
             return original(*args)
         else:
@@ -400,14 +399,14 @@ def _alarm(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     return set_alarm
 
 
-def _kept(gate: Gate, name: str, original: Callable[..., Any], args: tuple[Any, ...]) -> tuple[float, ...]:
-    """The same, of a gate that keeps the timers. What the system refuses, it refuses here."""
+def _kept(alarms: Alarms, name: str, original: Callable[..., Any], args: tuple[Any, ...]) -> tuple[float, ...]:
+    """The same, where a gate keeps the timers. What the system refuses, it refuses here."""
     if name == "getitimer":
         original(*args)
-        return gate.alarm_left(args[0])
+        return alarms.alarm_left(args[0])
     if name == "alarm":
         (whole,) = (operator.index(each) for each in args)
-        left, _ = gate.set_alarm(signal.ITIMER_REAL, float(whole), 0.0)
+        left, _ = alarms.set_alarm(signal.ITIMER_REAL, float(whole), 0.0)
         return (float(max(1, math.floor(left + 0.5)) if left else 0),)
     try:
         which, seconds, every = args[0], *(float(each) for each in (*args[1:], 0.0)[:2])
@@ -417,4 +416,4 @@ def _kept(gate: Gate, name: str, original: Callable[..., Any], args: tuple[Any, 
     if not sound:
         original(*args)
     _timer_left(which)
-    return gate.set_alarm(which, seconds, every)
+    return alarms.set_alarm(which, seconds, every)

@@ -16,12 +16,13 @@ from typing import Any
 from reenact.errors import Halt
 from reenact.facts.order import Tag
 from reenact.seams import lanes
-from reenact.seams.gate import Gate, Rest, rest
+from reenact.seams.gate import Gate
 from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.strands import ending
 from reenact.seams.strands.bells import Bell, await_bell
 from reenact.seams.strands.loops import name_of
+from reenact.seams.waits import Rest, rest
 
 
 def install() -> None:
@@ -167,7 +168,7 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
         if not gate.virtual:
             gate.blocked()
             try:
-                rest(Rest(gate), original, seconds)
+                rest(Rest(gate.waiting), original, seconds)
             except BaseException:  # what a handler of a signal has raised: the strand runs again
                 with gate.lock:
                     gate.goes_on(uncounted=True)
@@ -181,7 +182,7 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
             gate.offer(tag, door.release, deadline_us=gate.now_us() + int(min(seconds, 1e9) * 1e6), sleeper=True)
             gate.blocked()
         try:
-            rest(Rest(gate, tag), door.acquire)
+            rest(Rest(gate.waiting, tag), door.acquire)
         except BaseException:  # an interrupt: we run again, whether or not our turn had come
             with gate.lock:
                 gate.goes_on(uncounted=gate.withdraw(tag))

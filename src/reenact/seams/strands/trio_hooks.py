@@ -189,7 +189,7 @@ def _posting(original: Callable[..., Any]) -> Callable[..., Any]:
         lane = lanes.counted()
         if lane is None or lane.gate not in run.gates or self.done:
             for gate in run.gates:
-                gate.leave_idle(run)
+                gate.loops.resume(run)
             return original(self, sync_fn, *args, idempotent=idempotent)
 
         def enter() -> None:
@@ -198,7 +198,7 @@ def _posting(original: Callable[..., Any]) -> Callable[..., Any]:
             except RuntimeError:  # the run has ended meanwhile
                 pass
 
-        lane.gate.offer(lane.tag("p"), lane.gate.into(run, lambda: run.post(enter)))
+        lane.gate.offer(lane.tag("p"), lane.gate.loops.into(run, lambda: run.post(enter)))
         return None
 
     return run_sync_soon

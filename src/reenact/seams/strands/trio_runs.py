@@ -127,7 +127,7 @@ class Run(Carrier):
             self._outside.__exit__()
         here.run = self._before
         for gate in self.gates:
-            gate.leave_loop(self)
+            gate.loops.leave(self)
 
     # --- as a carrier ------------------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class Run(Carrier):
                 return number
         never = tag.lane == "~never"
         sleep = _Sleep(self._trio)
-        waiter = gate.offer(tag, gate.into(self, sleep.wake))
+        waiter = gate.offer(tag, gate.loops.into(self, sleep.wake))
         try:
             yield from sleep.until_woken(lambda: never and gate.withdraw(tag))
         except BaseException:
@@ -181,13 +181,13 @@ class Run(Carrier):
         """Make ``gate`` count this run; in its own thread."""
         if gate not in self.gates and not gate.closed:
             self.gates.append(gate)
-            gate.join_loop(self)
+            gate.loops.join(self)
 
     def unwatch(self, gate: Gate) -> None:
         """The session of ``gate`` has ended."""
         if gate in self.gates:
             self.gates.remove(gate)
-        gate.loops.pop(self, None)
+        gate.loops.forget(self)
 
     # --- quiescence --------------------------------------------------------------------------------------------
 
@@ -220,12 +220,12 @@ class Run(Carrier):
                 return events
         idle = True
         for gate in gates:
-            idle = gate.enter_idle(self) and idle
+            idle = gate.loops.rest(self) and idle
         try:
             return poll(timeout if idle and not self.ready else 0)
         finally:
             for gate in gates:
-                gate.leave_idle(self)
+                gate.loops.resume(self)
 
 
 class _Sleep:

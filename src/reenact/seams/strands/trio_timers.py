@@ -85,7 +85,7 @@ class Timer:
         self.at_gate = True
         self.gate.offer(
             self.tag,
-            self.gate.into(self.run, self._fire),
+            self.gate.loops.into(self.run, self._fire),
             alive=self.alive,
             deadline_us=deadline_us,
             sleeper=sleeper,

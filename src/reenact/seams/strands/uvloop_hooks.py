@@ -28,7 +28,7 @@ class Probe:
 
     __slots__ = ("foreign", "gates", "loop", "posts", "probing", "stopping")
     posts: int
-    """Callbacks posted so far; ``Gate.posted`` counts those of one run."""
+    """Callbacks posted so far; ``CountedLoops.posted`` counts those of one run."""
 
     def __init__(self, loop: Any, foreign: Any) -> None:
         self.loop = loop
@@ -46,7 +46,7 @@ class Probe:
             self._post()
 
     def _post(self) -> None:
-        self.foreign.call_soon(self.loop, self._look, self.posts, {gate: gate.posted for gate in self.gates})
+        self.foreign.call_soon(self.loop, self._look, self.posts, {gate: gate.loops.posted for gate in self.gates})
 
     def _look(self, posts: int, own: dict[Gate, int]) -> None:
         """Everything that was ready when this was posted has run. Where several runs share the loop, each rests by
@@ -58,9 +58,9 @@ class Probe:
         busy = self.posts != posts
         for gate in gates:
             with gate.lock:  # what another thread hands to the loop meanwhile stands behind this probe in its queue
-                handed = own.get(gate) != gate.posted
-                if not handed and (gate.shared or not busy) and gate.enter_idle(self.loop):
-                    gate.leave_idle(self.loop)
+                handed = own.get(gate) != gate.loops.posted
+                if not handed and (gate.shared or not busy) and gate.loops.rest(self.loop):
+                    gate.loops.resume(self.loop)
             busy = busy or handed
         if not gates:
             self.probing = False
@@ -93,7 +93,7 @@ def unwatch(loop: Any, gate: Gate) -> None:
     probe = probe_of(loop)
     if probe is not None and gate in probe.gates:
         probe.gates.remove(gate)
-        gate.pokes.remove(probe.poke)
+        gate.loops.pokes.remove(probe.poke)
 
 
 def patch(module: ModuleType) -> None:
@@ -148,8 +148,8 @@ def watch(loop: Any, gate: Gate) -> None:
     probe = probe_of(loop)
     if probe is not None and gate not in probe.gates and not gate.closed:
         probe.gates.append(gate)
-        gate.join_loop(loop)
-        gate.pokes.append(probe.poke)
+        gate.loops.join(loop)
+        gate.loops.pokes.append(probe.poke)
 
 
 def _running(foreign: Any) -> Callable[..., Any]:
@@ -161,11 +161,11 @@ def _running(foreign: Any) -> Callable[..., Any]:
         finally:
             self._reenact_probe = None
             for each in probe.gates:
-                each.pokes.remove(probe.poke)
+                each.loops.pokes.remove(probe.poke)
                 if each is gate:
-                    each.leave_loop(self)
+                    each.loops.leave(self)
                 else:
-                    each.loops.pop(self, None)
+                    each.loops.forget(self)
 
     return run_forever
 
@@ -187,7 +187,7 @@ def _counting(foreign: Any) -> Callable[..., Any]:
             probe.posts += 1
             gate = near.get() if context is None else context.get(near)
             if gate is not None:
-                gate.posted += 1
+                gate.loops.posted += 1
         return foreign.call_soon(self, callback, *args, context=context)
 
     return call_soon
@@ -232,7 +232,7 @@ def _posting(foreign: Any) -> Callable[..., Any]:
         handle = asyncio.Handle(callback, args, self, context)
         gate.offer(
             lane.tag("p"),
-            gate.into(self, lambda: None if handle.cancelled() else handle._run()),
+            gate.loops.into(self, lambda: None if handle.cancelled() else handle._run()),
             alive=lambda: not handle.cancelled(),
         )
         return handle

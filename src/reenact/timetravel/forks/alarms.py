@@ -17,7 +17,7 @@ from reenact.facts.event import Event
 from reenact.facts.interruptions import INTERRUPTED
 from reenact.facts.order import Delivery, Tag, call_around
 from reenact.replaying.order import ENDLESS, STUCK_US, UNPROVEN_US
-from reenact.seams.gate import Waiter
+from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.timed import OWN, TimedGate
 from reenact.timetravel.forks.timing import LATE_US
 
@@ -111,11 +111,11 @@ class AlarmGate(TimedGate):
     Args: those of a ``TimedGate``.
     """
 
-    keeps_alarms = True
     lets_ahead = False
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
+        self.alarms = self
         self._alarm: Alarm | None = None
         self._waits: Waiter | None = None
         self._of_work: dict[int, Alarm] = {}
@@ -142,7 +142,7 @@ class AlarmGate(TimedGate):
                 self._alarm = Alarm(self._moment_us() + wait_us, every_us, wait_us) if wait_us else None
                 self._waits_for_it()
             elif self.cut:
-                self.arm(which, seconds, every)
+                self.process.arm(which, seconds, every)
             elif wait_us:
                 self._of_work[which] = Alarm(self._cpu_us() + wait_us, every_us, wait_us)
             else:
@@ -155,7 +155,7 @@ class AlarmGate(TimedGate):
             if which == _REAL:
                 return self._alarm.left(self._moment_us()) if self._alarm is not None else (0.0, 0.0)
             if self.cut:
-                return self.armed(which)
+                return self.process.armed(which)
             pending = self._of_work.get(which)
             return pending.left(self._cpu_us()) if pending is not None else (0.0, 0.0)
 
@@ -163,7 +163,7 @@ class AlarmGate(TimedGate):
         """The cut has come: what is pending goes on by itself."""
         with self.lock:
             for which, pending in self._of_work.items():
-                self.arm(which, *pending.left(self._cpu_us()))
+                self.process.arm(which, *pending.left(self._cpu_us()))
             if self._alarm is not None and self._alarm.is_over(self._moment_us()):
                 self._alarm = self._alarm.next(self._moment_us())
             self._waits_for_it()
@@ -200,7 +200,7 @@ class AlarmGate(TimedGate):
         self._waits_for_it()
         self._in_vain += 1
         self._arrived = False
-        self._struck_us = self._clock.mono_us() if self.strike(_SIGNAL) else None
+        self._struck_us = self._clock.mono_us() if self.process.strike(_SIGNAL) else None
 
     def _has_come(self, tag: Tag) -> None:
         """A signal has been handed out: what is pending from now on. Locked."""

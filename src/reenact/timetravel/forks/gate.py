@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from reenact.facts.order import Delivery, Tag, call_around, event_tag, signal_tag
-from reenact.seams.gate import Gate, Waiter
+from reenact.seams.gate import Gate
+from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.alarms import ALARM, AlarmGate, is_own_signal
 from reenact.timetravel.forks.timed import OWN, UNSURE
 from reenact.timetravel.forks.timing import LATE_US

@@ -16,9 +16,9 @@ from reenact.facts.record import CallSettled, HeadArrived, Record, SegmentArrive
 from reenact.recording.calls import LiveCall
 from reenact.replaying.calls import FrozenCall, Serving, Sudden
 from reenact.seams.carriers import cancelled
-from reenact.seams.gate import RECALLED, never_tag
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, rejoin_cancelled
+from reenact.seams.waits import RECALLED, never_tag
 from reenact.timetravel.forks.alarms import ended_by_alarm
 from reenact.timetravel.forks.gate import ForkGate, own_tag
 from reenact.timetravel.forks.handing import Handing

@@ -14,7 +14,7 @@ from typing import Any
 from reenact.abc.sources import Clock
 from reenact.facts.order import Delivery, Tag
 from reenact.replaying.order import ReplayGate
-from reenact.seams.gate import Waiter
+from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.elapsing import Elapsing
 from reenact.timetravel.forks.timing import (
     ALIKE_US,

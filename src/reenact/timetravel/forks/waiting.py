@@ -11,7 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 
 from reenact.facts.order import Tag
-from reenact.seams.gate import Waiter
+from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.timing import LATE_US, UNSURE_US, Coming
 
 _SPARE = 64

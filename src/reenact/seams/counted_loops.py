@@ -1,0 +1,98 @@
+"""The loops that a gate counts: each is one strand, which rests while its loop is idle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from reenact.seams.posting import post
+
+if TYPE_CHECKING:
+    from reenact.seams.gate import Gate
+
+_get_running_loop = asyncio._get_running_loop
+
+
+class CountedLoops:
+    """Keeps, for each loop, whether it is idle, and moves the gate's count as that changes.
+
+    Args:
+        gate: Whose count it is, and whose lock is held for it.
+
+    Attributes:
+        posted: Callbacks of this run posted to loops that show no view of their queue.
+        pokes: Make loops without a view of their queue look whether it is empty.
+    """
+
+    __slots__ = ("_gate", "_idle", "pokes", "posted")
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._idle: dict[Any, bool] = {}
+        self.posted = 0
+        self.pokes: list[Callable[[], None]] = []
+
+    def __contains__(self, loop: Any) -> bool:
+        return loop in self._idle
+
+    def __iter__(self) -> Iterator[Any]:
+        """The loops, those of this moment."""
+        return iter(list(self._idle))
+
+    def is_idle(self, loop: Any) -> bool:
+        """Whether a loop is counted, and rests."""
+        return self._idle.get(loop, False)
+
+    def forget(self, loop: Any) -> None:
+        """A loop is no longer counted here, nor is its thread."""
+        self._idle.pop(loop, None)
+
+    def into(self, loop: Any, go: Callable[[], Any]) -> Callable[[], None]:
+        """A ``wake`` that runs ``go`` in ``loop`` and hands the gate's count over to the loop's own."""
+        gate = self._gate
+
+        def wake() -> None:
+            if self._idle.get(loop):
+                self._idle[loop] = False
+            else:
+                gate.running -= 1
+            self.posted += 1
+            post(loop, go, here=_get_running_loop() is loop)
+
+        return wake
+
+    def join(self, loop: Any) -> bool:
+        """The calling, counted strand becomes the thread of ``loop``; False when it already was."""
+        with self._gate.lock:
+            if loop in self._idle:
+                return False
+            self._idle[loop] = False
+            return True
+
+    def leave(self, loop: Any) -> None:
+        """The loop returns to its caller, which is counted from now on."""
+        with self._gate.lock:
+            if self._idle.pop(loop, False):
+                self._gate.running += 1
+
+    def rest(self, loop: Any) -> bool:
+        """The loop has nothing to run. True if it stays idle, False if it was just handed something."""
+        gate = self._gate
+        with gate.lock:
+            if loop not in self._idle or self._idle[loop]:
+                return True
+            self._idle[loop] = True
+            gate.running -= 1
+            if gate.running <= 0:
+                gate.pump()
+            elif gate.waiting:
+                gate.attend(gate)
+            return self._idle.get(loop, True)
+
+    def resume(self, loop: Any) -> None:
+        """The loop runs again."""
+        with self._gate.lock:
+            if self._idle.get(loop):
+                self._idle[loop] = False
+                self._gate.running += 1

@@ -1,0 +1,92 @@
+"""Waits at a gate: the delivery that is waited for, and the frame in which a strand waits without being counted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reenact.errors import Halt
+from reenact.facts.order import Tag
+
+_nevers = itertools.count()
+
+RECALLED = -2
+"""The number of a turn that was called back: whoever waited for it goes on in another way (``Gate.recall``)."""
+
+
+class Waiter:
+    """One delivery that has arrived, or may arrive, and waits for its turn.
+
+    Attributes:
+        tag: Its identity.
+        wake: Makes the receiver runnable; called with the gate locked and the receiver already counted.
+        alive: False once the receiver no longer wants it (a cancelled timer); such a waiter takes no number.
+        deadline_us: Virtual time of a timer in a replay; None for what is not a timer.
+        sleeper: Whether the timer is a plain sleep, which may always fire.
+        number: The turn it was given.
+        halt: Set instead of a number when the replay stops.
+    """
+
+    __slots__ = ("alive", "deadline_us", "halt", "number", "sleeper", "tag", "wake")
+
+    def __init__(
+        self,
+        tag: Tag,
+        wake: Callable[[], None],
+        alive: Callable[[], bool] | None = None,
+        deadline_us: int | None = None,
+        sleeper: bool = False,
+    ) -> None:
+        self.tag = tag
+        self.wake = wake
+        self.alive = alive
+        self.deadline_us = deadline_us
+        self.sleeper = sleeper
+        self.number: int | None = None
+        self.halt: Halt | None = None
+
+
+class Rest:
+    """A wait in which a strand is not counted until its turn has come.
+
+    Args:
+        waiting: The deliveries that have not had their turn (``Gate.waiting``).
+        tags: The turns any of which ends the wait; none where the system does.
+    """
+
+    __slots__ = ("tags", "waiting")
+
+    def __init__(self, waiting: Mapping[Tag, Waiter], *tags: Tag) -> None:
+        self.waiting = waiting
+        self.tags = tags
+
+    def counted(self) -> bool:
+        """Whether its turn has come, so that the strand runs as soon as it gets to. Gate locked."""
+        return bool(self.tags) and not any(tag in self.waiting for tag in self.tags)
+
+
+def rest(out: Rest, wait: Callable[..., Any], *args: Any) -> Any:
+    """Wait without being counted: every strand that does, does it in this frame.
+
+    A handler of a signal that interrupts this frame knows by that where it is: nowhere else is its strand out of the
+    count (``seams.strands.signals``). Call it inside the ``try`` that counts the strand again.
+
+    Args:
+        out: Which wait it is, for that handler.
+        wait: Blocks: a door's ``acquire``, a wait of the system.
+        args: What it is called with.
+    """
+    return wait(*args)
+
+
+def outside(wait: Callable[..., Any], *args: Any) -> Any:
+    """Wait for the system inside code of ours; whether its strand is counted is nobody's concern here.
+
+    A handler of a signal that interrupts this frame may run at once."""
+    return wait(*args)
+
+
+def never_tag() -> Tag:
+    """The tag of a turn that never comes."""
+    return Tag("w", "~never", next(_nevers), 0)
