@@ -144,6 +144,32 @@ def test_what_was_done_to_a_file_afterwards_does_not_matter(world: World) -> Non
     world.exact(recorded)
 
 
+def test_a_file_that_came_with_a_folder_was_not_there_before(world: World) -> None:
+    """The folder takes the place of another one, and the file is deleted from there."""
+    for name in ("page/old", "next/kept", "next/deep/file", "more/x", "far/y"):
+        world.write(name, name)
+    (world.folder / "room").mkdir()
+    text = """
+for place in ("page/kept", "page/deep", "room/x", "new", "new/y", "page/old"):
+    print(place, os.path.exists(place))
+shutil.rmtree("page")
+os.rename("next", "page")
+os.remove("page/kept")
+os.remove("page/deep/file")
+os.rename("more", "room")
+pathlib.Path("room/x").write_text("other")
+os.mkdir("new")
+os.rmdir("new")
+os.rename("far", "new")
+os.remove("new/y")
+print(ask(sorted(str(each) for each in pathlib.Path(".").glob("[nr]*"))))
+"""
+    recorded = world.record(ASK + text)
+    before = picture(world)
+    world.exact(recorded)
+    assert picture(world) == before
+
+
 def test_beside_files_whose_content_is_kept(world: World) -> None:
     world.write('file_contents = ["data/*"]\n', "reenact.toml")
     world.write("kept", "data/kept.txt")

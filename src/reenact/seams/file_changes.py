@@ -106,15 +106,18 @@ def changing(lane: Lane, event: str, args: tuple[Any, ...], frame: Any) -> None:
     if keep is None:
         return
     module = _module(frame)
-    folders = 0
+    moved = ""
     for path, folder in CHANGES[event](args):
         text = _whole(path, folder)
         if text is None:
             continue
         changes = _of(lane.session)
+        onto = bool(moved) and (text in changes.met or os.path.isdir(text))
         if text not in changes.met:
-            changes.meet(text, event, module, moved=folders > 0)
-        folders += event == "os.rename" and os.path.isdir(text)
+            changes.meet(text, event, module, moved=bool(moved))
+        if onto:
+            changes.land(moved, text)
+        moved = text if event == "os.rename" and os.path.isdir(text) else ""
 
 
 def opens_database(lane: Lane, path: str) -> None:
@@ -206,6 +209,30 @@ class _Changes:
                     self._keep_all(place, event)
         elif not self._is_made(place):
             self._was(place, found)
+
+    def land(self, folder: str, path: str) -> None:
+        """A folder is about to take the place of one that is there, or was: what is in it was not there before."""
+        top = self._place(path)
+        if self._names > MOST or self._made.get(top) == _TEMPORARY:
+            return
+        if self._is_made(top):
+            self._keep(Before(self._name(top), ABSENT, below=True))
+            return
+        waiting = [folder]
+        while waiting and self._names < MOST:
+            try:
+                with unseen(), _scandir(waiting.pop()) as entries:
+                    found = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
+            except OSError:
+                continue
+            for inside, is_folder in found:
+                place = top + inside[len(folder) :]
+                if place not in self.met:
+                    self.met.add(place)
+                    self._made[place] = 0
+                    self._keep(Before(self._name(place), ABSENT, below=is_folder))
+                elif is_folder:
+                    waiting.append(inside)
 
     def _place(self, path: str) -> str:
         """Where a path lies when links above it are followed."""
