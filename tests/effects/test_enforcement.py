@@ -16,6 +16,7 @@ from reenact.replaying.covering import Covered, outermost
 from reenact.replaying.isolation import Isolation, folders_of
 from reenact.replaying.report import enforced
 from reenact.replaying.scratch import Scratch
+from reenact.seams.boot.folders import Folder
 
 from .conftest import Agent, in_force, permitted
 
@@ -189,3 +190,12 @@ def test_what_is_not_in_force_is_said_with_its_reason(tmp_path: Path) -> None:
     files = "files not isolated (read only)"
     network = "no network namespace (not permitted)"
     assert refused == ("Python calls only", network, files, "system calls not filtered (not here)")
+
+
+def test_only_a_folder_of_ours_is_named_without_what_was_drawn(tmp_path: Path) -> None:
+    theirs = tmp_path / "reenact-recordings"
+    theirs.mkdir()
+    with Folder(within=str(tmp_path)) as ours:
+        cover = Covered((("/", 1),), Scratch(str(tmp_path)), (str(theirs), ours), sealed=True)
+        words = " ".join(Isolation(network=True, cover=cover, calls=True).words())
+    assert str(theirs) in words and f"{tmp_path}/reenact-*" in words and ours not in words

@@ -23,7 +23,7 @@ from reenact.replaying.covering import NOTHING, Covered, Covering, outermost, wi
 from reenact.replaying.filtering import refuse_system_calls
 from reenact.replaying.report import CALLS, EVERYWHERE, NETWORK, OVERLAY
 from reenact.replaying.scratch import Scratch
-from reenact.seams.boot.folders import PREFIX
+from reenact.seams.boot.folders import PREFIX, is_made
 
 _NEWNS: Final = 0x00020000
 _NEWIPC: Final = 0x08000000
@@ -104,8 +104,7 @@ class Isolation:
 
 def _lasting(folder: str) -> str:
     """A folder as each run alike names it: a temporary one of ours has a name that was drawn."""
-    above, name = os.path.split(folder)
-    return os.path.join(above, f"{PREFIX}*") if name.startswith(PREFIX) else folder
+    return os.path.join(os.path.dirname(folder), f"{PREFIX}*") if is_made(folder) else folder
 
 
 def own_folders(cwd: str, root: str, environment: Any) -> tuple[str, ...]:

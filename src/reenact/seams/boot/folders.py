@@ -15,7 +15,7 @@ from typing import Final
 
 from reenact.seams.boot import locked
 
-__all__ = ["Folder", "fleeting", "remove_all", "sweep"]
+__all__ = ["Folder", "fleeting", "is_made", "remove_all", "sweep"]
 
 PREFIX: Final = "reenact-"
 """How the folders are called."""
@@ -96,6 +96,11 @@ def sweep(within: str) -> None:
         if lock >= 0:
             shutil.rmtree(path, ignore_errors=True)
             os.close(lock)
+
+
+def is_made(path: str) -> bool:
+    """Whether a folder is one of ours, of whichever process: its name begins so, and it has a lock."""
+    return os.path.basename(path).startswith(PREFIX) and locked.has_lock(path)
 
 
 def fleeting() -> str | None:

@@ -12,7 +12,7 @@ try:
 except ImportError:  # no such system: nothing is locked there
     fcntl = None  # type: ignore[assignment]  # typeshed knows the module, and ``LOCKS`` is asked first
 
-__all__ = ["LOCKS", "UNLOCKED", "alone", "shared", "use"]
+__all__ = ["LOCKS", "UNLOCKED", "alone", "has_lock", "shared", "use"]
 
 LOCKS: Final = fcntl is not None
 """Whether this system has such locks."""
@@ -26,6 +26,11 @@ def use(path: str) -> None:
     held = shared(path)
     if held >= 0:
         set_aside(held)
+
+
+def has_lock(path: str) -> bool:
+    """Whether a folder has been made with a lock."""
+    return os.path.lexists(os.path.join(path, _FILE))
 
 
 def shared(path: str, *, make: bool = False) -> int:
