@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from reenact.abc.redaction import Redactor
 from reenact.errors import UsageError
 from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.event import Event
+from reenact.privacy import make_redactor
 from reenact.timetravel.forks.moments import moment_us
 
 Opening = Literal["reads", "all", "model", "none"]
@@ -84,18 +86,21 @@ class Plan:
 
     @property
     def changes(self) -> list[str]:
-        """What is different, a phrase each; empty for a fork that only samples anew."""
-        told = [f"{path} set to {_short(value)}" for path, value in self.state.items()]
-        told += [f"the result of event {number} set to {_short(value)}" for number, value in self.results.items()]
-        told += [f"event {number} fails with {text}" for number, text in self.errors.items()]
+        """What is different, a phrase each, without credentials; empty for a fork that only samples anew."""
+        clean = make_redactor()  # a value is cleaned before it is cut: half a credential is none by its shape
+        told = [f"{path} set to {_short(_named(clean, path, value))}" for path, value in self.state.items()]
+        told += [
+            f"the result of event {number} set to {_short(clean.data(value))}" for number, value in self.results.items()
+        ]
+        told += [f"event {number} fails with {clean.text(text)}" for number, text in self.errors.items()]
         if self.prompt is not None:
             told.append("another system prompt")
         if self.model is not None:
             told.append(f"model {self.model}")
-        told += [f"{name} {_short(value)}" for name, value in self.params.items()]
+        told += [f"{name} {_short(_named(clean, name, value))}" for name, value in self.params.items()]
         if self.input is not None:
-            told.append(f"input {_short(self.input)}")
-        told += [f"flag {name} is {_short(value)}" for name, value in self.flags.items()]
+            told.append(f"input {_short(clean.data(self.input))}")
+        told += [f"flag {name} is {_short(_named(clean, name, value))}" for name, value in self.flags.items()]
         if self.at_time:
             told.append(f"the clock moved to {self.at_time}")
         if self.rev:
@@ -185,6 +190,12 @@ def said_of(plan: Plan, write: str, recorded: Event | None) -> Settling:
 def is_own_code(call: Call) -> bool:
     """Whether the body of a call is the agent's own code, which always runs."""
     return call.observed or call.kind in (Kind.STEP, Kind.OUTPUT)
+
+
+def _named(clean: Redactor, path: str, value: Json) -> Json:
+    """A value without credentials, by the last name of its path."""
+    found = clean.data({path.rpartition(".")[2]: value})
+    return next(iter(found.values())) if isinstance(found, dict) else found
 
 
 def _short(value: Json) -> str:
