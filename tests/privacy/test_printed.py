@@ -106,6 +106,16 @@ def test_nothing_of_a_credential_is_told_of_output_that_changed(
             assert value.decode() not in told
 
 
+def test_a_value_that_was_known_by_its_shape_first_and_by_its_name_later_is_the_same() -> None:
+    token = b"glpat-8Xqw1HjbKFNiLBl0ytcS"
+    prints = [(2, b"it is " + token + b"\n"), (1, b"password = " + token + b"\n"), (2, b"it was " + token + b"\n")]
+    kept = recorded(prints)
+    outputs = [Output(n, lambda n=n: (each.data for each in kept if each.stream == n)) for n in (1, 2)]  # type: ignore[misc]
+    for stream, data in prints:
+        outputs[stream - 1].feed(data)
+    assert outputs_differ(outputs, make_redactor().printed) == []
+
+
 PROGRAM = """
 import sys, time
 def say(text, to=sys.stdout):

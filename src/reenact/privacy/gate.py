@@ -190,7 +190,16 @@ class CredentialRedactor:
         """Printed output with all that is known taken out. Which class a value is said to be of depends on the place
         where it was met first: here all are one."""
         known = self._removed.erased(self._known.erased(text))
-        return _CONSTANT.sub(_ANY, clean_text(self._comparing, known))
+        cleaned = _CONSTANT.sub(_ANY, clean_text(self._comparing, known))
+        if _ANY in cleaned:
+            for shaped in self._shaped():
+                cleaned = cleaned.replace(shaped, _ANY)
+        return cleaned
+
+    def _shaped(self) -> list[bytes]:
+        """What was left of a value that was known by its shape alone when it was printed: its lead stays there."""
+        shaped = {_CONSTANT.sub(_ANY, self._eraser.naming.text(value)) for value in self._removed.values()}
+        return sorted((each for each in shaped if _ANY in each and each != _ANY), key=len, reverse=True)
 
     def text(self, text: str) -> str:
         """The same for a text: a name, or words for people."""

@@ -142,6 +142,10 @@ class Removed:
         found = apart(self.spans(data)) if self else []
         return replaced(data, found, lambda value, span: blank(value) or constant(span.sort)) if found else data
 
+    def values(self) -> list[bytes]:
+        """All that is known as text."""
+        return [*self._known, *([] if self._above is None else self._above.values())]
+
     def entries_under(self, key: bytes) -> list[str]:
         """What may be kept of the values in a list with this key."""
         return [told for value, sort in self._known.items() if (told := entry(key, sort, value))]
