@@ -225,3 +225,111 @@ def test_no_canary_is_kept_or_said_anywhere(seed: int, tmp_path: Path, server: T
         with reenact.open_store(address) as store:
             for each in store.runs():
                 assert leaked(seen(list(records_of(store.open(each)))), planted) == []
+
+
+GOES_ON = """
+import os, sys, urllib.request
+import reenact
+C = {name: text[::-1] for name, text in CANARIES.items()}
+
+@reenact.tool(effect="read")
+def looked(query):
+    if query["n"] == 2 and not os.path.exists("goes-on"):
+        open("looking", "w").close()
+        sys.stdin.read()
+        os._exit(9)
+    return {"client_secret": C["result"], "found": C["frozen_result"], "n": query["n"]}
+
+@reenact.tool
+def sent(password, n):
+    return {"token": C["answer"], "echo": C["argument"], "n": n}
+
+with reenact.step("plan", {"api_key": C["state"], "n": N}) as state:
+    state["password"] = C["after"]
+    reenact.note("seen", {"token": C["note"], "n": N})
+n = state["n"]
+print("password =", C["output"], n, flush=True)
+print("it is", C["output"], C["answer"], file=sys.stderr, flush=True)
+request = urllib.request.Request(
+    f"http://127.0.0.1:{PORT}/v1/keys/{C['url']}/usage?token={C['query']}&n={n}",
+    data=b'{"n": %d, "key": "' % n + C["body"].encode() + b'"}',
+    headers={"Authorization": "Bearer " + C["header"], "content-type": "application/json"},
+)
+reenact.tool(effect="read", name="ask")(lambda: urllib.request.urlopen(request, timeout=20).read().decode())()
+try:
+    looked({"access_token": C["frozen_argument"], "n": n})
+    sent(C["argument"], n)
+    reenact.tool(effect="read", name=f"tool-{C['tool']}")(lambda n: n)(n)
+    with reenact.step(f"step {C['step']}", {"n": n, "secret": C["state_list"]}):
+        raise LookupError(f"no {C['error']} here")
+except LookupError:
+    pass
+print("the key is", C["output"], n, flush=True)
+"""
+
+
+def test_no_canary_is_kept_or_said_by_forks_and_resumptions(tmp_path: Path, server: ThreadingHTTPServer) -> None:
+    planted = canaries(3)
+    server.planted = planted  # type: ignore[attr-defined]
+    project = tmp_path / "project"
+    project.mkdir()
+    environment = {**os.environ, "REENACT_STORE": str(tmp_path / "store"), "THE_API_KEY": planted["variable"]}
+    backwards = {name: text[::-1] for name, text in planted.items()}
+    printed = ("output", "answer")
+    said: list[str] = []
+
+    def write(number: int) -> None:
+        head = f"CANARIES = {backwards!r}\nPORT = {server.server_port}\nN = {number}\n"
+        (project / "agent.py").write_text(head + GOES_ON)
+
+    def run(*words: str, status: int | None = 0) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "reenact", *words]
+        done = subprocess.run(
+            command, cwd=project, env=environment, input="", capture_output=True, text=True, timeout=120
+        )
+        assert status is None or done.returncode == status, "\n".join((str(words), done.stdout, done.stderr))
+        assert leaked(done.stdout + done.stderr, planted, printed) == [], "\n".join(
+            (str(words), done.stdout, done.stderr)
+        )
+        if "--json" in words:
+            assert leaked(done.stdout, planted) == [], (words, done.stdout)
+        said.append(done.stdout)
+        return done
+
+    write(1)
+    run("record", "--", sys.executable, "agent.py")
+    with reenact.open_store(str(tmp_path / "store")) as store:
+        parent = next(iter(store.runs())).id
+    run("fork", f"{parent}:plan#1", "--set", "n=3", "--live", "all", "--allow-write", "sent", "--dry-run")
+    run("fork", f"{parent}:plan#1", "--set", "n=3", "--live", "all", "--allow-write", "sent", "--json")
+    run("replay", "@", "--json")
+    run("fork", f"{parent}:plan#1", "--set", "n=4", "--json", status=None)  # the write is refused
+    secret = planted["shell"]
+    run("fork", f"{parent}:plan#1", "--set", f'password="{secret}"', "--live", "none", "--json", status=None)
+    run(
+        "fork",
+        f"{parent}:looked#1",
+        "--result",
+        f'looked#1={{"client_secret": "{secret}"}}',
+        "--live",
+        "none",
+        "--json",
+    )
+    run("replay", "@", "--json")
+    write(2)
+    run("record", "--", sys.executable, "agent.py", status=9)
+    run("show", "@")
+    (project / "goes-on").touch()
+    run("resume", "@", "--json")
+    run("replay", "@", "--json")
+    for words in (["show", "@", "--tree"], ["ls", "--json"], ["diff", parent, "@"], ["show", "@~1"]):
+        run(*words, status=None)
+    bundle = tmp_path / "run.reenact"
+    run("pack", "@", "-o", str(bundle), "--json")
+    assert any('"relation":"fork"' in each.replace(" ", "") for each in said)
+    kept = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "agent.py"]
+    assert leaked("".join(path.read_bytes().decode("latin-1") for path in kept), planted) == []
+    for address in (str(tmp_path / "store"), str(bundle)):
+        with reenact.open_store(address) as store:
+            for each in store.runs():
+                assert leaked(seen(list(records_of(store.open(each)))), planted) == []
