@@ -97,29 +97,24 @@ class Beginning:
     def _say(self, before: Before, why: str) -> None:
         self.amiss[before.path.removeprefix("./")] = why
 
-    def lay(self, folders: Sequence[str], keep: Sequence[str]) -> int:
+    def lay(self, hides: Callable[[str], bool]) -> int:
         """Lay everything back.
 
         Args:
-            folders: Below which what is written goes to scratch.
-            keep: Folders among them that stay as they are.
+            hides: Whether what is written to a path goes to scratch.
 
         Returns:
             How many paths were not as they had been.
 
         Cost: a look at each path that the run has changed, and a write for each that is not as it was.
         """
-        kept = [os.path.realpath(each) for each in keep]
-        scratch = {os.stat(each).st_dev for each in folders}
         paths = []
         for path, before in self.paths():
             place = _place(path)
-            held = any(within(place, each) for each in kept) or _device(place) not in scratch
-            if held or not any(within(place, each) for each in folders):
-                if not _is_as_then(place, before) and not _holds_the_same(place, before):
-                    self._say(before, "it lies where nothing is laid back")
-            else:
+            if hides(place):
                 paths.append((place, before))
+            elif not _is_as_then(place, before) and not _holds_the_same(place, before):
+                self._say(before, "it lies where nothing is laid back")
         return self._laid(paths)
 
     def name(self, why: str) -> None:
@@ -196,6 +191,23 @@ class Beginning:
 def _place(path: str) -> str:
     """Where a path lies when links above it are followed."""
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+
+
+def behind(folders: Sequence[str], keep: Sequence[str]) -> Callable[[str], bool]:
+    """Tells which paths a cover hides.
+
+    Args:
+        folders: Below which what is written goes to scratch.
+        keep: Folders among them that stay as they are.
+    """
+    kept = [os.path.realpath(each) for each in keep]
+    scratch = {os.stat(each).st_dev for each in folders}
+
+    def hides(place: str) -> bool:
+        held = any(within(place, each) for each in kept) or _device(place) not in scratch
+        return not held and any(within(place, each) for each in folders)
+
+    return hides
 
 
 def _device(place: str) -> int:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reenact.replaying import privileges
+from reenact.replaying.copying import Copy
 from reenact.replaying.covering import NOTHING, Covered, Covering, outermost, within
 from reenact.replaying.filtering import refuse_system_calls
 from reenact.replaying.report import CALLS, EVERYWHERE, NETWORK, OVERLAY
@@ -34,6 +35,7 @@ _MS_PRIVATE: Final = 0x40000
 _SIOCGIFFLAGS: Final = 0x8913
 _SIOCSIFFLAGS: Final = 0x8914
 _IFF_UP: Final = 0x1
+COPY: Final = "scratch copy of what Python code writes"
 PYTHON_ONLY: Final = "Python calls only"
 _NOT_HERE: Final = "not on this system"
 
@@ -50,6 +52,7 @@ class Isolation:
         no_files: Why not, where some folder that it should be is not.
         no_calls: Why not, where they are not.
         no_privileges: Why privileges over the system are still held, where they are.
+        copy: Where what Python code writes goes; None where a cover stands, or it goes to the world.
     """
 
     network: bool = False
@@ -59,6 +62,7 @@ class Isolation:
     no_files: str = ""
     no_calls: str = ""
     no_privileges: str = ""
+    copy: Copy | None = None
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -85,6 +89,8 @@ class Isolation:
         found = [NETWORK if self.network else f"no {NETWORK} ({self.no_network})"]
         if self.scratch is not None:
             found.append(f"{OVERLAY} ({self._reach()})")
+        if self.copy is not None:
+            found.append(COPY)
         if self.no_files:
             found.append(f"files not isolated ({self.no_files})")
         found.append(CALLS if self.calls else f"system calls not filtered ({self.no_calls})")

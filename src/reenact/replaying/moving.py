@@ -44,7 +44,7 @@ class Moving:
                 if error.errno != errno.EXDEV or by_descriptor or not self._on_one_device(src, dst):
                     raise
                 with lanes.inside(None):
-                    _move(os.fsdecode(src), os.fsdecode(dst), original)
+                    move(os.fsdecode(src), os.fsdecode(dst), original)
 
         return rename
 
@@ -57,7 +57,7 @@ class Moving:
         return next((device for folder, device in self._folders if within(place, folder)), None)
 
 
-def _move(source: str, target: str, rename: Callable[..., None]) -> None:
+def move(source: str, target: str, rename: Callable[..., None]) -> None:
     """Copy, and let the source go: all of it is there, or nothing."""
     aside = f"{target.rstrip(os.sep)}.reenact-moving"
     if not os.path.isdir(source) or os.path.islink(source):

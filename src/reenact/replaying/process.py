@@ -23,7 +23,8 @@ from reenact.facts.serving import preamble_of
 from reenact.facts.stopped import was_stopped
 from reenact.replaying import guard, temporaries
 from reenact.replaying.ambient import clock_of
-from reenact.replaying.beginning import Beginning
+from reenact.replaying.beginning import Beginning, behind
+from reenact.replaying.copying import Copy
 from reenact.replaying.covering import within
 from reenact.replaying.import_reads import IMPORT_READS, Importing
 from reenact.replaying.isolation import Isolation, folders_of, isolate, own_folders
@@ -32,6 +33,7 @@ from reenact.replaying.opening import open_preamble, open_session
 from reenact.replaying.options import Options
 from reenact.replaying.raised import raised
 from reenact.replaying.reaching import Reach, Reaches
+from reenact.replaying.redirecting import Redirect
 from reenact.replaying.relocating import placed
 from reenact.replaying.report import Difference
 from reenact.replaying.requests import Player, Preamble, Stage, never_served
@@ -40,8 +42,9 @@ from reenact.replaying.revision import Tree
 from reenact.replaying.saving import save
 from reenact.replaying.session import ReplaySession
 from reenact.replaying.speech import Echo
+from reenact.replaying.temporaries import Made
 from reenact.replaying.verdict import Contact, conclude
-from reenact.seams import lanes, logs, speech, stdio, stdout, wiring
+from reenact.seams import contacts, lanes, logs, speech, stdio, stdout, wiring
 from reenact.seams.boot.death import Watch, broke
 from reenact.seams.files import file_digests
 from reenact.seams.servers import hosting
@@ -111,12 +114,14 @@ class ReplayingProcess:
         if self._before is not None:  # what the process around a request does again comes first
             beginnings.append(Beginning(self._recorded(preamble_of(self.recording.run)), self._placed))
         self.session.amiss = lambda: [line for each in beginnings for line in each.lines()]
-        if self.isolation.scratch is None:
+        if self.isolation.scratch is None and self.isolation.copy is None:
             for each in beginnings:
                 each.name(self._begins_today)
             return 0
         self.session.appear = lambda path: any(each.appear(path) for each in beginnings)
-        return sum(each.lay(self.isolation.folders, _kept(self.instructions)) for each in beginnings)
+        copy, kept = self.isolation.copy, _kept(self.instructions)
+        hides = behind(self.isolation.folders, kept) if copy is None else copy.hides
+        return sum(each.lay(hides) for each in beginnings)
 
     def _placed(self, path: str) -> str:
         """Where a path of the recorded project lies, or would lie, in the tree that is replayed."""
@@ -131,9 +136,10 @@ class ReplayingProcess:
 
     def _reaches(self) -> Reaches | None:
         """What tells of changes of files that would reach the world; None where they may."""
-        reach = Reach(self.isolation, own_folders(os.getcwd(), self.instructions.get("root") or "", os.environ))
-        self._stack.callback(reach.clear)
-        return reach.changed
+        copy = self.isolation.copy
+        made = Made() if copy is None else copy.made
+        self._stack.callback(made.clear)
+        return Reach(self.isolation, made, () if copy is None else (copy.folder,)).changed
 
     def _open(self) -> ReplaySession:
         """The session that answers."""
@@ -373,7 +379,12 @@ def _isolated(instructions: dict[str, Any]) -> Isolation:
     if _shared:  # those that follow leave what came of them beside it
         keep.append(os.path.dirname(os.path.dirname(instructions["place"])))
     isolation = isolate(folders, keep, str(scratch))
-    temporaries.give_way(isolation.folders, keep)
+    if isolation.scratch is None and os.name == "posix":
+        made = Made(own_folders(os.getcwd(), instructions.get("root") or "", os.environ))
+        copy = Copy(os.path.realpath(scratch), keep, made, contacts.writing)
+        Redirect(copy).install()
+        isolation = replace(isolation, copy=copy)
+    temporaries.give_way(isolation.folders if isolation.copy is None else (os.sep,), keep)
     if isolation.folders:
         Moving(isolation.cover.folders).install()
     return isolation

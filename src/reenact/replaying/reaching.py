@@ -2,8 +2,8 @@
 
 Where scratch stands before a path none does. Elsewhere a change is refused by name, but for what a replay may do
 without harm: to write to a device, to open what would only fail, and to make temporary files, which are its own from
-then on and are taken away at its end. Where no scratch can be laid at all a program may write below its own folder: an
-agent that keeps a log there could not be replayed otherwise. The last line says that files are not isolated.
+then on and are taken away at its end. Where no scratch can be laid at all, ``replaying.redirecting`` has changed the
+functions that most programs call: what arrives here then was not called through them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import stat
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from reenact.replaying.covering import within
 from reenact.replaying.isolation import Isolation
-from reenact.replaying.temporaries import take_away
+from reenact.replaying.temporaries import Made
 from reenact.seams.contacts import OPENING, WRITING
 from reenact.seams.file_changes import CHANGES
 from reenact.seams.places import text_of
@@ -28,7 +29,6 @@ _MAKES: Final = frozenset((OPENING, "os.mkdir", "os.rename", "os.link", "os.syml
 _FOLLOWS: Final = frozenset((OPENING, WRITING, "os.chmod", "os.chown", "os.truncate", "os.utime", *_ATTRIBUTES))
 """What changes the file that a link leads to, and not the link."""
 _TABLES: Final = f"{os.sep}__pycache__{os.sep}"
-_TEMPORARY: Final = ("/tmp", "/var/tmp", "/usr/tmp")
 _DEVICES: Final = ("/dev/", "/proc/")
 
 
@@ -37,15 +37,14 @@ class Reach:
 
     Args:
         isolation: What of it is in force.
-        own: Folders of the program.
+        made: Temporary files that the replay has made.
+        own: Folders of ours where what a program changes is kept from the world.
     """
 
-    def __init__(self, isolation: Isolation, own: Iterable[str] = ()) -> None:
+    def __init__(self, isolation: Isolation, made: Made, own: Iterable[str] = ()) -> None:
         self._isolation = isolation
-        self._own = tuple(map(os.path.realpath, own)) if isolation.scratch is None else ()
-        named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]  # to ask ``tempfile`` draws a name
-        self._temporary = tuple({os.path.realpath(each) for each in (*named, *_TEMPORARY) if os.path.isdir(each)})
-        self._made: set[str] = set()
+        self._own = tuple(map(os.path.realpath, own))
+        self._made = made
 
     def changed(self, event: str, args: tuple[Any, ...]) -> str:
         """The path in the world that an event is about to change; empty where there is none."""
@@ -72,12 +71,9 @@ class Reach:
         there = os.path.lexists(place)
         if event == OPENING and (args[2] & os.O_EXCL if there else not args[2] & os.O_CREAT):  # it only fails
             return ""
-        if any(_below(place, each) for each in (*self._own, *self._made)):
+        if any(within(place, each) for each in self._own) or self._made.holds(place):
             return ""
-        if event in _MAKES and not there and any(_below(place, each) for each in self._temporary):
-            self._made.add(place)
-            return ""
-        return place
+        return "" if event in _MAKES and not there and self._made.takes(place) else place
 
     def _place(self, path: Any, folder: Any) -> str:
         """Where a path lies when links above it are followed; empty where it is no path."""
@@ -90,16 +86,6 @@ class Reach:
             except OSError:
                 return ""
         return os.path.join(os.path.realpath(os.path.dirname(text) or "."), os.path.basename(text))
-
-    def clear(self) -> None:
-        """Take away what it has made."""
-        for place in sorted(self._made, reverse=True):
-            if os.path.lexists(place):
-                take_away(place)
-
-
-def _below(place: str, folder: str) -> bool:
-    return place == folder or place.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _is_device(place: str) -> bool:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from reenact.replaying.covering import within
 from reenact.seams import lanes
 
+_FOLDERS: Final = ("/tmp", "/var/tmp", "/usr/tmp")
 _EVENTS = frozenset({"tempfile.mkstemp", "tempfile.mkdtemp"})
 
 
@@ -41,6 +43,37 @@ def give_way(folders: Sequence[str], keep: Sequence[str]) -> None:
                 take_away(place)
 
     sys.addaudithook(hook)
+
+
+class Made:
+    """Temporary files that a replay makes for good: they are its own from then on, and are taken away at its end.
+
+    Args:
+        spared: Folders of the program among the temporary ones: what is made there is not temporary.
+    """
+
+    def __init__(self, spared: Iterable[str] = ()) -> None:
+        named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]  # to ask ``tempfile`` draws a name
+        self._folders = tuple({os.path.realpath(each) for each in (*named, *_FOLDERS) if os.path.isdir(each)})
+        self._spared = tuple(map(os.path.realpath, spared))
+        self._made: set[str] = set()
+
+    def takes(self, place: str) -> bool:
+        """Whether what is made at a path that is not there is temporary; from then on it is its own."""
+        if any(within(place, each) for each in self._spared) or not any(within(place, each) for each in self._folders):
+            return False
+        self._made.add(place)
+        return True
+
+    def holds(self, place: str) -> bool:
+        """Whether a path was made so, or lies below one that was."""
+        return any(within(place, each) for each in self._made)
+
+    def clear(self) -> None:
+        """Take away what was made."""
+        for place in sorted(self._made, reverse=True):
+            if os.path.lexists(place):
+                take_away(place)
 
 
 def take_away(path: str) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import ModuleType
 from typing import Any
 
@@ -28,6 +28,26 @@ def search_ahead() -> None:
     """Search every module that is loaded by now for names that any seam rebinds, and replace none of them yet."""
     for each in list(_every):
         each.search()
+
+
+def lay_beneath(replacements: dict[int, tuple[Any, Any]], spared: Collection[str]) -> None:
+    """Put functions in the place of others for good, below whatever any seam puts there: under every name in every
+    module, the standard library's and our own.
+
+    Args:
+        replacements: Each original with what takes its place, by the original's identity.
+        spared: Modules that keep the originals.
+    """
+    for each in list(_every):
+        each.rest_on(replacements)
+    for name, module in list(sys.modules.items()):
+        namespace = getattr(module, "__dict__", None)
+        if name in spared or not isinstance(namespace, dict):
+            continue
+        for key, value in list(namespace.items()):
+            found = replacements.get(id(value))
+            if found is not None and found[0] is value:
+                namespace[key] = found[1]
 
 
 class Rebinding:
@@ -68,6 +88,22 @@ class Rebinding:
         self._owned.append((owner, _held_by(owner), name, original, replacement))
         if early:
             self._by_identity[id(original)] = (original, replacement)
+
+    def rest_on(self, replacements: dict[int, tuple[Any, Any]]) -> None:
+        """Something else takes the place of the originals, for good."""
+        with self._lock:
+            for at, (owner, held, name, original, replacement) in enumerate(self._owned):
+                found = replacements.get(id(original))
+                if found is not None:
+                    self._owned[at] = owner, held, name, found[1], replacement
+            for place, (namespace, name, original, replacement) in enumerate(self._early):
+                found = replacements.get(id(original))
+                if found is not None:
+                    self._early[place] = namespace, name, found[1], replacement
+            for original, replacement in list(self._by_identity.values()):
+                found = replacements.get(id(original))
+                if found is not None:
+                    self._by_identity[id(found[1])] = found[1], replacement
 
     def apply(self) -> None:
         """Put the replacements in place. What somebody else has replaced in the meantime is left to them."""

@@ -1,0 +1,124 @@
+"""Following: a path of a program to where it lies, through links and through what was changed in scratch.
+
+The system cannot do that itself: a link in scratch says where it leads in the program's words. So each folder on the
+way is looked at, some microseconds for each, and only once something has been changed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reenact.replaying.layers import Layers, Place
+
+_lstat = os.lstat
+_readlink = os.readlink
+_LINKS: Final = 40
+"""Links on one way, above which the system takes it for a circle."""
+_SYSTEM: Final = frozenset(("proc", "sys"))
+_DEVICES: Final = "dev"
+_MEMORY: Final = "shm"
+"""Of ``/dev`` the folder that holds files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a path has led.
+
+    Attributes:
+        parts: The path without links, from the root of all.
+        place: Where that lies, or would lie; None where it is gone.
+        about: What is there; None for nothing.
+        said: Whether anything on the way was changed in scratch.
+        exact: Whether this path was.
+        slash: Whether it ended with a slash, so that only a folder is meant.
+    """
+
+    parts: tuple[str, ...]
+    place: Place | None
+    about: os.stat_result | None
+    said: bool
+    exact: bool
+    slash: bool = False
+
+    @property
+    def name(self) -> str:
+        """The path as the program names it."""
+        return "/" + "/".join(self.parts)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is one."""
+        return self.about is not None and stat.S_ISDIR(self.about.st_mode)
+
+    @property
+    def is_the_systems(self) -> bool:
+        """Whether it is no file but a view of the system, or a device."""
+        return _is_the_systems(self.parts)
+
+
+def _is_the_systems(parts: Sequence[str]) -> bool:
+    return parts[:1] != () and (parts[0] in _SYSTEM or (parts[0] == _DEVICES and parts[1:2] not in ((), (_MEMORY,))))
+
+
+def error(number: int) -> OSError:
+    """An error as the system gives it; the path is for who was asked to add."""
+    return OSError(number, os.strerror(number))
+
+
+def follow(layers: Layers, path: str, *, last: bool) -> Spot:
+    """Where a path leads.
+
+    Args:
+        layers: What was changed.
+        path: Absolute.
+        last: Whether a link at its end is followed as well.
+
+    Raises:
+        OSError: Something on the way is not there, or no folder.
+    """
+    waiting = [name for name in reversed(path.split("/")) if name not in ("", ".")]
+    last = last or path.endswith(("/", "/."))
+    parts: list[str] = []
+    links, said = 0, False
+    while waiting:
+        name = waiting.pop()
+        if name == "..":
+            del parts[-1:]
+            continue
+        parts.append(name)
+        if _is_the_systems(tuple(parts)):
+            parts.extend(reversed(waiting))
+            return Spot(tuple(parts), Place("/" + "/".join(parts), False), None, False, False)
+        found = layers.find(parts)
+        said = said or found.said
+        about = None
+        if found.place is not None:
+            try:
+                about = _lstat(found.place.path)
+            except FileNotFoundError:
+                pass
+        if about is not None and stat.S_ISLNK(about.st_mode) and (waiting or last) and found.place is not None:
+            links += 1
+            if links > _LINKS:
+                raise error(errno.ELOOP)
+            target = _readlink(found.place.path)
+            parts.pop()
+            if target.startswith("/"):
+                parts.clear()
+            waiting.extend(each for each in reversed(target.split("/")) if each not in ("", "."))
+        elif not waiting:
+            if about is not None and path.endswith("/") and not stat.S_ISDIR(about.st_mode):
+                raise error(errno.ENOTDIR)
+            return Spot(tuple(parts), found.place, about, said, found.exact, path.endswith("/"))
+        elif about is None:
+            raise error(errno.ENOENT)
+        elif not stat.S_ISDIR(about.st_mode):
+            raise error(errno.ENOTDIR)
+    found = layers.find(parts)
+    about = None if found.place is None else _lstat(found.place.path)
+    return Spot(tuple(parts), found.place, about, said or found.said, found.exact)

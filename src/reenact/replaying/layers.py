@@ -1,0 +1,124 @@
+"""Layers: where each path of a program lies once some of them have been changed without the disk being changed.
+
+A path says nothing, and lies below the place of its folder; or it has a place of its own, on the disk or in scratch; or
+it is gone. So a folder that is renamed is one statement, however much is in it, and nothing of it is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+Parts = Sequence[str]
+"""A path without links in it, from the root of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something lies.
+
+    Attributes:
+        path: There.
+        own: Whether that is in scratch, where it may be changed.
+    """
+
+    path: str
+    own: bool
+
+
+ROOT: Final = Place("/", False)
+
+
+@dataclass(slots=True)
+class _Node:
+    """What is said of one path (``""``: nothing; None: it is gone), and of those below it."""
+
+    at: Place | Literal[""] | None = ""
+    below: dict[str, _Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a path comes to.
+
+    Attributes:
+        place: Where it lies, or would lie, if nothing more is said of it; None where it is gone.
+        said: Whether anything was said of it, or of a folder above it.
+        exact: Whether something was said of it.
+    """
+
+    place: Place | None
+    said: bool
+    exact: bool
+
+
+class Layers:
+    """What has been said so far."""
+
+    def __init__(self) -> None:
+        self._root = _Node()
+
+    def __bool__(self) -> bool:
+        return bool(self._root.below)
+
+    def find(self, parts: Parts) -> Found:
+        """Where a path lies."""
+        node: _Node | None = self._root
+        place: Place | None = ROOT
+        said = exact = False
+        for name in parts:
+            node = node and node.below.get(name)
+            exact = node is not None and node.at != ""
+            if node is not None and node.at != "":
+                place, said = node.at, True
+            elif place is not None:
+                place = Place(f"{place.path.rstrip('/')}/{name}", place.own)
+        return Found(place, said, exact)
+
+    def names(self, parts: Parts) -> dict[str, bool]:
+        """Names in a folder of which something was said: whether they are there."""
+        node: _Node | None = self._root
+        for name in parts:
+            node = node and node.below.get(name)
+        return {} if node is None else {name: each.at is not None for name, each in node.below.items() if each.at != ""}
+
+    def put(self, parts: Parts, place: Place) -> None:
+        """A path lies somewhere else now, with what was said of those below it."""
+        self._node(parts).at = place
+
+    def let_go(self, parts: Parts) -> None:
+        """A path is gone, and so is all below it."""
+        node = self._node(parts)
+        node.at = None
+        node.below.clear()
+
+    def move(self, source: Parts, target: Parts) -> None:
+        """A path lies where another one was, with all below it, and that is gone."""
+        place = self.find(source).place
+        assert place is not None
+        node = self._node(source)
+        moved = _Node(place, node.below)
+        node.below = {}
+        node.at = None
+        above = self._node(target[:-1])
+        above.below[target[-1]] = moved
+
+    def called(self, path: str) -> str:
+        """The program's name for a place: of a descriptor the system tells the place alone."""
+        for name, place in self._places(self._root, ""):
+            if path == place.path or path.startswith(f"{place.path}/"):
+                return name + path[len(place.path) :]
+        return path
+
+    def _places(self, node: _Node, name: str) -> Iterator[tuple[str, Place]]:
+        for key, each in node.below.items():
+            yield from self._places(each, f"{name}/{key}")
+        if isinstance(node.at, Place):
+            yield name, node.at
+
+    def _node(self, parts: Parts) -> _Node:
+        node = self._root
+        for name in parts:
+            node = node.below.setdefault(name, _Node())
+        return node
