@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ TABLE = {
     "message_queue_raw": NATIVE,
     "sqlite_attach": Expected(REFUSED, REFUSED, "database"),
     "sqlite_vacuum_into": Expected(REFUSED, REFUSED, "database"),
-    "dbm_cache": BEYOND,
+    "dbm_cache": BEYOND if any(map(find_spec, ("_gdbm", "_dbm", "dbm.sqlite3"))) else SCRATCH,
     "host_name": Expected(REFUSED, REFUSED, "host name"),
     "host_name_raw": NATIVE,
     "priority": Expected(REFUSED, REFUSED, "priority"),

@@ -167,8 +167,6 @@ class Copy:
 
     def to_open(self, spot: Spot, flags: int) -> str:
         """Where to open what is about to be written."""
-        if flags & os.O_CREAT and spot.slash:
-            raise error(errno.EISDIR)
         if spot.about is None or spot.place is None:
             if not flags & os.O_CREAT:
                 raise error(errno.ENOENT)
@@ -228,13 +226,13 @@ class Copy:
         with os.fdopen(read, "rb") as from_, os.fdopen(write, "wb") as to:
             shutil.copyfileobj(from_, to, 1 << 20)
 
-    def let_go(self, spot: Spot, *, folder: bool) -> None:
-        """A path is gone."""
+    def let_go(self, spot: Spot, *, folder: bool, slash: bool = False) -> None:
+        """A path is gone. ``slash``: it was written with one at its end."""
         if not spot.parts:
             raise error(errno.EBUSY)
         if spot.about is None or spot.place is None:
             raise error(errno.ENOENT)
-        if folder and not spot.is_folder:
+        if (folder or slash) and not spot.is_folder:
             raise error(errno.ENOTDIR)
         if spot.is_folder and not folder:
             raise error(errno.EISDIR)
@@ -250,18 +248,20 @@ class Copy:
             with suppress(OSError):
                 (_rmdir if spot.is_folder else _unlink)(spot.place.path)
 
-    def move(self, source: Spot, target: Spot) -> None:
-        """A path goes elsewhere, and what was there is gone."""
+    def move(self, source: Spot, target: Spot, *, slash: bool = False) -> None:
+        """A path goes elsewhere, and what was there is gone. ``slash``: one of them was written with one at its end."""
         if source.about is None:
             raise error(errno.ENOENT)
         there = target.about
+        if slash and not source.is_folder:
+            raise error(errno.ENOTDIR)
         if source.parts == target.parts or (there is not None and os.path.samestat(source.about, there)):
             return
         if target.parts[: len(source.parts)] == source.parts:
             raise error(errno.EINVAL)
         if source.parts[: len(target.parts)] == target.parts:
             raise error(errno.ENOTEMPTY)
-        if (there is not None and source.is_folder and not target.is_folder) or (target.slash and not source.is_folder):
+        if there is not None and source.is_folder and not target.is_folder:
             raise error(errno.ENOTDIR)
         if target.is_folder and not source.is_folder:
             raise error(errno.EISDIR)
@@ -294,10 +294,10 @@ class Copy:
         """A second name for a file."""
         if source.about is None or source.place is None:
             raise error(errno.ENOENT)
-        if source.is_folder:
-            raise error(errno.EPERM)
         if target.about is not None:
             raise error(errno.EEXIST)
+        if source.is_folder:
+            raise error(errno.EPERM)
         path = self.fresh(target)
         if self.stays(source):
             self._refuse(target.name)

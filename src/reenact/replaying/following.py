@@ -35,7 +35,6 @@ class Spot:
         about: What is there; None for nothing.
         said: Whether anything on the way was changed in scratch.
         exact: Whether this path was.
-        slash: Whether it ended with a slash, so that only a folder is meant.
     """
 
     parts: tuple[str, ...]
@@ -43,7 +42,6 @@ class Spot:
     about: os.stat_result | None
     said: bool
     exact: bool
-    slash: bool = False
 
     @property
     def name(self) -> str:
@@ -114,7 +112,7 @@ def follow(layers: Layers, path: str, *, last: bool) -> Spot:
         elif not waiting:
             if about is not None and path.endswith("/") and not stat.S_ISDIR(about.st_mode):
                 raise error(errno.ENOTDIR)
-            return Spot(tuple(parts), found.place, about, said, found.exact, path.endswith("/"))
+            return Spot(tuple(parts), found.place, about, said, found.exact)
         elif about is None:
             raise error(errno.ENOENT)
         elif not stat.S_ISDIR(about.st_mode):

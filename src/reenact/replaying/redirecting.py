@@ -126,8 +126,9 @@ class Redirect:
         place = self._seen(path, dir_fd, last=False)
         if place is None:
             return _readlink(path, dir_fd=dir_fd)
+        lies: Any = os.fsencode(place) if isinstance(path, bytes) else place
         with naming(path):
-            return _readlink(os.fsencode(place) if isinstance(os.fspath(path), bytes) else place)
+            return _readlink(lies)
 
     def _listed(self, path: Any) -> list[str] | None:
         """Names in a folder; None where it is what it seems to be."""
@@ -152,12 +153,12 @@ class Redirect:
         if names is None:
             return _scandir(path)
         by_descriptor = isinstance(path, int)
-        top = "." if path is None else "" if by_descriptor else os.fspath(path)
+        top: Any = "." if path is None else "" if by_descriptor else os.fspath(path)
         above: Any = (self._copy.below(path) or "") if by_descriptor else top
         found = []
         for name in names:
             called: Any = os.fsencode(name) if isinstance(top, bytes) else name
-            lies = os.path.join(above, called)
+            lies: Any = os.path.join(above, called)
             kind = _Relative if by_descriptor else Entry
             found.append(kind(called, lies, self._sort(lies)))
         return Entries(found)
@@ -226,9 +227,12 @@ class Redirect:
         """Open what is about to be written; None where that is done for good."""
         with naming(path), self._copy.lock, unseen():
             text = self._text(path, folder)
-            spot = None if text is None else self._copy.target(text, last=follows, makes=bool(flags & os.O_CREAT))
+            makes = bool(flags & os.O_CREAT)
+            spot = self._copy.target(bare(text) if makes else text, last=follows, makes=makes) if text else None
             if spot is None:
                 return None
+            if makes and text and bare(text) != text:  # a file is made, or none: never a folder
+                raise error(errno.EISDIR)
             place = self._copy.to_open(spot, flags)
             opened = _open(place, flags, mode)
             if spot.about is None:
@@ -306,12 +310,11 @@ class Redirect:
     ) -> None:
         with naming(path), self._copy.lock, unseen():
             text = self._text(path, folder)
-            bare = text and (text.rstrip("/") or "/")  # what is there already is there, with a slash or without
-            spot = None if bare is None else self._copy.target(bare, last=False, makes=True)
+            spot = None if text is None else self._copy.target(bare(text), last=False, makes=True)
             if spot is not None:
                 if spot.about is not None or not spot.parts:
                     raise error(errno.EEXIST)
-                if bare != text and not folder_too:
+                if text and bare(text) != text and not folder_too:
                     raise error(errno.ENOENT)
                 place = self._copy.fresh(spot)
                 make(os.fsencode(place) if isinstance(path, bytes) else place)
@@ -332,10 +335,10 @@ class Redirect:
     def _lets_go(self, path: Any, folder_of: int | None, *, folder: bool) -> bool:
         with naming(path), self._copy.lock, unseen():
             text = self._text(path, folder_of)
-            spot = None if text is None else self._copy.target(text, last=False)
-            if spot is None:
+            spot = None if text is None else self._copy.target(bare(text), last=False)
+            if spot is None or text is None:
                 return False
-            self._copy.let_go(spot, folder=folder)
+            self._copy.let_go(spot, folder=folder, slash=bare(text) != text)
             return True
 
     def rename(self, src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None) -> None:
@@ -343,19 +346,17 @@ class Redirect:
         with naming(src, dst), self._copy.lock, unseen():
             one, two = self._text(src, src_dir_fd), self._text(dst, dst_dir_fd)
             if one is not None and two is not None:
-                source = self._copy.spot(one, last=False)
+                source = self._copy.spot(bare(one), last=False)
                 stays = self._copy.stays(source)
-                target = self._copy.target(two, last=False, makes=stays)
-                if target is not None or not stays:
-                    self._moves(source, target, two, stays=stays)
+                target = self._copy.target(bare(two), last=False, makes=stays)
+                if target is not None and stays:
+                    self._copy.taken_in(source, target, move)
+                    return
+                if not stays:
+                    target = target or self._copy.spot(bare(two), last=False)
+                    self._copy.move(source, target, slash=bare(one) != one or bare(two) != two)
                     return
         _rename(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
-
-    def _moves(self, source: Any, target: Any, text: str, *, stays: bool) -> None:
-        if target is not None and stays:
-            self._copy.taken_in(source, target, move)
-        else:
-            self._copy.move(source, target or self._copy.spot(text, last=False))
 
     def link(
         self,
@@ -371,9 +372,8 @@ class Redirect:
             one, two = self._text(src, src_dir_fd), self._text(dst, dst_dir_fd)
             if one is not None and two is not None:
                 source = self._copy.spot(one, last=False)
-                bare = two.rstrip("/") or "/"
-                target = self._copy.target(bare, last=False, makes=self._copy.stays(source))
-                if target is not None and target.about is None and bare != two:
+                target = self._copy.target(bare(two), last=False, makes=self._copy.stays(source))
+                if target is not None and target.about is None and bare(two) != two:
                     raise error(errno.ENOENT)
                 if target is not None:
                     self._copy.linked(source, target)
@@ -463,6 +463,11 @@ _REPLACED: Final = (
     *(("unlink", _remove), ("symlink", _symlink), ("link", _link), ("rename", _rename), ("rename", _replace)),
     *(("truncate", _truncate), ("chmod", _chmod), ("utime", _utime)),
 )
+
+
+def bare(text: str) -> str:
+    """A path without a slash at its end, which says that a folder is meant: there may be none."""
+    return text.rstrip("/") or text[:1]
 
 
 @contextmanager
