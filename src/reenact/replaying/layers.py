@@ -106,10 +106,11 @@ class Layers:
 
     def called(self, path: str) -> str:
         """The program's name for a place: of a descriptor the system tells the place alone."""
+        found, below = "", ""
         for name, place in self._places(self._root, ""):
-            if path == place.path or path.startswith(f"{place.path}/"):
-                return name + path[len(place.path) :]
-        return path
+            if len(place.path) > len(below) and (path == place.path or path.startswith(f"{place.path}/")):
+                found, below = name, place.path
+        return found + path[len(below) :]
 
     def _places(self, node: _Node, name: str) -> Iterator[tuple[str, Place]]:
         for key, each in node.below.items():
