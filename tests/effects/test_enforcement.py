@@ -81,6 +81,56 @@ def test_the_last_line_and_the_report_name_what_is_in_force(agent: Agent) -> Non
     assert len(report["enforcement"]) >= 4  # the network and the files, or why not
 
 
+def test_descriptors_that_the_caller_left_open_are_kept_from_a_replay(agent: Agent, tmp_path: Path) -> None:
+    agent.write("""
+        import os
+        try:
+            print(os.write(int(os.environ["INHERITED"]), b"once "))
+        except OSError as error:
+            print(error)
+    """)
+    with (tmp_path / "kept").open("wb") as kept:
+        os.set_inheritable(kept.fileno(), True)
+        command = (
+            f"{sys.executable} -m reenact record -- {sys.executable} agent.py; {sys.executable} -m reenact replay @"
+        )
+        shell = (
+            "import subprocess, sys; sys.exit(subprocess.call(['sh', '-c', sys.argv[1]], close_fds=False))",
+            command,
+        )
+        subprocess.run(
+            [sys.executable, "-c", *shell],
+            cwd=agent.watched,
+            env={**os.environ, "INHERITED": str(kept.fileno()), "REENACT_STORE": str(tmp_path / "store")},
+            close_fds=False,
+            check=False,
+        )
+    assert (tmp_path / "kept").read_bytes() == b"once "
+
+
+def test_native_code_of_a_replay_does_not_schedule_another_process(agent: Agent) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("with one processor there is nothing to choose")
+    agent.write("""
+        import ctypes, os
+        libc = ctypes.CDLL(None, use_errno=True)
+        mask = ctypes.c_ulong(1 << int(os.environ["ONTO"]))
+        print(libc.sched_setaffinity(int(os.environ["VICTIM"]), ctypes.sizeof(mask), ctypes.byref(mask)))
+        print(libc.sched_setaffinity(0, ctypes.sizeof(mask), ctypes.byref(mask)), os.sched_getaffinity(0))
+    """)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as victim:
+        assert victim.stdin is not None
+        first = sorted(every := os.sched_getaffinity(0))[0]
+        asked = {"VICTIM": str(victim.pid), "ONTO": str(first)}
+        agent.record(**asked)
+        assert os.sched_getaffinity(victim.pid) == {first}
+        os.sched_setaffinity(victim.pid, every)
+        report = agent.report(**asked)
+        in_force(report, "system calls filtered")
+        assert os.sched_getaffinity(victim.pid) == every and report["verdict"] == "exact", report
+        victim.stdin.close()
+
+
 def test_a_native_library_that_no_hook_sees_finds_no_network(agent: Agent) -> None:
     agent.write("""
         import ctypes, os, socket, struct

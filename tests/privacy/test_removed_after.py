@@ -208,3 +208,11 @@ def test_a_fork_knows_what_its_parent_has_removed(site: str, tmp_path: Path) -> 
 def _runs(folder: Path) -> list[Run]:
     with reenact.open_store(str(folder / "store.sqlite")) as store:
         return list(store.runs())
+
+
+def test_a_kept_replay_has_no_value_of_a_secret_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DB_PASSWORD", "UkUo9p7JTPmLYdTTB8S8ZuWF")
+    (tmp_path / "agent.py").write_text("import os; print('env', os.environ['DB_PASSWORD'])")
+    assert command(tmp_path, "record", "--", sys.executable, "agent.py").returncode == 0
+    assert command(tmp_path, "replay", "@", "--save").returncode == 0
+    assert not found(kept(tmp_path) + told(tmp_path), "UkUo9p7JTPmLYdTTB8S8ZuWF")

@@ -87,7 +87,7 @@ def run_command(
     }
     with Boot(instructions, base, hash_seed=choose_hash_seed(base, ENTROPY)) as boot:
         git = Git(os.getcwd(), lambda facts: boot.leave(ANSWERED, _clean(run_id, facts)))
-        status = run_program(command, boot.environment)
+        status = run_program(command, boot.environment, close_fds=False)
         evidence = git.facts()
         if not boot.began:
             _talk(f"reenact: not recorded: {_why_nothing(command, boot.failure)}")

@@ -53,6 +53,9 @@ class Rule:
 _TO_ITSELF: Final = ((0, OWN), (1, 0))
 """A signal to this process, or none, which only asks whether there is such a process."""
 
+_OF_ITSELF: Final = ((0, 0), (0, OWN))
+_DONE: Final = 0
+
 RULES: Final = (
     # signals
     Rule("kill", 62, 129, spares=_TO_ITSELF),
@@ -68,6 +71,12 @@ RULES: Final = (
     Rule("process_madvise", 440, 440),
     Rule("setpriority", 141, 140, strikes=((0, _GROUP), (0, _USER)), spares=((1, 0), (1, OWN))),
     Rule("prlimit64", 302, 261, spares=((0, 0), (0, OWN), (2, 0))),
+    # A thread of its own is one by an id that is not known here: what is done to it is left out, and answered as done.
+    Rule("sched_setparam", 142, 118, _DONE, spares=_OF_ITSELF),
+    Rule("sched_setscheduler", 144, 119, _DONE, spares=_OF_ITSELF),
+    Rule("sched_setaffinity", 203, 122, _DONE, spares=_OF_ITSELF),
+    Rule("sched_setattr", 314, 274, _DONE, spares=_OF_ITSELF),
+    Rule("ioprio_set", 251, 30, _DONE, spares=((1, 0), (1, OWN))),
     # mounts and namespaces
     Rule("mount", 165, 40),
     Rule("umount2", 166, 39),

@@ -13,6 +13,7 @@ from reenact.facts.call import Failure, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import make_run_id
 from reenact.facts.insides import RAN, holds_unseen, summed
+from reenact.facts.known import Known
 from reenact.facts.order import Delivery, call_around, event_tag, signal_tag
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
@@ -33,8 +34,10 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Status, Totals
 from reenact.privacy import make_redactor
+from reenact.replaying.opening import known_values
 from reenact.replaying.session import ReplaySession
 from reenact.seams.ambient import pack
+from reenact.seams.setting import variables_now
 from reenact.seams.turns import parent_path
 from reenact.store.records import contents_of
 
@@ -86,7 +89,7 @@ def save(
         copy.evidence()
         copy.reads(session.ambience.kept or {})
         copy.order(session.gate.granted)
-        copy.output(printed, session.run.id)
+        copy.output(printed, known_values(session.run, variables_now()))
         copy.files()
         copy.flush()
         ended = replace(
@@ -204,9 +207,9 @@ class _Copy:
                 framed = len(data).to_bytes(4, "big") + data
                 self._put(AmbientRead(lane, position, source, framed))
 
-    def output(self, printed: Iterable[tuple[int, bytes]], run: str) -> None:
-        """Copy what was printed, cleaned as in any recording."""
-        redactor = make_redactor(run, Policy())
+    def output(self, printed: Iterable[tuple[int, bytes]], known: Known) -> None:
+        """Copy what was printed, cleaned as in any recording, of the values known to be credentials too."""
+        redactor = make_redactor(self._recording.run.id, Policy(), known=known)
         for stream, data in printed:
             for record in redactor.clean(Printed(stream, 0, data)):
                 self._put(record)

@@ -229,7 +229,8 @@ def _ran(process: Process, start_it: Starter) -> Left:
             given.write((process.given or "").encode())
             given.seek(0)
             stdin = None if process.given is None else given
-            status = start_it(program, boot.environment, stdin=stdin, cwd=start.cwd, **_streams(process))
+            how = {"close_fds": False} if process.live else {}
+            status = start_it(program, boot.environment, stdin=stdin, cwd=start.cwd, **how, **_streams(process))
         return Left(status, boot.left(status), boot.failure, boot.death)
 
 

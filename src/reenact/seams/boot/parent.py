@@ -226,7 +226,7 @@ def _shebang(program: str) -> list[str]:
     return line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else []
 
 
-def run_program(argv: Sequence[str], environment: Mapping[str, str], **options: Any) -> int:
+def run_program(argv: Sequence[str], environment: Mapping[str, str], *, close_fds: bool = True, **options: Any) -> int:
     """Run a program in our place: our standard streams, our process group, our signals. Gives its return code.
 
     A signal sent to us is passed on. Interrupt and quit typed at the terminal are not: the terminal has sent them to
@@ -235,6 +235,8 @@ def run_program(argv: Sequence[str], environment: Mapping[str, str], **options: 
     Args:
         argv: Program and arguments.
         environment: Its environment.
+        close_fds: Whether descriptors that we have inherited, beside the standard streams, are kept from it: what is
+            frozen writes to none of them.
         **options: Further options of ``subprocess.Popen``.
 
     Returns:
@@ -246,7 +248,7 @@ def run_program(argv: Sequence[str], environment: Mapping[str, str], **options: 
     forwarding = _Forwarding()
     with forwarding:
         try:
-            process = subprocess.Popen(argv, env=dict(environment), close_fds=False, **options)
+            process = subprocess.Popen(argv, env=dict(environment), close_fds=close_fds, **options)
         except OSError as error:
             raise UsageError(
                 f"{argv[0]} cannot be started: {error.strerror}",

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -178,20 +179,28 @@ class Warmth:
         return len(self._ran_in)
 
     def __call__(
-        self, argv: Sequence[str], environment: Mapping[str, str], *, cwd: str, shared: bool = False, **streams: Any
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        cwd: str,
+        shared: bool = False,
+        close_fds: bool = True,
+        **streams: Any,
     ) -> int:
         """Run a program, as ``run_program`` does, and with the same result.
 
         Args:
-            argv, environment, cwd, streams: See ``run_program``.
+            argv, environment, cwd, close_fds, streams: See ``run_program``. A warm interpreter has inherited none.
             shared: Whether it may run in a process in which others have run and, as far as can be seen, left nothing.
 
         Raises:
             UsageError: It cannot be started.
         """
+        alone = partial(run_program, argv, environment, cwd=cwd, close_fds=close_fds, **streams)
         head = head_of(argv) if hasattr(os, "fork") else 0
         if not head:
-            return run_program(argv, environment, cwd=cwd, **streams)
+            return alone()
         with open(os.devnull, "r+b") as nothing:
             opened = _opened(streams, nothing.fileno())
             try:
@@ -199,7 +208,7 @@ class Warmth:
             except OSError:  # whoever starts it by itself says what is wrong with it
                 twin = None
             if twin is None:
-                return run_program(argv, environment, cwd=cwd, **streams)
+                return alone()
             try:
                 status = twin.run(argv[head:], environment, opened, shared=shared)
             except BaseException:
@@ -207,7 +216,7 @@ class Warmth:
                 raise
         if status is None:  # it never came so far: whatever the reason, it is told where the program starts by itself
             self._dropped(twin)
-            return run_program(argv, environment, cwd=cwd, **streams)
+            return alone()
         if twin.lost:
             self._dropped(twin)
         else:
