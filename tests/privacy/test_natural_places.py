@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 
 import pytest
 
-from reenact.facts.record import Printed, Record
+from reenact.facts.record import Printed, Record, SegmentArrived
+from reenact.facts.spans import Exhausted
+from reenact.facts.spotting import spot
+from tests.privacy.canaries import arrived
 from tests.privacy.corpus_places import body
 from tests.privacy.measuring import cleaned
 
@@ -52,6 +57,21 @@ PLACES = {
     "a form in which a space is a plus": (f"p=%7B%22secret_key%22%3A+%22{KEY}%22%7D&v=2", KEY),
     "hexadecimal with a prefix": ("0x" + f"Authorization: Bearer {KEY}\r\n".encode().hex(), KEY.encode().hex()[4:]),
     "words of a wallet": ('MNEMONIC="' + "amber candle river " * 3 + 'stone paper tower"\n', "candle river"),
+    "a column of a table": (f"name,note,db_password\nfirst,x,{WORD}\n", WORD),
+    "the second row of it": (f"user\tpassword\trole\nme\tsesame-Open-11\tx\nyou\t{WORD}\ty\n", WORD),
+    "a table in a string": (json.dumps({"out": f"id,api_key\n1,{KEY}\n"}), KEY),
+    "a web key": (json.dumps({"kty": "OKP", "crv": "Ed25519", "x": "public", "d": KEY}), KEY),
+    "a setting of redis": (f"CONFIG SET requirepass {WORD}\n", WORD),
+    "a value that a terminal has wrapped": (f"SERVICE_API_KEY={KEY}{KEY}\n{HEX[:20]}{KEY}\nHOME=/srv\n", HEX[:20]),
+    "a soft end of a line": (
+        f"Content-Transfer-Encoding: quoted-printable\r\n\r\nAPI key: sk-ant-{KEY[:12]}=\r\n{KEY[12:]}{HEX}\r\n",
+        HEX,
+    ),
+    "chunks": (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        f"1c\r\ntoken=glpat-{KEY[:10]}\r\n10\r\n{KEY[10:]}\r\n0\r\n\r\n",
+        KEY[10:],
+    ),
     "an option of an application": (f"docker run -e APP_KEY='{HEX}' x\n", HEX),
     "a scheme of a vendor": (f"Authorization: SSWS 00{KEY}{KEY}\n", KEY),
 }
@@ -67,9 +87,47 @@ HARMLESS = (
     "add('--token', default=None)\n",
     "set -x PATH /usr/bin\n",
     "see /services/T0AB12CD3/B0AB12CD3/ and .git/hooks/pre-commit\n",
+    "name,kind\npassword,secret\ntoken,weak\n",
+    f"API_KEY={'x' * 40}\nhome is where it is\n",
+    f"{HEX}{HEX}\n{HEX}{HEX}\n",
+    json.dumps({"kty": "OKP", "crv": "Ed25519", "x": KEY}),
     "a price of $2 and $6 is the new one\n",
     "<name>password</name><type><string></string></type>",
 )
+
+
+ASKED = ("{", '"pass', 'word": "lan', "tern-Orb", 'it-4821"', "}")
+ENTRIES = {
+    "lines": [json.dumps({"model": "m", "message": {"content": each}}) for each in ASKED],
+    "encoded lines": [
+        json.dumps({"chunk": {"bytes": base64.b64encode(json.dumps({"delta": each}).encode()).decode()}})
+        for each in ASKED
+    ],
+}
+
+
+@pytest.mark.parametrize("sort", ENTRIES)
+def test_a_credential_that_is_cut_over_lines_of_json_is_found_whatever_the_media_type_says(sort: str) -> None:
+    answer = [arrived(), *(SegmentArrived(0, n, f"{line}\n".encode()) for n, line in enumerate(ENTRIES[sort]))]
+    entries = [json.loads(line) for line in body(cleaned(answer)).splitlines()]
+    if sort == "encoded lines":
+        entries = [json.loads(base64.b64decode(entry["chunk"]["bytes"])) for entry in entries]
+    whole = "".join(entry["delta"] if "delta" in entry else entry["message"]["content"] for entry in entries)
+    assert whole == '{"password": "' + "~rx" + whole[17:-3] + '~"}' and WORD not in whole
+    assert len(whole) == len("".join(ASKED))
+
+
+def test_a_compressed_answer_behind_its_head_is_read() -> None:
+    packed = gzip.compress(json.dumps({"api_key": KEY}).encode(), mtime=0)
+    once = body(cleaned([Printed(1, 0, b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + packed)]))
+    assert KEY not in gzip.decompress(once.partition(b"\r\n\r\n")[2]).decode()
+    assert body(cleaned([Printed(1, 0, once)])) == once
+
+
+def test_a_wide_table_of_passwords_is_looked_through_within_the_budget() -> None:
+    table = (",".join(["pw"] * 150) + "\n" + (",".join(["a1b2c3d4"] * 150) + "\n") * 300).encode()
+    with pytest.raises(Exhausted):
+        spot(table)
 
 
 def printed(text: str) -> list[Record]:

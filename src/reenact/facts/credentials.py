@@ -96,7 +96,7 @@ _STRONG = re.compile(
     r"|(?:github|gitlab|slack|hf|huggingface|npm|pypi|discord|telegram|vault|gh|notion|linear|consul)token$"
     r"|^(?:x|db|user|my|root|admin|ssh|login|smtp|ftp|mail)?pw$|passcodes?$|^xsecret$|^auth(?:entication)?header$"
     r"|^(?:smtp|e?mail|db|user|my|pg|postgres|mysql|redis|mongo|ldap|imap|ftp|ssh|sudo|git|svn|admin|root|http|proxy|basic"
-    r"|auth|login|rabbitmq|amqp|es|elastic|sa|app|service)?pass$|^mnemonic$|clientkeydata$|seedphrase$|recoverycodes?$"
+    r"|auth|login|rabbitmq|amqp|es|elastic|sa|app|service|require)?pass$|^mnemonic$|clientkeydata$|seedphrase$|recoverycodes?$"
     r"|authorization$|^authheader$|^setcookie$|^(?:aws)?credentials?$|^pgpass$"
 )
 _FRIENDS = re.compile(

@@ -69,6 +69,10 @@ _SETS = re.compile(rb"(?i)(?:\bset(?:\s-[a-z]{1,4}){1,3}|\bsetx|\bconfig\sset|\b
 _FALLBACK = re.compile(rb"\s{0,4}={1}\s{0,4}[\w.\[\]\"'()]{1,128}?\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,4}(?=\\{0,15}[\"'])")
 _DEFAULT = re.compile(rb"\s{0,8}(?:\w{1,16}\s?=\s?[^,()]{1,40},\s{0,8}){0,4}default\s?=\s?(?=\\{0,15}[\"'])")
 _SEED = re.compile(rb"[a-z]{3,8}(?: [a-z]{3,8}){11,23}")
+_SIGNS = (b",", b";", b"\t", b"|")
+_NAME_OF_COLUMN = re.compile(rb"(?:#\s?)?[A-Za-z_][\w.-]{0,40}(?: [\w.-]{1,20}){0,3}")
+_WIDEST = 512
+_MOST_ROWS = 1024
 _WITH = re.compile(rb"\b(?:with|using|use|this|my|your|following)\s(?:the\s|this\s|my\s)?\Z")
 _SENTENCE = re.compile(
     rb"(?:\s(?:for|of|in|from)\s[^\s:]{1,40}|\shere)?(?::|\s(?:is|was|are|will\sbe|has\sbeen\sset\sto|set\sto|to|->))\s{1,2}(?::\s|now\s)?"
@@ -118,10 +122,48 @@ def by_name(data: bytes, lower: bytes, flat: bytes, needle: bytes, budget: Budge
                 weight = 2 if first is not None else int(_OWN.search(lower, max(0, begin - 40), begin) is not None)
             if weight:
                 budget.spend(_DEAR)
+                for span in _column(data, begin, end, weight, budget):
+                    yield span
                 for span in _values_after(data, begin, end, weight, in_json=in_json):
                     resume = max(resume, span.end)
                     yield span
         at = lower.find(needle, resume)
+
+
+def _column(data: bytes, begin: int, end: int, weight: int, budget: Budget) -> Iterator[Span]:
+    """The cells below a name in the first line of a table (CSV and its kind)."""
+    sign = data[end : end + 1] if data[end : end + 1] in _SIGNS else data[begin - 1 : begin]
+    if sign not in _SIGNS:
+        return
+    for line_end in (b"\n", b"\\n"):
+        stop = data.find(line_end, end, end + _WIDEST)
+        first = data.rfind(line_end, max(0, begin - _WIDEST), begin)
+        first = first + len(line_end) if first >= 0 else max(data.rfind(b'"', max(0, begin - _WIDEST), begin) + 1, 0)
+        names = data[first:stop].removesuffix(b"\r").removesuffix(b"\\r").split(sign) if stop >= 0 else []
+        if len(names) < 2 or not all(_NAME_OF_COLUMN.fullmatch(name) for name in names):
+            continue
+        above = data.rfind(line_end, max(0, first - _WIDEST), max(0, first - len(line_end))) + 1
+        if first and data.count(sign, above, first) == len(names) - 1:
+            continue  # a row like those below
+        column = data.count(sign, first, begin)
+        cell = re.compile(rb'"((?:[^"\r\n\\]|"")*+)"|([^"\r\n\\' + re.escape(sign) + rb"]*+)")
+        at = stop + len(line_end)
+        for _ in range(_MOST_ROWS):
+            count, value = 0, None
+            while (found := cell.match(data, at)) is not None:
+                value = found.span(1 if found[1] is not None else 2) if count == column else value
+                count, at = count + 1, found.end() + 1
+                if data[found.end() : at] != sign:
+                    break
+            budget.spend(1 + count // 4)
+            if count != len(names) or value is None:
+                break
+            span = _judged(data, *value, weight, loose=True)
+            yield from () if span is None else (span,)
+            behind = data.find(line_end, at - 1, at + 2)
+            if behind < 0:
+                break
+            at = behind + len(line_end)
 
 
 def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bool) -> Iterator[Span]:

@@ -51,6 +51,8 @@ _STORED = re.compile(  # a cookie as a browser exports it
     rb"(?:domain|path|expires|httpOnly|sameSite|hostOnly)"
 )
 _PGPASS = re.compile(rb":(?:\d{2,5}|\*):[\w*.-]{1,64}:[\w*@.-]{1,64}:(?P<pw>[^\s:\"'\\]{4,256})(?=[\s\"'\\]|\Z)")
+_NUMBER = re.compile(rb"[\"'](?:d|p|q|dp|dq|qi|k)\\{0,7}[\"']\s{0,8}:\s{0,8}\\{0,7}[\"'](?P<pw>[\w-]{16,2048})")
+_LONGEST_KEY = 8192
 _ORACLE = re.compile(rb"(?i)jdbc:oracle:\w{1,8}:[\w.$-]{1,64}/(?P<pw>[^@\s\"'\\/]{1,256})@")
 _ILLEGAL = re.compile(rb"(?i)header value:?\s{1,4}b?\\{0,7}[\"'](?:\w{1,16}\s)?(?P<pw>[^\"'\\\s]{8,4096})")
 _IS_THE = re.compile(rb"\sis\s(?:the|my|our|your)\s(?:\w{1,16}\s){0,2}(?:key|token|password|secret)\b")
@@ -105,6 +107,7 @@ def by_phrase(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
             at = lower.find(needle, end)
     yield from _said(data, budget)
     yield from _piped(data, lower, budget)
+    yield from _web_keys(data, budget)
     yield from _inserted(data, lower, budget)
     for match in _SIGNED.finditer(data):
         budget.spend()
@@ -123,6 +126,18 @@ def _called(name: bytes, value: bytes) -> bool:
     """Whether a value is a credential under this name."""
     weight = named(name.decode("latin-1"))
     return (weight == 2 and not trivial(value)) or (weight == 1 and _random(value))
+
+
+def _web_keys(data: bytes, budget: Budget) -> Iterator[Span]:
+    """The private numbers of a JSON web key."""
+    at = data.find(b"kty")
+    while at >= 0:
+        budget.spend(8)
+        begin = data.rfind(b"{", max(0, at - _LONGEST_KEY), at)
+        end = data.find(b"}", at, at + _LONGEST_KEY)
+        for match in _NUMBER.finditer(data, begin, end) if 0 <= begin < end else ():
+            yield Span(*match.span("pw"), Sort.KEY.value)
+        at = data.find(b"kty", at + 3 if end < 0 else end)
 
 
 def _piped(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:

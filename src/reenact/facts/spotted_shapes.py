@@ -29,14 +29,13 @@ _SHAPES = re.compile(
     + rb"|pul-|rubygems_|dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{1,32}\.)?|sbp_|LTAI|AKCp|PMAK-|EZ[AT]K|NRAK-"
     + rb"|sgp_|tskey-|rdme_|ops_eyJ|CFPAT-|dt0c01\.|HRKU-|shippo_|vercel_|AGE-SECRET-KEY-1|cohere_|nvapi-|LLM-)"
     + rb"(?P<rest>[A-Za-z0-9_-]{16,512}(?:\.[A-Za-z0-9_-]{16,512}|(?:\.[a-z0-9]{2,16}){2})?)"
-    + rb"|(?P<long>fm[12]_|FlyV1\sfm[12]_)(?P<longrest>[A-Za-z0-9+/=,_-]{32,2048})"
     + rb"|(?P<discord>[MNO][A-Za-z0-9]{22,27}\.[\w-]{6}\.[\w-]{27,40})(?![\w-])"
     + rb"|(?P<bot>\d{8,10}:)AA[\w-]{33}(?![\w-]))"
 )
 _PAIRS = frozenset(
     b"gi sk ey AK AS AB AC AG AI AN AP AR gh gl xo xa hf np py rk pk wh gs r8 pp nv tv fc ls pc do sh da ke EA sq sn"
     b" dc AT fi se nt tf pa li ph fw cs es vo GO hv pu ru dp sb LT PM EZ NR sg ts rd op CF dt HR ve co LL"
-    b" xk xs fm Fl MT Mj Mz ND NT Nj Nz OD OT".split()
+    b" xk xs MT Mj Mz ND NT Nj Nz OD OT".split()
 )
 """How the shapes begin; those that begin outside a run of word characters are in ``_OUTSIDE``."""
 _OUTSIDE = re.compile(
@@ -49,6 +48,7 @@ _PEM_CUT = re.compile(rb"(?:[A-Za-z0-9+/=\s:,.~-]|\\{1,15}[nrt/]){0,16384}")
 _MARKED = (
     (b"q~", 4, re.compile(rb"(?<![\w.~-])[\w.~-]{3}\dQ~[\w.~-]{31,36}(?![\w.~-])")),
     (b".atlasv1.", 14, re.compile(rb"(?<![\w.])[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,200}")),
+    *((mark, 0, re.compile(mark + rb"[A-Za-z0-9+/=,_-]{32,2048}")) for mark in (b"fm1_", b"fm2_")),
     (b"-us", 32, re.compile(rb"(?<![\w-])[0-9a-f]{32}-us\d{1,2}(?![\w-])")),
 )
 """Keys known by what stands within them: that, how far from their beginning, and all of them."""
@@ -108,8 +108,6 @@ def _shape_at(data: bytes, start: int) -> Span | None:
         span = Span(match.start(), match.end(), Sort.TOKEN.value)
     elif match["aws"] is not None:
         span = Span(match.end("aws"), match.end(), Sort.KEY.value)
-    elif match["long"] is not None:
-        span = Span(match.end("long"), match.end(), Sort.KEY.value)
     elif match["discord"] is not None:
         span = Span(match.start(), match.end(), Sort.TOKEN.value)
     elif match["bot"] is not None:

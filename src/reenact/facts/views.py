@@ -30,6 +30,12 @@ _PLAINER = re.compile(  # each way begins with a letter of its own, so that the 
     rb"|\x1b" + _LETTERS + rb"|" + _ESCAPED + _LETTERS
 )
 _ENTITIES = {b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">", b"amp": b"&"}
+_END = rb"(?:\r?\n|(?:\\{1,7}r)?\\{1,7}n)"
+_FOLDS = (
+    (re.compile(rb"[Qq]uoted-[Pp]rintable"), re.compile(rb"=" + _END + rb"|=3D")),
+    (re.compile(rb"(?i)transfer-encoding\S{1,8}\s{0,4}\S{0,8}chunked"), re.compile(_END + rb"[0-9a-fA-F]{1,6}" + _END)),
+)
+"""What the head of a folded text says, and the folds."""
 _PERCENT = re.compile(rb"%(0[9AaDd]|[2-7][0-9a-fA-F])")
 _PERCENT_OR_PLUS = re.compile(_PERCENT.pattern + rb"|(?<=%3A)\+|(?<=%2C)\+|(?<=%3a)\+|(?<=%2c)\+")
 _STOPS = bytes(32 if byte in b" \t\r\n\"'<>\\`" else 97 for byte in range(256))
@@ -99,6 +105,11 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
             return
     if b"%" in data and not binary:
         yield from _quoted(data)
+    yield from _unfolded(data)
+    at = data.find(b"\x1f\x8b\x08")
+    if at > 0:  # behind the head of a response
+        inner = _wrapped(wraps.GZIP, data, at, len(data))
+        yield from () if inner is None else (inner,)
     yield from _runs(data)
 
 
@@ -205,6 +216,15 @@ def _changed(
         at = end
     parts.append(data[at:])
     return b"".join(parts), places
+
+
+def _unfolded(data: bytes) -> Iterator[View]:
+    """A text without the soft ends of its lines, or without the sizes of its chunks, where its head says so."""
+    for said, fold in _FOLDS:
+        if said.search(data) is not None:
+            text, places = _changed(data, fold, lambda found: b"=" if found[0] == b"=3D" else b"")
+            if len(places.view) > 1:
+                yield _elsewhere(text, places)
 
 
 def _elsewhere(text: bytes, places: _Map) -> View:

@@ -32,6 +32,7 @@ _WORTH = re.compile(
     rb"(?i)key|token|secret|pass|auth|credential|cookie|pw|jwt|://|bearer|basic|-----|-u|[\w+/=.-]{16}|~rx"
 )
 _SPACES = (b" ", b"\n", b"\\n", b"\\t", b"\\r")
+_HEAD = 64 << 10
 _BYTES = re.compile(rb'\{[^{}"]{0,16}"bytes"\s{0,4}:\s{0,4}"([A-Za-z0-9+/=]+)"')
 
 
@@ -121,7 +122,12 @@ class Joiner(Generic[T]):
         lead = _DATA.match(self._data, start, end)
         at = lead.end() if lead is not None else start
         text = bytes(self._data[at:end]).rstrip(b"\r")
-        if text[:1] in (b"{", b"["):
+        inner = _BYTES.search(text, 0, _HEAD)
+        plain = None if inner is None else wraps.undone(wraps.BASE64, inner[1])
+        if inner is not None and plain is not None:
+            where = (self._base + at + inner.start(1), self._base + at + inner.end(1))
+            self._add(_Event(*where, plain, -1, where))
+        elif text[:1] in (b"{", b"["):
             self._add(_Event(self._base + at, self._base + at + len(text), text, -1, None))
         elif text and bytes(self._data[start : start + 5]) == b"data:":
             event = _Event(self._base + at, self._base + at + len(text), text, -1, None)
@@ -149,7 +155,7 @@ class Joiner(Generic[T]):
         for leaf in leaves(text):
             if leaf.end > leaf.start:
                 self._append(leaf.group, event, leaf.start, leaf.end)
-        if event.frame >= 0:  # nothing else looks at it
+        if event.frame >= 0 or event.inner is not None:  # nothing else looks at it as a text
             cleaned = self._eraser.spans(text, self._eraser.find(text), fit=True)
             if cleaned != text:
                 event.text[:] = cleaned

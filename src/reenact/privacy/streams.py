@@ -37,6 +37,8 @@ _EVENTS = (
 )
 _FRAMES = "application/vnd.amazon.eventstream"
 _LINES = (b"data:", b"event:", b"id:", b": ")
+_ENTRY = re.compile(rb'\{"[^\n]{1,16384}\}\r?\n(?=\{|\Z)')
+"""A line of JSON: an entry of its own, whatever the media type says."""
 _LATE = "credentials in a long compressed body"
 
 _Item = tuple[SegmentArrived, list[tuple[int, int]]]
@@ -131,7 +133,7 @@ class PlainStream:
             self._text = False
         elif framed := self._media.startswith(_FRAMES):
             self._joiner = Joiner(self._eraser, frames=framed)
-        elif self._media.startswith(_EVENTS) or body.startswith(_LINES):
+        elif self._media.startswith(_EVENTS) or body.startswith(_LINES) or _ENTRY.match(body) is not None:
             self._joiner = Joiner(self._eraser, frames=False)
 
     def _past_joiner(self, item: _Item, body: bytes) -> list[Record]:
