@@ -91,6 +91,9 @@ HARMLESS = (
     f"API_KEY={'x' * 40}\nhome is where it is\n",
     f"{HEX}{HEX}\n{HEX}{HEX}\n",
     json.dumps({"kty": "OKP", "crv": "Ed25519", "x": KEY}),
+    'def token() -> AccessToken:\n    """Ask once; after a 401 ask again."""\n',
+    "the `thread_id` is the key\n",
+    'assert headers["Authorization"] == "Bearer caller"\n',
     "a price of $2 and $6 is the new one\n",
     "<name>password</name><type><string></string></type>",
 )
@@ -121,6 +124,26 @@ def test_a_compressed_answer_behind_its_head_is_read() -> None:
     packed = gzip.compress(json.dumps({"api_key": KEY}).encode(), mtime=0)
     once = body(cleaned([Printed(1, 0, b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + packed)]))
     assert KEY not in gzip.decompress(once.partition(b"\r\n\r\n")[2]).decode()
+    assert body(cleaned([Printed(1, 0, once)])) == once
+
+
+def dump(data: bytes) -> bytes:
+    lines = []
+    for at in range(0, len(data), 16):
+        part = data[at : at + 16]
+        digits = " ".join(f"{byte:02x}" for byte in part)
+        shown = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
+        lines.append(f"{at:08x}  {digits:<48}  |{shown}|")
+    return "\n".join(lines).encode() + b"\n"
+
+
+def test_a_dump_of_a_file_is_read_and_made_again() -> None:
+    data = f"name=me\nAPI_KEY=sk-ant-{KEY}{HEX}\nHOME=/srv\n".encode()
+    assert body(cleaned([Printed(1, 0, dump(b"nothing in it, " * 9))])) == dump(b"nothing in it, " * 9)
+    once = body(cleaned([Printed(1, 0, b"$ hexdump -C .env\n" + dump(data) + b"$ \n")]))
+    plain = bytes.fromhex("".join(line[10:58].replace(" ", "") for line in once.decode().splitlines()[1:-1]))
+    assert plain[:16] == data[:16] and plain[-10:] == data[-10:] and len(plain) == len(data)
+    assert b"~rx" in plain and KEY.encode() not in plain and once == b"$ hexdump -C .env\n" + dump(plain) + b"$ \n"
     assert body(cleaned([Printed(1, 0, once)])) == once
 
 

@@ -73,6 +73,7 @@ _SIGNS = (b",", b";", b"\t", b"|")
 _NAME_OF_COLUMN = re.compile(rb"(?:#\s?)?[A-Za-z_][\w.-]{0,40}(?: [\w.-]{1,20}){0,3}")
 _WIDEST = 512
 _MOST_ROWS = 1024
+_DOCUMENTS = (b'"""', b"'''")
 _WITH = re.compile(rb"\b(?:with|using|use|this|my|your|following)\s(?:the\s|this\s|my\s)?\Z")
 _SENTENCE = re.compile(
     rb"(?:\s(?:for|of|in|from)\s[^\s:]{1,40}|\shere)?(?::|\s(?:is|was|are|will\sbe|has\sbeen\sset\sto|set\sto|to|->))\s{1,2}(?::\s|now\s)?"
@@ -173,6 +174,8 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
         yield from _beside(data, begin, end, weight, in_json=in_json)
         return
     quoted, sign, at = after[2] is not None, after[3], after.end()
+    if sign.startswith(b"=="):
+        sign, weight = b"=", 1  # what is compared is a credential only if it looks like one
     fallback = None if quoted or sign != b"=" else _FALLBACK.match(data, end)
     at = at if fallback is None else fallback.end()
     if sign == b",":
@@ -181,8 +184,8 @@ def _values_after(data: bytes, begin: int, end: int, weight: int, *, in_json: bo
     called = None if quoted else _CALLED.match(data, at)  # SecretStr('…')
     opening = _OPEN.match(data, at if called is None else called.end())
     if opening is not None:
-        if quoted and len(opening[1]) < len(after[1]):
-            return  # the string ends here that the name stood in
+        if (quoted and len(opening[1]) < len(after[1])) or (sign != b"=" and opening[0].endswith(_DOCUMENTS)):
+            return  # the string ends here that the name stood in; or a text documents what has been named
         stop = _closing(data, opening, weight, in_json=in_json)
         span = _judged(data, opening.end(), stop, weight, loose=quoted)
         if called is not None and span is not None and any(each in b"/. " for each in data[span.start : span.end]):

@@ -160,7 +160,7 @@ def _said(data: bytes, budget: Budget) -> Iterator[Span]:
         budget.spend()
         if _IS_THE.match(data, at) is not None:
             word = _NO_WORD.split(data[max(0, at - 512) : at])[-1]
-            if len(word) < 512 and spoken(word):
+            if 0 < len(word) < 512 and spoken(word):
                 yield Span(at - len(word), at, Sort.NAMED.value)
         at = data.find(b" is ", at + 4)
 

@@ -19,12 +19,17 @@ ZLIB = "zlib"
 UTF16_LE = "utf-16-le"
 UTF16_BE = "utf-16-be"
 FRAMES = "frames"
+DUMP = "dump"
 
 RATIO = 32
 """How many times as long as its compressed form a text may be, beside ``ROOM``."""
 ROOM = 64 << 10
 
 _BREAKS = re.compile(rb"\\{1,7}[rn]|[\r\n \t]")
+DUMPED = re.compile(rb"(?:[0-9a-f]{8}:?[ \t]+(?:[0-9a-f]{2} {0,2}){1,16}+[^\n]{0,24}(?:\n|\Z))+")
+"""Lines of ``xxd`` or ``hexdump -C``: a place, bytes in hexadecimal, the same bytes as letters."""
+_DUMPED_LINE = re.compile(rb"([0-9a-f]{8}:?[ \t]+)((?:[0-9a-f]{2} {0,2}){1,16}+)([^\n]*)(\n|\Z)")
+_PAIR = re.compile(rb"[0-9a-f]{2}")
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _GZIP_HEAD = 10
@@ -34,14 +39,14 @@ _PRELUDE = 12
 def undone(codec: str, raw: bytes) -> bytes | None:
     """The text that ``raw`` encodes; None where it is not whole or not of that encoding."""
     try:
-        if codec == BASE64:
-            return _from_base64(raw)
-        if codec == HEX:
-            return binascii.unhexlify(raw)
+        if codec in (BASE64, HEX):
+            return _from_base64(raw) if codec == BASE64 else binascii.unhexlify(raw)
         if codec in (GZIP, ZLIB):
             return _decompressed(raw, 31 if codec == GZIP else 15)
         if codec == FRAMES:
             return raw
+        if codec == DUMP:
+            return b"".join(binascii.unhexlify(line[2].replace(b" ", b"")) for line in _DUMPED_LINE.finditer(raw))
         return raw[: len(raw) // 2 * 2].decode(codec).encode()
     except (ValueError, zlib.error):
         return None
@@ -65,6 +70,8 @@ def _made(codec: str, text: bytes, raw: bytes) -> bytes:
         return _compressed(text, raw, codec)
     if codec == FRAMES:
         return summed(text)
+    if codec == DUMP:
+        return _dumped(text, raw)
     made = text.decode("utf-8", "replace").encode(codec, "surrogatepass")
     return made + raw[len(raw) // 2 * 2 :]
 
@@ -98,6 +105,26 @@ def _to_base64(text: bytes, raw: bytes) -> bytes:
         out.append(each)
         at, gone = max(at, place), gone + len(each)
     return b"".join(out) + made[at:]
+
+
+def _dumped(text: bytes, raw: bytes) -> bytes:
+    """A dump of a text, in the lines that another one has; what is longer than that goes into the last of them."""
+    out: list[bytes] = []
+    at = 0
+    for line in _DUMPED_LINE.finditer(raw):
+        count = len(_PAIR.findall(line[2]))
+        part = text[at:] if line.end() == len(raw) else text[at : at + count]
+        at += len(part)
+        pairs = [*(b"%02x" % byte for byte in part), *[b"00"] * (count - len(part))]
+        digits = b"".join(gap + pair for gap, pair in zip([b"", *_PAIR.split(line[2])[1:-1]], pairs, strict=False))
+        digits += b"".join(pairs[count:]) + _PAIR.split(line[2])[-1]
+        shown = bytes(byte if 32 <= byte < 127 else 46 for byte in part)
+        behind = line[3].rstrip(b"\r")
+        if behind.strip().startswith(b"|") and len(behind.strip()) == count + 2:
+            behind = behind[:-1]
+        lead = behind[: max(0, len(behind) - count)]
+        out += (line[1], digits, lead, shown, line[3][len(behind) :], line[4])
+    return b"".join(out)
 
 
 def _decompressed(raw: bytes, bits: int) -> bytes | None:
