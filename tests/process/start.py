@@ -38,7 +38,7 @@ def main() -> None:
     (onpath / "sitecustomize.py").write_text(_SITECUSTOMIZE)
     parent._ONPATH = str(onpath)  # type: ignore[misc]
     with Boot(instructions, base, hash_seed=choose_hash_seed(base, ENTROPY)) as boot:
-        status = run_program(find_program(sys.argv[3:], base.get("PATH")), boot.environment)
+        status = run_program(find_program(sys.argv[3:], base.get("PATH")), boot.environment, close_fds=False)
         said = {"began": boot.began, "failure": boot.failure, "status": status, "option": ignores_boot(sys.argv[3:])}
         Path(sys.argv[2]).write_text(json.dumps({**said, "session": json.loads(boot.result or "null")}))
     end_like(status)
