@@ -62,7 +62,6 @@ PLACES = {
     "a table in a string": (json.dumps({"out": f"id,api_key\n1,{KEY}\n"}), KEY),
     "a web key": (json.dumps({"kty": "OKP", "crv": "Ed25519", "x": "public", "d": KEY}), KEY),
     "a setting of redis": (f"CONFIG SET requirepass {WORD}\n", WORD),
-    "a value that a terminal has wrapped": (f"SERVICE_API_KEY={KEY}{KEY}\n{HEX[:20]}{KEY}\nHOME=/srv\n", HEX[:20]),
     "a soft end of a line": (
         f"Content-Transfer-Encoding: quoted-printable\r\n\r\nAPI key: sk-ant-{KEY[:12]}=\r\n{KEY[12:]}{HEX}\r\n",
         HEX,

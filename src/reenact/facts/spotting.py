@@ -46,12 +46,6 @@ _BEFORE = 512
 """Bytes before a piece that say what stands in it: a name, and what stands between it and its value."""
 _BEHIND = 128
 _SURROUNDINGS = 8
-_FURTHER = re.compile(
-    rb"(?:(?:\r?\n|(?:\\r)?\\n)(?=[A-Za-z+/.-]{0,200}\d)(?=[\d+/.-]{0,200}[A-Za-z])[\w+/.-]{12,200}+={0,2}"
-    rb"(?=\r?\n|(?:\\r)?\\n|\"|\Z)){1,20}"
-)
-_LEAST_WRAPPED = 24
-_NARROWEST = 40
 _BEGUN = re.compile(rb"[A-Za-z0-9/][\w.:/ -]{1,31}(~rx[a-z][a-z2-7]*0*~)")
 _DEEPEST = 5
 _ROOM = 1 << 20
@@ -123,25 +117,9 @@ def _plain(data: bytes, budget: Budget, in_json: bool) -> list[Span]:
     if not found:
         return found
     found = without_overlaps(found) if len(found) > 1 else found
-    found = _wrapped_lines(data, found)
     if b"~rx" in data:
         found = [_rest(data, span) for span in found]
     return _inside_strings(data, found) if in_json else found
-
-
-def _wrapped_lines(data: bytes, spans: list[Span]) -> list[Span]:
-    """Spans up to where a value ends that a terminal has wrapped: a further line is a part of it and nothing else."""
-    changed = False
-    for n, span in enumerate(spans):
-        more = None if span.end - span.start < _LEAST_WRAPPED else _FURTHER.match(data, span.end)
-        if more is None or STANDIN.search(data, span.start, span.end) is not None:
-            continue
-        near = max(0, span.start - _BEFORE)
-        line = max(near, data.rfind(b"\n", near, span.start), data.rfind(b"\\n", near, span.start))
-        if span.end - line > _NARROWEST:
-            spans[n] = span._replace(end=more.end())
-            changed = True
-    return without_overlaps(spans) if changed else spans
 
 
 def _rest(data: bytes, span: Span) -> Span:
