@@ -7,11 +7,9 @@ the public ``Divergence`` is there when the session ends, whatever the agent cau
 from __future__ import annotations
 
 import _thread
-import hashlib
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,15 +18,10 @@ from reenact.abc.session import Crossing, Frozen, Rerun
 from reenact.abc.store import Recording
 from reenact.errors import Divergence, ForkError, Halt, StoreError, UnreplayableRun
 from reenact.facts.call import (
-    STATE,
     Call,
-    Effect,
-    EndKind,
     Failure,
     Fidelity,
     Json,
-    Kind,
-    Stream,
     Value,
     calls_a_tool,
     is_transport,
@@ -36,28 +29,32 @@ from reenact.facts.call import (
 from reenact.facts.event import Event
 from reenact.facts.exporters import Endpoint
 from reenact.facts.file_notes import NOTE as FILE
-from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
-from reenact.facts.keys import Rules, canonical_body
+from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing, plumbing_of
-from reenact.facts.serving import REQUEST, RESPONSE
 from reenact.facts.stopped import stops_at, was_stopped
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
 from reenact.replaying.callers import nobody_calls, waiting_place
 from reenact.replaying.calls import FrozenCall, RerunCall, Unanswered, UnrecordedCall
+from reenact.replaying.chains import Chains
+from reenact.replaying.comparing import Comparing
 from reenact.replaying.ending import StoppedEnd
 from reenact.replaying.files_read import Files
 from reenact.replaying.imported import KeyedMatcher, Own
+from reenact.replaying.insides import FrozenScopes, never_handed_over
 from reenact.replaying.matching import Match, Matcher, Miss
+from reenact.replaying.met_lanes import MetLanes, lane_of
 from reenact.replaying.options import Options
 from reenact.replaying.order import ReplayGate, ShuffledGate
-from reenact.replaying.outcomes import came_to_the_same, equal
 from reenact.replaying.plumbing import Exports, Uncounted
 from reenact.replaying.renaming import Renaming, began_as
 from reenact.replaying.report import without_credentials
+from reenact.replaying.saying import Saying
+from reenact.replaying.tally import Tally
 from reenact.replaying.tape import Tape
+from reenact.replaying.unmade import count_inside, unmade
 from reenact.replaying.unseen import Unseen
 from reenact.seams import lanes
 from reenact.seams.accepting import ACCEPTED
@@ -68,35 +65,9 @@ from reenact.seams.lanes import Lane
 from reenact.seams.looks import NOTE as LOOK
 from reenact.seams.restating import restated
 from reenact.seams.strands import release
-from reenact.seams.turns import parent_path
 from reenact.seams.watch import WATCH
 
 T = TypeVar("T")
-
-_LEVELS = [Fidelity.EXACT, Fidelity.SEALED, Fidelity.REDACTED, Fidelity.WITHHELD]
-
-
-@dataclass(slots=True)
-class Tally:
-    """What a replay has counted so far."""
-
-    matched: int = 0
-    reordered: int = 0
-    moved: int = 0
-    renamed: int = 0
-    """Strands whose functions have other names now."""
-    redacted: int = 0
-    fidelity: Fidelity = Fidelity.EXACT
-    unread: list[int] = field(default_factory=list)
-    gaps: dict[str, int] = field(default_factory=dict)
-    remarks: dict[str, str] = field(default_factory=dict)
-    signals: set[int] = field(default_factory=set)
-    """Those whose handlers ran inside calls that are answered as a whole, and do not run again."""
-    set_now: dict[str, str] = field(default_factory=dict)
-    own_state: dict[str, None] = field(default_factory=dict)
-    """Parameters that are a tool's own state, in the order in which they were met: they are not compared."""
-    unchecked: dict[str, str] = field(default_factory=dict)
-    """Tools answered from the recording that were given what is too large to be looked into for changes."""
 
 
 def _unwatched(event: int) -> None:
@@ -144,19 +115,22 @@ class ReplaySession:
         self._uncounted = Uncounted(self)
         self.rules = rules
         self._redactor = redactor
+        self.saying = Saying(self.run, self.tape, rules)
+        self._comparing = Comparing(recording, redactor, self.saying)
         self.output_cleaned = redactor.printed
         lanes.call_by(redactor.naming)
         self._lock = _thread.RLock()
+        self._lanes: dict[str, Lane] = {}
+        self.frozen_scopes = FrozenScopes()
+        self._met = MetLanes(self._lanes, self.tape, self.frozen_scopes, self._lock)
         self._matcher: Matcher | KeyedMatcher
         self._matcher = (
-            KeyedMatcher(self.tape, rules) if is_imported(self.run) else Matcher(self.tape, rules, self._gone)
+            KeyedMatcher(self.tape, rules) if is_imported(self.run) else Matcher(self.tape, rules, self._met.gone)
         )
         self.renaming = Renaming(self.tape, began_as(self.run))
-        self._lanes: dict[str, Lane] = {}
-        self._frozen_scopes: set[str] = set()
         self._disordered: set[str] = set()
         self._passed: set[int] = set()
-        self._chains: dict[str, Any] = {}
+        self._chains = Chains()
         self._files = Files(recording)
         self.amiss: Callable[[], list[str]] = list
         """Says which files are not what they were when the run began."""
@@ -164,17 +138,8 @@ class ReplaySession:
         """Told of a file that is there from now on, though what makes it is answered from the recording."""
         self.matches: list[tuple[int, str, int]] = []
         self.gate = self._make_gate()
-        self.gate.is_missed = self._is_missed
-        lasted_us = (self.run.ended_us or self.run.started_us) - self.run.started_us
-        self.gate.give_up_us += 4 * lasted_us
-        self.gate.quiet_us += 2 * lasted_us
-        self.gate.keeping = options.save
         self._end = StoppedEnd(self.run, rules) if was_stopped(self.run) else None
-        self.gate.cut_short = self.run.interrupted_at is not None or self._end is not None
-        if not is_imported(self.run):
-            self.gate.unseen = Unseen(self._lane_of, self._gone, self._due)
-            self.gate.stand_in = self.renaming.stand_in
-        self.gate.attend = WATCH.attend
+        self._prepare(self.gate)
         self.ambience = Ambient(recording, self.gate.now_us, keeping=options.save)
         self.ambience.address = self.renaming.address
         self.ambience.said = redactor.text
@@ -191,6 +156,19 @@ class ReplaySession:
             seed = self.options.order.partition(":")[2]
             return ShuffledGate(int(seed) if seed else 0, *parts)
         return ReplayGate(*parts)
+
+    def _prepare(self, gate: ReplayGate) -> None:
+        """Tell the gate what it has to know of the run."""
+        gate.is_missed = self._is_missed
+        lasted_us = (self.run.ended_us or self.run.started_us) - self.run.started_us
+        gate.give_up_us += 4 * lasted_us
+        gate.quiet_us += 2 * lasted_us
+        gate.keeping = self.options.save
+        gate.cut_short = self.run.interrupted_at is not None or self._end is not None
+        if not is_imported(self.run):
+            gate.unseen = Unseen(partial(lane_of, self.recording), self._met.gone, self._met.due)
+            gate.stand_in = self.renaming.stand_in
+        gate.attend = WATCH.attend
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
@@ -231,7 +209,7 @@ class ReplaySession:
             scope.in_tool = lane.in_tool or calls_a_tool(call)
             return RerunCall(self, lane, event, scope)
         here = lane.skip_scope(call.name)  # counted, whatever it was called in the recording
-        self._frozen_scopes.add(recorded_scope or here)
+        self.frozen_scopes.add(recorded_scope or here)
         return FrozenCall(self, lane, event)
 
     def _exported(self, lane: Lane, call: Call, endpoint: Endpoint) -> Crossing:
@@ -250,7 +228,7 @@ class ReplaySession:
         """What a call gets that has no recording; raises the halt where it must have one."""
         if isinstance(found, Own):
             return UnrecordedCall(lane.scope(call.name, -1))
-        missed = partial(self._miss, found, located(cleaned), lane)
+        missed = partial(self.saying.miss, found, located(cleaned), lane.path)
         if self._end is not None and self._end.holds(lane.path, cleaned, found, missed):
             held = Unanswered(self, lane)
             if not call.observed:
@@ -290,25 +268,12 @@ class ReplaySession:
         elif key.startswith(LOOK):
             self._files.looked(self.said(key[len(LOOK) :]), value)
         elif key.startswith(VARIABLE):
-            name = self.said(key[len(VARIABLE) :])
-            self.tally.set_now[name] = (
-                f"the variable {name}, which was not set when it was recorded, is used as it is now"
-            )
+            self.tally.used_as_set(self.said(key[len(VARIABLE) :]))
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """Compare the state of a step with the recorded one."""
-        recorded = self.recording.checkpoint_slots(event, phase)
-        if recorded is None or dict(recorded) == dict(slots):
-            return
-        was, now = self._redactor.slots(recorded), self._redactor.slots(slots)
-        for name in dict.fromkeys([*was, *now]):
-            before, after = was.get(name), now.get(name)
-            if before is None or after is None or not equal(before, after):
-                step = self.recording.event(event)
-                left = Value(before) if before is not None else None
-                self._noticed(
-                    words.result_differs(step, left, before or b"", Value(after or b"null"), self._next(event))
-                )
+        for different in self._comparing.state(event, phase, slots):
+            self._noticed(different)
 
     def restate(self, event: int, state: Any) -> Any:
         """The agent's own; of a fork what it, or a fork before it, has changed it to there."""
@@ -321,8 +286,7 @@ class ReplaySession:
 
     def gap(self, what: str, place: str) -> None:
         """Count what escapes."""
-        name = f"{what}: {place}"
-        self.tally.gaps[name] = self.tally.gaps.get(name, 0) + 1
+        self.tally.escaped(what, place)
 
     def fault(self, error: Exception) -> bool:
         """A seam failed: the replay cannot go on."""
@@ -370,15 +334,12 @@ class ReplaySession:
             raise self._unreadable(error) from error
 
     def served(self, event: Event, part: int, data: bytes) -> None:
-        """Chain what has been handed over: one digest a lane, in the lane's own order."""
-        chain = self._chains.get(event.lane)
-        if chain is None:
-            chain = self._chains.setdefault(event.lane, hashlib.blake2b(event.lane.encode(), digest_size=16))
-        chain.update(b"%d %d %d\n%b" % (event.number, part, len(data), data))  # in one piece: it needs no lock
+        """Something recorded has been handed over."""
+        self._chains.add(event, part, data)
 
     def read_past(self, event: Event) -> object:
         """Reading on is a divergence."""
-        raise self._diverged(words.read_past(event, self._next(event.number)))
+        raise self._diverged(words.read_past(event, self.saying.next(event.number)))
 
     def read_less(self, event: Event) -> None:
         """Kept for the verdict; how far the reader of an imported answer had read is not known."""
@@ -391,19 +352,10 @@ class ReplaySession:
 
     def settled(self, event: Event, outcome: Value | Failure) -> None:
         """Compare a body that ran again with its recording."""
-        recorded = event.outcome
-        if isinstance(recorded, Value):
-            recorded = replace(recorded, body=self.recording.body(event.answer))
-        known = recorded if isinstance(recorded, Value | Failure) else None
-        same = known is not None and came_to_the_same(known, outcome)
-        now = outcome if same else self._redactor.outcome(outcome)
+        now, different = self._comparing.outcome(event, outcome)
         self.served(event, 0, now.body if isinstance(now, Value) else now.error.type.encode())
-        if same or known is None:
-            return
-        was = self._redactor.outcome(known)
-        if not came_to_the_same(was, now):
-            body = was.body if isinstance(was, Value) else b""
-            self._noticed(words.result_differs(event, was, body, now, self._next(event.number)))
+        if different is not None:
+            self._noticed(different)
 
     def matching_remarks(self) -> tuple[str, ...]:
         """What a reader of the verdict should know of how calls were matched."""
@@ -428,14 +380,9 @@ class ReplaySession:
         """Keep it and stop the agent; when observing, keep it and go on."""
         place = waiting_place() if self.gate.unseen_us >= 0 else None
         unseen = [f"the program waits at {place} for what no seam records"] if place else []
-        suspects = [
-            f"{tool} may have changed {what}: it is too large to be looked into, so a replay does not change it"
-            f" (--through {tool} runs it again; @tool(state=…) leaves a parameter out of what is asked)"
-            for tool, what in list(self.tally.unchecked.items())[:1]
-        ]
         unproven = self.unproven_order()
         code = [] if unproven else [divergence.cause]
-        divergence.cause = "; ".join([*unproven, *self.changed_inputs(), *unseen, *suspects, *code])
+        divergence.cause = "; ".join([*unproven, *self.changed_inputs(), *unseen, *self.tally.suspects(), *code])
         self._hide(divergence)
         halt = Halt(divergence.message)
         with self._lock:
@@ -474,21 +421,6 @@ class ReplaySession:
         """The agent tried to touch the world: stop it."""
         return self._stop(Halt(f"refused while replaying: {words}"))
 
-    def _miss(self, miss: Miss, call: Call, lane: Lane) -> Divergence:
-        nearest = miss.nearest
-        next_command = self._next(nearest.number if nearest is not None else None)
-        if miss.reason == "renamed":
-            return words.renamed(nearest, miss.names, lane.path, call, next_command)
-        if miss.reason == "ambiguous":
-            return words.ambiguous(nearest, call, next_command)
-        if nearest is None or miss.reason == "added":
-            return words.added(call, lane.path, next_command, imported=is_imported(self.run))
-        body = self.tape.body(nearest)
-        if ignore := self.rules.ignore:  # what is not compared is not the difference
-            call = replace(call, body=canonical_body(call.body, call.media, ignore))
-            body = canonical_body(body, nearest.call.media, ignore)
-        return words.changed(nearest, body, call, next_command)
-
     def _is_missed(self, delivery: Delivery) -> bool:
         """Whether its call should have been made: its counterpart did not ask something else, nothing has been said of
         it already, and it is no plumbing."""
@@ -503,7 +435,7 @@ class ReplaySession:
         self._passed.add(event.number)
         if self._waits_for_a_caller():
             return
-        self._diverged(words.missing(event, self.tape.body(event), self._next(event.number)))
+        self._diverged(words.missing(event, self.tape.body(event), self.saying.next(event.number)))
 
     def _at_the_end(self) -> None:
         """Everything waits for what will never come."""
@@ -516,7 +448,7 @@ class ReplaySession:
             self._stop(self._diverged(astray) if astray is not None else Halt("the fork was stopped here"))
         else:
             last = self.run.interrupted_at
-            self._stop(self._diverged(words.end_of_recording(last, self._next(last))))
+            self._stop(self._diverged(words.end_of_recording(last, self.saying.next(last))))
 
     def _waits_for_a_caller(self) -> bool:
         """Whether what nothing comes for any more is a connection of somebody outside: then the replay stops here."""
@@ -527,39 +459,16 @@ class ReplaySession:
         self._stop(Halt("nobody connects in a replay"))
         return True
 
-    def _next(self, event: int | None) -> str:
-        name = tail(self.run.id)
-        return f"reenact show {name}:{event}" if event is not None else f"reenact show {name}"
-
     # --- matching ----------------------------------------------------------------------------------------------
 
     def _count(self, found: Match, path: str) -> None:
         event = found.event
         self.reached(event.number)
         self.tape.use(event)
-        tally = self.tally
-        tally.matched += 1
+        self.tally.count(event, found.how, self.options.through)
         if found.how != "exact":
-            if found.how == "reordered":
-                tally.reordered += 1
-            else:
-                tally.moved += 1
             self.gate.loose.add(event.number)
             self._disordered |= {path, event.lane}
-        if event.call.kind is Kind.TOOL:
-            self._count_tool(event)
-        if event.fidelity is not Fidelity.EXACT:
-            tally.redacted += 1
-            if _LEVELS.index(event.fidelity) > _LEVELS.index(tally.fidelity):
-                tally.fidelity = event.fidelity
-
-    def _count_tool(self, event: Event) -> None:
-        """What is not known of what a tool did to its arguments."""
-        if STATE in event.call.head:
-            self.tally.own_state.update(dict.fromkeys(event.call.head[STATE]))
-        unchecked = event.outcome.head.get("unchecked") if isinstance(event.outcome, Value | Failure) else None
-        if unchecked and event.call.effect is Effect.WRITE and event.name not in self.options.through:
-            self.tally.unchecked[event.name] = ", ".join(unchecked)
 
     def _renamed(self, lane: Lane, call: Call) -> Miss | None:
         """Give a lane its recorded address where its function has another name now; a miss where that is not clear."""
@@ -587,45 +496,14 @@ class ReplaySession:
                 break
         return Lane(event.lane, self, self.gate).scope_path(event.name, ordinal)
 
-    def _gone(self, path: str) -> bool:
-        """Whether a recorded lane has ended in this replay, or hangs on one that has."""
-        while path:
-            lane = self._lanes.get(path)
-            if lane is not None:
-                return lane.finished()
-            path = parent_path(path)[0]
-        return False
-
-    def _lane_of(self, event: int) -> str:
-        """The lane of a recorded event; empty for what is none."""
-        try:
-            return self.recording.event(event).lane
-        except StoreError:
-            return ""
-
-    def _due(self, at_us: int) -> list[str] | None:
-        """The lanes whose next recorded call had been made by then; None while somebody asks. (Gate locked: who asks
-        may be about to lock the gate, and is not waited for.)"""
-        if not self._lock.acquire(blocking=False):
-            return None
-        try:
-            heads = self.tape.heads()
-        finally:
-            self._lock.release()
-        return [event.lane for event in heads if event.issued_us < at_us and not self._inside_frozen(event.lane)]
-
     def _stands_for(self, delivery: Delivery) -> bool:
         """Whether a recorded delivery happened inside a call that has been answered frozen."""
-        if not self._frozen_scopes and delivery.tag.kind != "e":
+        if not self.frozen_scopes and delivery.tag.kind != "e":
             return False
-        if delivery.tag.kind == "e":
-            event = self.recording.event(delivery.tag.number)
-            if _never_handed_over(event, delivery):
-                return True
-            path = event.lane
-        else:
-            path = delivery.tag.lane
-        inside = self._inside_frozen(path)
+        event = self.recording.event(delivery.tag.number) if delivery.tag.kind == "e" else None
+        if event is not None and never_handed_over(event, delivery):
+            return True
+        inside = self.frozen_scopes.hold(event.lane if event is not None else delivery.tag.lane)
         if inside and delivery.tag.kind == "i":
             self.tally.signals.add(delivery.tag.number)
         return inside
@@ -646,53 +524,12 @@ class ReplaySession:
 
     def unused(self) -> list[Event]:
         """Recorded calls that the agent did not make, those inside frozen calls or after the end not counted."""
-        if self.tape.used == self.recording.count():
-            return []
-        end = self._last_of_a_request()
-        return [
-            event
-            for event in self.tape.unused()
-            if not (self._inside_frozen(event.lane) or (self.gate.cut_short and event.outcome is None))
-            and event.number <= end
-        ]
+        return unmade(self.recording, self.tape, self.frozen_scopes, cut_short=self.gate.cut_short)
 
     def inside(self) -> int:
         """How many recorded calls lie inside calls that were answered as a whole: no code ran that would make them."""
-        if not self._frozen_scopes or self.tape.used == self.recording.count():
-            return 0
-        return sum(self._inside_frozen(event.lane) for event in self.tape.unused())
-
-    def _last_of_a_request(self) -> int:
-        """The number of the response, with which the run of a request ends: what a task or a thread that outlives it
-        had asked before it was closed is after the end. Other runs end with their last event."""
-        if self.run.entry.kind == REQUEST:
-            for event in self.recording.events(lane=self.root.path, kinds=[Kind.OUTPUT.value], name=RESPONSE):
-                return event.number
-        return sys.maxsize
-
-    def _inside_frozen(self, path: str) -> bool:
-        scopes = self._frozen_scopes
-        while path:
-            if path in scopes:
-                return True
-            path = parent_path(path)[0]
-        return False
+        return count_inside(self.recording, self.tape, self.frozen_scopes)
 
     def digest_chain(self) -> str:
         """One digest over everything handed over: per lane in order, the lanes by path."""
-        whole = hashlib.blake2b(digest_size=16)
-        for path in sorted(self._chains):
-            whole.update(self._chains[path].digest())
-        return whole.hexdigest()
-
-
-def _never_handed_over(event: Event, delivery: Delivery) -> bool:
-    """Whether a turn had come, but its receiver was cancelled before it got what was delivered."""
-    part, outcome = delivery.tag.n, event.outcome
-    if part == 0:
-        return event.delivery != delivery.number
-    if not isinstance(outcome, Stream):
-        return True
-    if part > 0:
-        return part > outcome.segments
-    return outcome.end is None or outcome.end.kind in (EndKind.CLOSED, EndKind.CANCELLED)
+        return self._chains.digest()

@@ -197,7 +197,7 @@ class ForkSession(KeepingSession):
                 if at_end or prefix_is_behind(self.recording, self.tape, lane.path, self.plan.at):
                     return None
                 self._stop_kept = stopped_at(self.child.run, lane.path, cleaned, self.rules)
-                raise self._diverged(self._miss(other, cleaned, lane))
+                raise self._diverged(self.saying.miss(other, cleaned, lane.path))
             found = other
         self._count(found, lane.path)
         return found.event
@@ -337,7 +337,7 @@ class ForkSession(KeepingSession):
                 self.course.live += 1
             goes_on = own if waits or is_of_connection(call) else self._called_off.goes_on(taped, own)
             if goes_on is own:
-                self._frozen_scopes.discard(taped.scope)
+                self.frozen_scopes.discard(taped.scope)
             return goes_on
 
     def makes(self, lane: Lane, call: Call, event: int, why: str) -> None:
@@ -492,7 +492,7 @@ class ForkSession(KeepingSession):
         self._issued(lane, call, number, event)
         scope = "" if is_transport(call) else lane.skip_scope(call.name)
         if scope:
-            self._frozen_scopes.add(scope)
+            self.frozen_scopes.add(scope)
         crossing = TapedCall(self, lane, event, call, number, scope)
         self.things.answered(crossing)
         ended_by = ended_by_signal(event)
@@ -584,7 +584,7 @@ class ForkSession(KeepingSession):
         """The fork stops at a call that it may not make."""
         near = found.place.number if found.place is not None else None
         return self.stopped(
-            lane, call, refused_call(self.recording, self.plan, call, found, why, self._next(near)), why
+            lane, call, refused_call(self.recording, self.plan, call, found, why, self.saying.next(near)), why
         )
 
     def stopped(self, lane: Lane, call: Call, error: ReplayError, why: str) -> Halt:
@@ -662,7 +662,7 @@ class ForkSession(KeepingSession):
             return
         behind = [event for event in self.unused() if event.number > self._branching and not event.call.observed]
         left = min(behind, key=lambda event: event.number, default=None)
-        self._stop(self._diverged(nothing_comes(left, self._next(left.number if left is not None else None))))
+        self._stop(self._diverged(nothing_comes(left, self.saying.next(left.number if left is not None else None))))
 
     # --- order -------------------------------------------------------------------------------------------------
 
@@ -678,7 +678,7 @@ class ForkSession(KeepingSession):
 
     def next_command(self, event: int | None) -> str:
         """What to type to see where it stopped."""
-        return self._next(event)
+        return self.saying.next(event)
 
     def flying(self) -> bool:
         """Whether the world is being asked."""

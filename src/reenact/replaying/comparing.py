@@ -1,0 +1,62 @@
+"""Comparing the results of the agent's own code, and the state of its steps, with the recorded ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from reenact.abc.redaction import Redactor
+from reenact.abc.store import Recording
+from reenact.errors import Divergence
+from reenact.facts.call import Failure, Value
+from reenact.facts.event import Event
+from reenact.replaying import divergence as words
+from reenact.replaying.outcomes import came_to_the_same, equal
+from reenact.replaying.saying import Saying
+
+
+class Comparing:
+    """Compares for one replay.
+
+    Args:
+        recording: The run.
+        redactor: Cleans what is live by the rules that the recording was cleaned by.
+        saying: Names the command to type next.
+    """
+
+    __slots__ = ("_recording", "_redactor", "_saying")
+
+    def __init__(self, recording: Recording, redactor: Redactor, saying: Saying) -> None:
+        self._recording = recording
+        self._redactor = redactor
+        self._saying = saying
+
+    def outcome(self, event: Event, outcome: Value | Failure) -> tuple[Value | Failure, Divergence | None]:
+        """A body that ran again: its outcome without credentials, and the difference, if there is one."""
+        recorded = event.outcome
+        if isinstance(recorded, Value):
+            recorded = replace(recorded, body=self._recording.body(event.answer))
+        known = recorded if isinstance(recorded, Value | Failure) else None
+        same = known is not None and came_to_the_same(known, outcome)
+        now = outcome if same else self._redactor.outcome(outcome)
+        if same or known is None:
+            return now, None
+        was = self._redactor.outcome(known)
+        if came_to_the_same(was, now):
+            return now, None
+        body = was.body if isinstance(was, Value) else b""
+        return now, words.result_differs(event, was, body, now, self._saying.next(event.number))
+
+    def state(self, event: int, phase: str, slots: Mapping[str, bytes]) -> Iterator[Divergence]:
+        """The parts of a step's state that are not the recorded ones."""
+        recorded = self._recording.checkpoint_slots(event, phase)
+        if recorded is None or dict(recorded) == dict(slots):
+            return
+        was, now = self._redactor.slots(recorded), self._redactor.slots(slots)
+        for name in dict.fromkeys([*was, *now]):
+            before, after = was.get(name), now.get(name)
+            if before is None or after is None or not equal(before, after):
+                step = self._recording.event(event)
+                left = Value(before) if before is not None else None
+                right = Value(after or b"null")
+                yield words.result_differs(step, left, before or b"", right, self._saying.next(event))

@@ -1,0 +1,43 @@
+"""Insides of calls that are answered as a whole: no code runs there, and no delivery is handed over."""
+
+from __future__ import annotations
+
+from reenact.facts.call import EndKind, Stream
+from reenact.facts.event import Event
+from reenact.facts.order import Delivery
+from reenact.seams.turns import parent_path
+
+
+class FrozenScopes:
+    """The scopes of the calls that were answered as a whole, by their paths."""
+
+    __slots__ = ("_paths", "add", "discard")
+
+    def __init__(self) -> None:
+        self._paths: set[str] = set()
+        self.add = self._paths.add
+        self.discard = self._paths.discard
+
+    def __bool__(self) -> bool:
+        return bool(self._paths)
+
+    def hold(self, path: str) -> bool:
+        """Whether a lane lies in one of them."""
+        paths = self._paths
+        while path:
+            if path in paths:
+                return True
+            path = parent_path(path)[0]
+        return False
+
+
+def never_handed_over(event: Event, delivery: Delivery) -> bool:
+    """Whether a turn had come, but its receiver was cancelled before it got what was delivered."""
+    part, outcome = delivery.tag.n, event.outcome
+    if part == 0:
+        return event.delivery != delivery.number
+    if not isinstance(outcome, Stream):
+        return True
+    if part > 0:
+        return part > outcome.segments
+    return outcome.end is None or outcome.end.kind in (EndKind.CLOSED, EndKind.CANCELLED)

@@ -1,0 +1,53 @@
+"""How a replay of one run says that a call has no recorded answer, and which command to type next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reenact.errors import Divergence
+from reenact.facts.call import Call
+from reenact.facts.ids import tail
+from reenact.facts.imported import is_imported
+from reenact.facts.keys import Rules, canonical_body
+from reenact.facts.run import Run
+from reenact.replaying import divergence as words
+from reenact.replaying.matching import Miss
+from reenact.replaying.tape import Tape
+
+
+class Saying:
+    """The divergences of one run.
+
+    Args:
+        run: It.
+        tape: Reads its recorded calls.
+        rules: How two calls are compared.
+    """
+
+    __slots__ = ("_rules", "_run", "_tape")
+
+    def __init__(self, run: Run, tape: Tape, rules: Rules) -> None:
+        self._run = run
+        self._tape = tape
+        self._rules = rules
+
+    def next(self, event: int | None) -> str:
+        """The command that shows an event, or the run."""
+        name = tail(self._run.id)
+        return f"reenact show {name}:{event}" if event is not None else f"reenact show {name}"
+
+    def miss(self, miss: Miss, call: Call, path: str) -> Divergence:
+        """A call in the lane at ``path`` that no recorded one answers."""
+        nearest = miss.nearest
+        next_command = self.next(nearest.number if nearest is not None else None)
+        if miss.reason == "renamed":
+            return words.renamed(nearest, miss.names, path, call, next_command)
+        if miss.reason == "ambiguous":
+            return words.ambiguous(nearest, call, next_command)
+        if nearest is None or miss.reason == "added":
+            return words.added(call, path, next_command, imported=is_imported(self._run))
+        body = self._tape.body(nearest)
+        if ignore := self._rules.ignore:  # what is not compared is not the difference
+            call = replace(call, body=canonical_body(call.body, call.media, ignore))
+            body = canonical_body(body, nearest.call.media, ignore)
+        return words.changed(nearest, body, call, next_command)

@@ -1,0 +1,80 @@
+"""What a replay counts, and what it keeps for its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from reenact.facts.call import STATE, Effect, Failure, Fidelity, Kind, Value
+from reenact.facts.event import Event
+
+_LEVELS = [Fidelity.EXACT, Fidelity.SEALED, Fidelity.REDACTED, Fidelity.WITHHELD]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a replay has counted so far."""
+
+    matched: int = 0
+    reordered: int = 0
+    moved: int = 0
+    renamed: int = 0
+    """Strands whose functions have other names now."""
+    redacted: int = 0
+    fidelity: Fidelity = Fidelity.EXACT
+    unread: list[int] = field(default_factory=list)
+    gaps: dict[str, int] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
+    signals: set[int] = field(default_factory=set)
+    """Those whose handlers ran inside calls that are answered as a whole, and do not run again."""
+    set_now: dict[str, str] = field(default_factory=dict)
+    own_state: dict[str, None] = field(default_factory=dict)
+    """Parameters that are a tool's own state, in the order in which they were met: they are not compared."""
+    unchecked: dict[str, str] = field(default_factory=dict)
+    """Tools answered from the recording that were given what is too large to be looked into for changes."""
+
+    def count(self, event: Event, how: str, through: Collection[str]) -> None:
+        """A call was matched with a recorded one.
+
+        Args:
+            event: That one.
+            how: ``exact``, ``reordered``, or another way in which it has moved.
+            through: Names of the tools that run again.
+        """
+        self.matched += 1
+        if how != "exact":
+            if how == "reordered":
+                self.reordered += 1
+            else:
+                self.moved += 1
+        if event.call.kind is Kind.TOOL:
+            self._count_tool(event, through)
+        if event.fidelity is not Fidelity.EXACT:
+            self.redacted += 1
+            if _LEVELS.index(event.fidelity) > _LEVELS.index(self.fidelity):
+                self.fidelity = event.fidelity
+
+    def _count_tool(self, event: Event, through: Collection[str]) -> None:
+        """What is not known of what a tool did to its arguments."""
+        if STATE in event.call.head:
+            self.own_state.update(dict.fromkeys(event.call.head[STATE]))
+        unchecked = event.outcome.head.get("unchecked") if isinstance(event.outcome, Value | Failure) else None
+        if unchecked and event.call.effect is Effect.WRITE and event.name not in through:
+            self.unchecked[event.name] = ", ".join(unchecked)
+
+    def escaped(self, what: str, place: str) -> None:
+        """Something got past the seams."""
+        name = f"{what}: {place}"
+        self.gaps[name] = self.gaps.get(name, 0) + 1
+
+    def used_as_set(self, name: str) -> None:
+        """A variable that was not set when the run was recorded is set now."""
+        self.set_now[name] = f"the variable {name}, which was not set when it was recorded, is used as it is now"
+
+    def suspects(self) -> list[str]:
+        """Which tool may have changed an argument without a replay's doing the same: the first one."""
+        return [
+            f"{tool} may have changed {what}: it is too large to be looked into, so a replay does not change it"
+            f" (--through {tool} runs it again; @tool(state=…) leaves a parameter out of what is asked)"
+            for tool, what in list(self.unchecked.items())[:1]
+        ]

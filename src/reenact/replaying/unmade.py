@@ -1,0 +1,48 @@
+"""Recorded calls that a replay has not made, and why that is no difference."""
+
+from __future__ import annotations
+
+import sys
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Kind
+from reenact.facts.event import Event
+from reenact.facts.serving import REQUEST, RESPONSE
+from reenact.replaying.insides import FrozenScopes
+from reenact.replaying.tape import Tape
+
+
+def unmade(recording: Recording, tape: Tape, frozen_scopes: FrozenScopes, *, cut_short: bool) -> list[Event]:
+    """Those not made, without the ones inside frozen calls and after the end.
+
+    Args:
+        recording: The run.
+        tape: Which of its calls were made.
+        frozen_scopes: Where no code ran that would make them.
+        cut_short: Whether the run was stopped, so that calls without an outcome are after its end.
+    """
+    if tape.used == recording.count():
+        return []
+    end = _last_of_a_request(recording)
+    return [
+        event
+        for event in tape.unused()
+        if not (frozen_scopes.hold(event.lane) or (cut_short and event.outcome is None)) and event.number <= end
+    ]
+
+
+def count_inside(recording: Recording, tape: Tape, frozen_scopes: FrozenScopes) -> int:
+    """How many of them lie inside calls that were answered as a whole: no code ran that would make them."""
+    if not frozen_scopes or tape.used == recording.count():
+        return 0
+    return sum(frozen_scopes.hold(event.lane) for event in tape.unused())
+
+
+def _last_of_a_request(recording: Recording) -> int:
+    """The number of the response, with which the run of a request ends: what a task or a thread that outlives it
+    had asked before it was closed is after the end. Other runs end with their last event."""
+    run = recording.run
+    if run.entry.kind == REQUEST:
+        for event in recording.events(lane=run.lane or "root", kinds=[Kind.OUTPUT.value], name=RESPONSE):
+            return event.number
+    return sys.maxsize
