@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
@@ -11,20 +10,14 @@ from typing import Any
 import pytest
 
 from tests.forks.conftest import Forks
+from tests.ringing import ALARMS, RUNG
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms to speak of")
+pytestmark = ALARMS
 
-HEAD = """
-    import asyncio, os, signal, threading, time, urllib.request
-    import reenact
-
-    def ring(number, frame):
-        raise TimeoutError(signal.Signals(number).name)
-
-    @reenact.tool(effect="read")
-    def work(seconds):
-        time.sleep(seconds)
-        return f"worked {seconds}"
+HEAD = (
+    RUNG
+    + """
+    import urllib.request
 
     @reenact.tool(effect="read")
     def patient(seconds):
@@ -37,10 +30,10 @@ HEAD = """
         with urllib.request.urlopen(f"{os.environ['WORLD']}/{seconds}") as answer:
             return answer.read().decode()
 
-    signal.signal(signal.SIGALRM, ring)
     with reenact.step("plan", {"seconds": SECONDS, "limit": LIMIT}) as state:
         seconds, limit = state["seconds"], state["limit"]
 """
+)
 LIMITED = """
     signal.setitimer(signal.ITIMER_REAL, limit)
     try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from reenact.facts.call import Call, Effect, Kind
@@ -125,3 +127,14 @@ def nested(value: Any, levels: int) -> bytes:
     for _ in range(levels):
         text = json.dumps({"arguments": text})
     return text.encode()
+
+
+def seen(found: Any) -> str:
+    """Everything in records, those that hide most of themselves in their representation too."""
+    if isinstance(found, (list, tuple)):
+        return " ".join(map(seen, found))
+    if isinstance(found, Mapping):
+        return seen([*found.keys(), *found.values()])
+    if dataclasses.is_dataclass(found):
+        return seen([getattr(found, each.name) for each in dataclasses.fields(found)])
+    return repr(found)

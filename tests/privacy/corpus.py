@@ -6,6 +6,7 @@ a broken structure is noticed, and a credential that is still there behind an en
 
 from __future__ import annotations
 
+import base64
 import random
 import string
 from collections.abc import Callable, Iterator
@@ -81,6 +82,8 @@ def _token_of_three(chance: random.Random) -> str:
 
 
 HEX = "0123456789abcdef"
+ID = (8, 4, 4, 4, 12)
+"""How many characters each part of an id has."""
 _PASSWORDS = ("password", "DB_PASSWORD", "passwd", "pw", "user_password", "SMTP_PASS", "passphrase")
 _KEYS = ("api_key", "OPENAI_API_KEY", "apiKey", "X-Api-Key", "secret_key", "accessKey", "ACCOUNT_KEY")
 _SECRETS = ("client_secret", "clientSecret", "X-Secret", "WEBHOOK_SECRET", "app_secret", "JWT_SECRET")
@@ -97,7 +100,7 @@ KINDS = (
     ),
     Kind("base64 secret", _SECRETS, lambda chance: _of(_MIXED + "+/", 43)(chance) + "="),
     Kind("opaque token", _TOKENS, _of(_MIXED + "-_", 36)),
-    Kind("token in the form of an id", _TOKENS, lambda chance: "-".join(_of(HEX, n)(chance) for n in (8, 4, 4, 4, 12))),
+    Kind("token in the form of an id", _TOKENS, lambda chance: "-".join(_of(HEX, n)(chance) for n in ID)),
     Kind("AWS secret", ("aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "SecretAccessKey"), _of(_MIXED + "+/", 40)),
     Kind("OpenAI", (), _led("sk-proj-", _MIXED + "-_", 64)),
     Kind("OpenAI, old", (), _led("sk-", _MIXED, 48)),
@@ -154,12 +157,10 @@ def _hex(size: int) -> Callable[[random.Random], str]:
 
 
 def _uuid(chance: random.Random) -> str:
-    return "-".join(_hex(n)(chance) for n in (8, 4, 4, 4, 12))
+    return "-".join(_hex(n)(chance) for n in ID)
 
 
 def _base64_of(size: int, lead: bytes) -> Callable[[random.Random], str]:
-    import base64
-
     return lambda chance: base64.b64encode(lead + chance.randbytes(size)).decode()
 
 
@@ -220,9 +221,7 @@ _LOOK_ALIKES: dict[str, Callable[[random.Random], str]] = {
     "kubernetes": lambda c: (
         "secretName: web-tls\nimagePullSecrets:\n- name: registry\nsecretKeyRef:\n  name: db\n  key: host"
     ),
-    "base64 of text": lambda c: (
-        __import__("base64").b64encode(f"Hello {c.randrange(10**6)}, how are you?".encode()).decode()
-    ),
+    "base64 of text": lambda c: base64.b64encode(f"Hello {c.randrange(10**6)}, how are you?".encode()).decode(),
     "hex of text": lambda c: f"the weather on day {c.randrange(10**6)} is fine".encode().hex(),
     "times": lambda c: f'{{"created": {c.randrange(10**9)}, "at": "2026-01-01T10:00:00.{c.randrange(10**6)}Z"}}',
     "coordinates": lambda c: f"POINT({c.random() * 90:.6f} {c.random() * 90:.6f}) zoom=12&key=map",

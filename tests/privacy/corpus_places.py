@@ -16,7 +16,7 @@ import xml.etree.ElementTree as ET
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
 from reenact.facts.record import CallIssued, Printed, Record, SegmentArrived
@@ -93,6 +93,11 @@ def body(records: Iterable[Record]) -> bytes:
 def segments(records: Iterable[Record]) -> list[bytes]:
     """The segments of an answer, one by one."""
     return [record.data for record in records if isinstance(record, SegmentArrived)]
+
+
+def in_segments(head: Record, data: bytes, size: int) -> list[Record]:
+    """An answer that arrives in segments of one length."""
+    return [head, *(SegmentArrived(0, at, data[at : at + size]) for at in range(0, len(data), size))]
 
 
 def read_text(data: bytes) -> str:
@@ -346,9 +351,7 @@ DOCUMENTS = (
                 + quote(quote(f"https://i.example/?{n}={v}&x=1", safe=""), safe="")
             }
         ),
-        lambda d: __import__("urllib.parse").parse.unquote(
-            __import__("urllib.parse").parse.unquote(json.loads(d)["next"])
-        ),
+        lambda d: unquote(unquote(json.loads(d)["next"])),
         without="&#",
     ),
     # HTTP

@@ -19,7 +19,7 @@ import pytest
 
 import reenact
 from reenact.store.records import records_of
-from tests.privacy.test_fields import seen
+from tests.privacy.canaries import seen
 
 _ALPHABET = string.ascii_letters + string.digits
 _KINDS = (

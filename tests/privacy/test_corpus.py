@@ -16,7 +16,7 @@ import pytest
 from reenact.facts.record import Printed, Record, SegmentArrived
 from tests.privacy.canaries import arrived, issued
 from tests.privacy.corpus import cases, look_alikes
-from tests.privacy.corpus_places import body, segments
+from tests.privacy.corpus_places import body, in_segments, segments
 from tests.privacy.measuring import Measured, cleaned, measured, still_in
 
 RECALL = 0.99
@@ -110,7 +110,7 @@ def test_a_stream_in_segments_of_any_length_comes_out_the_same(size: int) -> Non
         seen.add(case.place.name)
         records = case.place.records(case.field, case.secret)
         data = body(records)
-        cut = [records[0], *(SegmentArrived(0, at, data[at : at + size]) for at in range(0, len(data), size))]
+        cut = in_segments(records[0], data, size)
         kept = cleaned(cut)
         assert [len(each) for each in segments(kept)] == [len(each) for each in segments(cut)]
         assert body(kept) == body(cleaned(records)), case.name

@@ -38,6 +38,7 @@ from reenact.privacy import CredentialRedactor
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.fields import FIELDS, WITHHELD, Way, cleaned
 from reenact.seams import lanes
+from tests.privacy.canaries import seen
 
 SECRET = "sk-proj-Zq3vT9xKb7LmW2nRc4Yd8sPf6HgJ1uQer5Ta0oEi"
 SILENT = (int, float, bool, type(None), enum.Enum)
@@ -160,17 +161,6 @@ def records_with(text: str) -> list[Record]:
         GapNoted(text, text),
         RunClosed(run_with(text), {"a": text, text: 1}),
     ]
-
-
-def seen(found: Any) -> str:
-    """Everything in records, those that hide most of themselves in their representation too."""
-    if isinstance(found, (list, tuple)):
-        return " ".join(map(seen, found))
-    if isinstance(found, Mapping):
-        return seen([*found.keys(), *found.values()])
-    if dataclasses.is_dataclass(found):
-        return seen([getattr(found, each.name) for each in dataclasses.fields(found)])
-    return repr(found)
 
 
 def issued_with(secret: str) -> CallIssued:

@@ -15,7 +15,7 @@ from reenact.facts.record import CallIssued, SegmentArrived
 from reenact.facts.spans import Budget
 from reenact.privacy import CredentialRedactor
 from tests.privacy.canaries import LONG, A, arrived, issued
-from tests.privacy.corpus_places import body, segments
+from tests.privacy.corpus_places import body, in_segments, segments
 from tests.privacy.measuring import cleaned
 
 WORDS = [
@@ -65,7 +65,7 @@ def decoded(data: bytes, sort: str) -> bytes:
 def test_a_credential_in_a_long_encoded_answer_is_found_and_nothing_else_changes(sort: str, size: int) -> None:
     at = [text(3000), b" password=%b.1 " % A.encode(), text(150_001), b" ghp_%b " % LONG.encode(), text(90_000)]
     data = encoded(b"".join(at), sort)
-    cut = [arrived(), *(SegmentArrived(0, n, data[n : n + size]) for n in range(0, len(data), size))]
+    cut = in_segments(arrived(), data, size)
     kept = cleaned(cut)
     assert [len(each) for each in segments(kept)] == [len(each) for each in segments(cut)]
     plain = decoded(body(kept), sort)

@@ -9,30 +9,21 @@ from pathlib import Path
 import pytest
 
 from tests.fresh.desk import Desk, unlike
+from tests.ringing import ALARMS, RUNG
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms to speak of")
+pytestmark = ALARMS
 
-HEAD = """
-    import asyncio, os, signal, threading, time
-    import reenact
-
-    def ring(number, frame):
-        raise TimeoutError(signal.Signals(number).name)
-
+HEAD = (
+    RUNG
+    + """
     @reenact.tool(effect="read")
     def fall(order):
         if os.path.exists("fall"):
             time.sleep(0.5)  # for what has come to be kept
             os.kill(os.getpid(), signal.SIGKILL)
         return order
-
-    @reenact.tool(effect="read")
-    def work(seconds):
-        time.sleep(seconds)
-        return f"worked {seconds}"
-
-    signal.signal(signal.SIGALRM, ring)
 """
+)
 PROGRAMS = {
     "one that was pending": """
         signal.alarm(2)
