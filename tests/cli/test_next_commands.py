@@ -32,6 +32,9 @@ _BEGINNINGS = {
 }
 """Beginnings that are put together of what a run or a golden has; a test of its own types each."""
 
+_SHOWS = {"self._next", "self.next", "self.saying.next"}
+"""Calls that give the command which shows an event, or its run."""
+
 
 def _texts(node: ast.expr) -> Iterator[str]:
     """Every text an expression can become, a stand-in for each part that only the run knows."""
@@ -52,8 +55,8 @@ def _texts(node: ast.expr) -> Iterator[str]:
         return
     elif ast.unparse(node) in _BEGINNINGS:
         yield _BEGINNINGS[ast.unparse(node)]
-    elif isinstance(node, ast.Call) and ast.unparse(node.func) in {"self._next", "_reference", "tail"}:
-        yield f"reenact show {_STAND_IN}" if ast.unparse(node.func) == "self._next" else _STAND_IN
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) in {*_SHOWS, "_reference", "tail"}:
+        yield f"reenact show {_STAND_IN}" if ast.unparse(node.func) in _SHOWS else _STAND_IN
     else:
         raise AssertionError(f"a next command that this test cannot read: {ast.unparse(node)}")
 
