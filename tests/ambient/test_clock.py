@@ -77,6 +77,7 @@ READS: dict[str, Callable[[], Any]] = {
     "process_time_ns": lambda: time.process_time_ns(),
     "thread_time": lambda: time.thread_time(),
     "os.times": lambda: os.times(),
+    "os.getloadavg": lambda: (os.getloadavg(), time.time_ns()),
     "timeit": lambda: timeit.default_timer(),
 }
 

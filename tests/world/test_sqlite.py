@@ -192,6 +192,27 @@ def test_the_programs_own_authorizer_of_a_database_in_memory_is_asked(shop: Worl
     shop.exact(recorded)
 
 
+def test_what_goes_past_the_statements_is_named(shop: World) -> None:
+    recorded = shop.record(
+        """
+        import sqlite3
+        db = sqlite3.connect("shop.db")
+        db.execute("CREATE TABLE t (a BLOB)")
+        db.execute("INSERT INTO t VALUES (zeroblob(3))")
+        db.commit()
+        copy = sqlite3.connect(":memory:")
+        db.backup(copy)
+        print(copy.execute("SELECT count(*) FROM t").fetchone(), db.total_changes, len(db.serialize()) > 0)
+        with db.blobopen("t", "a", 1) as blob:
+            print(blob.read())
+        """
+    )
+    assert recorded.stdout == "(1,) 1 True\nb'\\x00\\x00\\x00'\n"
+    for what in ("backup", "total_changes", "serialize", "blobopen"):
+        assert f"gap  sqlite3 {what} at shop.db" in shop.shown()
+    assert "sqlite3 backup at shop.db" in shop.kit()
+
+
 @pytest.mark.parametrize(
     ("connection", "name"),
     [

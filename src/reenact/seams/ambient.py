@@ -11,7 +11,7 @@ source                                                  value                   
 ``random``                                              float in [0, 1)         eight bytes, IEEE 754, little-endian
 ``bits/K`` ``node/48``                                  int of at most K bits   ceil(K / 8) bytes, little-endian
 ``urandom/N`` ``seed/N`` ``uuid1/N`` ``effect/16``      N bytes                 the bytes
-``times/5``                                             tuple of 5 floats       5 times eight bytes
+``times/N``                                             tuple of N floats       N times eight bytes
 ``numpy/N``                                             N bytes, or none        a byte that says which, then the bytes
 ``env/NAME`` ``flags/status`` ``listing/PATH``          ``facts.texts``         as there
 ======================================================  ======================  =====================================

@@ -182,6 +182,14 @@ class _System:
             return fresh
         return type(fresh)(answer(lane, "times/5", tuple(fresh)))
 
+    def loadavg(self) -> Any:
+        """``os.getloadavg``."""
+        fresh = _loadavg()
+        lane = listening()
+        if lane is None or _by_machinery(_frame(1)):
+            return fresh
+        return answer(lane, "times/3", fresh)
+
     def ctime(self, *moment: float | None) -> str:
         """``time.ctime``, which reads the clock when it is given no moment."""
         return REAL.ctime(*moment) if moment and moment != (None,) else self._written(REAL.ctime, _frame(1))
@@ -230,6 +238,7 @@ _wall = WallClock(_read_wall)
 REAL.time_ns = _wall.real_ns
 _rebinding = Rebinding(_is_exempt)
 _system = _System()
+_loadavg: Any = getattr(os, "getloadavg", None)
 _lock = threading.Lock()
 _listeners = 0
 
@@ -251,6 +260,8 @@ def _prepare() -> None:
         _rebinding.add(time, "clock_gettime", time.clock_gettime, _system.gettime)
         _rebinding.add(time, "clock_gettime_ns", time.clock_gettime_ns, _system.gettime_ns)
     _rebinding.add(os, "times", os.times, _system.times)
+    if hasattr(os, "getloadavg"):
+        _rebinding.add(os, "getloadavg", _loadavg, _system.loadavg)
     _rebinding.add(time, "ctime", REAL.ctime, _system.ctime)
     _rebinding.add(time, "asctime", REAL.asctime, _system.asctime)
 
