@@ -89,22 +89,13 @@ def test_descriptors_that_the_caller_left_open_are_kept_from_a_replay(agent: Age
         except OSError as error:
             print(error)
     """)
+    ours = (sys.executable, "-m", "reenact")
     with (tmp_path / "kept").open("wb") as kept:
-        os.set_inheritable(kept.fileno(), True)
-        command = (
-            f"{sys.executable} -m reenact record -- {sys.executable} agent.py; {sys.executable} -m reenact replay @"
-        )
-        shell = (
-            "import subprocess, sys; sys.exit(subprocess.call(['sh', '-c', sys.argv[1]], close_fds=False))",
-            command,
-        )
-        subprocess.run(
-            [sys.executable, "-c", *shell],
-            cwd=agent.watched,
-            env={**os.environ, "INHERITED": str(kept.fileno()), "REENACT_STORE": str(tmp_path / "store")},
-            close_fds=False,
-            check=False,
-        )
+        environment = {**os.environ, "INHERITED": str(kept.fileno()), "REENACT_STORE": str(tmp_path / "store")}
+        for words in ((*ours, "record", "--", sys.executable, "agent.py"), (*ours, "replay", "@")):
+            subprocess.run(
+                words, cwd=agent.watched, env=environment, pass_fds=(kept.fileno(),), capture_output=True, check=False
+            )
     assert (tmp_path / "kept").read_bytes() == b"once "
 
 

@@ -68,7 +68,7 @@ def _block(url: str) -> str:
 @pytest.mark.parametrize("words", [("ls",), ("show", "@"), ("replay", "@"), ("cat", "@:0"), ("flag", "@")])
 def test_a_missing_store(tmp_path: Path, words: tuple[str, ...]) -> None:
     ended = command(*words, cwd=tmp_path)
-    _says(ended, 4, "next: reenact record")
+    _says(ended, 2, "next: reenact record")
     assert not (tmp_path / ".reenact").exists(), "looking makes nothing"
 
 
