@@ -44,13 +44,22 @@ async def _serve() -> tuple[list[weakref.ref[Gate]], int]:
 
 
 def _holders(gates: list[weakref.ref[Gate]]) -> list[str]:
-    """What still holds a gate; empty as soon as all are gone."""
+    """What still holds a gate, and what holds that, and so on; empty as soon as all gates are gone."""
     end = time.monotonic() + 20
     while any(gate() is not None for gate in gates) and time.monotonic() < end:
         gc.collect()  # the watch may be looking at the last of them
         time.sleep(0.01)
     held = [gate for each in gates if (gate := each()) is not None]
-    return [repr(holder)[:200] for gate in held for holder in gc.get_referrers(gate) if holder is not held]
+    lines: list[str] = []
+    seen = {id(held), id(lines), id(sys._getframe())}
+    near: list[tuple[Any, int]] = [(gate, 0) for gate in held[:1]]
+    for each, depth in near:
+        for holder in gc.get_referrers(each):
+            if depth < 8 and len(lines) < 300 and id(holder) not in seen and holder is not near:
+                seen.add(id(holder))
+                lines.append(f"{depth} {type(each).__name__} {id(each):x} <- {id(holder):x} {holder!r:.200}")
+                near.append((holder, depth + 1))
+    return lines
 
 
 def test_a_loop_that_runs_on_asks_and_keeps_no_gate_of_a_run_that_has_ended() -> None:
