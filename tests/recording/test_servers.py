@@ -7,6 +7,7 @@ import gc
 import sys
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -68,6 +69,27 @@ def test_a_loop_that_runs_on_asks_and_keeps_no_gate_of_a_run_that_has_ended() ->
         assert asked == 0
         assert len(gates) == 20
         assert await asyncio.to_thread(_holders, gates) == []
+
+    asyncio.run(main())
+
+
+def test_a_pool_that_a_task_of_its_own_making_began_keeps_no_gate() -> None:
+    async def body(pool: ThreadPoolExecutor) -> int:
+        return await asyncio.wrap_future(pool.submit(int, "7"))
+
+    async def request(pool: ThreadPoolExecutor, gates: list[weakref.ref[Gate]]) -> int:
+        async with reenact.record(store="memory:"):
+            lane = lanes.current()
+            assert lane is not None
+            gates.append(weakref.ref(lane.gate))
+            return await asyncio.Task(body(pool))  # no hook sees such a task start
+
+    async def main() -> None:
+        gates: list[weakref.ref[Gate]] = []
+        with ThreadPoolExecutor(1) as pool:
+            assert await request(pool, gates) == 7
+            assert _holders(gates) == []
+            assert await asyncio.wrap_future(pool.submit(int, "8")) == 8
 
     asyncio.run(main())
 

@@ -81,9 +81,11 @@ def _keep_out(thread: threading.Thread, lane: Lane | None) -> None:
     """A thread started below a transport, or by a pool for itself, is no strand: say so before it runs. Nor is one of a
     session without a run, which goes on to ask it for the time."""
     body = thread.run
+    # Only this is closed over: a pool's worker outlives the run that it began in.
+    adopted = lane if lane is not None and (lane.below or lanes.is_passive(lane)) else None
 
     def run() -> None:
-        lanes.adopt_thread(lane if lane is not None and (lane.below or lanes.is_passive(lane)) else None)
+        lanes.adopt_thread(adopted)
         body()
 
     thread.run = run  # type: ignore[method-assign]
