@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import reenact
+from reenact.facts.answers.asks import ToolUse
 from reenact.testing import ScriptedProvider, expect
 from reenact.testing.goldens.golden import Golden
-from reenact.testing.provider.asks import ToolUse
 from reenact.testing.provider.script import Rule, Script, When
 from reenact.timetravel.bundling.packing import pack
 from tests.kit.recorded import Desk

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from reenact.facts.answers.asks import Ask
 from reenact.store.bundles import members_of, read_bundle
 from reenact.testing import ScriptedProvider
-from reenact.testing.provider.asks import Ask
 from reenact.testing.provider.script import Rule, Script, When
 from tests.experiments.conftest import HASTY, SCRIPT, Bench
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import reenact
+from reenact.facts.answers.asks import Ask
 from reenact.facts.call import Stream
 from reenact.testing import ScriptedProvider
-from reenact.testing.provider.asks import Ask
 from reenact.testing.provider.script import Rule, Script, When
 from tests.experiments.conftest import HASTY, SCRIPT, Bench, Told
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from reenact.facts.answers.asks import Ask
 from reenact.store.bundles import read_bundle
 from reenact.testing import ScriptedProvider, expect
 from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.writing import with_golden
-from reenact.testing.provider.asks import Ask
 from reenact.testing.provider.script import Rule, Script, When
 from tests.goldens.project import Project
 

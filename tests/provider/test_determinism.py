@@ -9,10 +9,10 @@ import httpx
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reenact.facts.answers.drawing import pieces
 from reenact.testing import SeededEntropy
 from reenact.testing.provider import Reply, Route, Rule, Script, ScriptedProvider, Visit, When
 from reenact.testing.provider.deciding import Request, decide
-from reenact.testing.provider.improvising import pieces
 
 TEXT = st.text(max_size=40)
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")

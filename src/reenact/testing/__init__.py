@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reenact.facts.answers.asks import ToolUse
     from reenact.testing import expecting
     from reenact.testing.expectations.courts import Court, Opinion, Question
     from reenact.testing.expectations.expectation import Expectation, expect
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from reenact.testing.expectations.verdict import Verdict
     from reenact.testing.goldens.replayed import GoldenCall, Replayed
     from reenact.testing.provider import ProviderProcess, ScriptedProvider
-    from reenact.testing.provider.asks import ToolUse
     from reenact.testing.scripted import Said, ScriptedModel, scripted_model
     from reenact.testing.sources import FrozenClock, SeededEntropy
     from reenact.testing.stillness import frozen_clock, seeded_entropy

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from reenact.errors import GoldenMismatch
-from reenact.testing.provider.asks import Ask, ToolUse, Turn
+from reenact.facts.answers.asks import Ask, ToolUse, Turn
 from reenact.testing.provider.script import Fault, Rule, Script, When
 from reenact.testing.provider.server import KEY, ScriptedProvider
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from reenact.errors import UsageError
+from reenact.facts.answers.asks import ToolUse
 from reenact.facts.call import Call, Json
 from reenact.facts.dialects import is_model_request
-from reenact.testing.provider.asks import ToolUse
 from reenact.testing.provider.deciding import DIALECTS, Request, decide
 from reenact.testing.provider.script import Reply, Rule, Script
 

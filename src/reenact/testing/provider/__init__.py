@@ -7,7 +7,7 @@ should meet it; ``python -m reenact.testing.provider --script FILE`` does the sa
 
 from __future__ import annotations
 
-from reenact.testing.provider.asks import Ask, OfferedTool, ToolResult, ToolUse, Turn
+from reenact.facts.answers.asks import Ask, OfferedTool, ToolResult, ToolUse, Turn
 from reenact.testing.provider.process import ProviderProcess
 from reenact.testing.provider.script import (
     Fault,

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
-from reenact.facts.call import Json
-from reenact.testing.provider import (
+from reenact.facts.answers import (
     anthropic_messages,
     bedrock_converse,
     cohere_chat,
@@ -17,9 +16,11 @@ from reenact.testing.provider import (
     openai_chat,
     openai_responses,
 )
-from reenact.testing.provider.asks import BadAsk, Turn
-from reenact.testing.provider.dialects import Dialect, Recall, Stamp, encoded
-from reenact.testing.provider.improvising import Draw, answered, drawn
+from reenact.facts.answers.asks import BadAsk, Turn
+from reenact.facts.answers.drawing import Draw
+from reenact.facts.answers.formats import Dialect, Recall, Stamp, encoded
+from reenact.facts.call import Json
+from reenact.testing.provider.improvising import answered, drawn
 from reenact.testing.provider.script import Fault, Reply, Script, Visit
 
 DIALECTS: tuple[Dialect, ...] = (

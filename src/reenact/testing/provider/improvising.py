@@ -6,18 +6,15 @@ seed, and takes fresh entropy with it otherwise.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
 
+from reenact.facts.answers.asks import Answer, Ask, OfferedTool, ToolUse
+from reenact.facts.answers.drawing import Draw, pieces
 from reenact.facts.call import Json
-from reenact.testing.provider.asks import Answer, Ask, OfferedTool, ToolUse
 from reenact.testing.provider.script import Rule
-
-T = TypeVar("T")
 
 _OPENINGS = ("I read", "You wrote", "As I understand it, you said", "Noted", "Here is what I have")
 _CLOSINGS = (
@@ -28,40 +25,6 @@ _CLOSINGS = (
     "Nothing else stands out.",
 )
 _LONGEST_QUOTE = 160
-
-
-class Draw:
-    """Choices that follow from some bytes.
-
-    Args:
-        seed: The bytes.
-        greedy: Whether the first, most likely alternative is always taken: temperature 0.
-    """
-
-    __slots__ = ("_count", "_seed", "greedy")
-
-    def __init__(self, seed: bytes, greedy: bool = False) -> None:
-        self._seed = seed
-        self._count = 0
-        self.greedy = greedy
-
-    def number(self, below: int) -> int:
-        """The next number, at least 0 and less than ``below``."""
-        self._count += 1
-        block = hashlib.blake2b(self._count.to_bytes(8, "big"), key=self._seed[:64], digest_size=8).digest()
-        return int.from_bytes(block, "big") % below
-
-    def pick(self, options: Sequence[T]) -> T:
-        """One of ``options``, by number."""
-        return options[self.number(len(options))]
-
-    def likely(self, options: Sequence[T]) -> T:
-        """One of ``options``: the first when greedy."""
-        return options[0] if self.greedy else self.pick(options)
-
-    def token(self, length: int, alphabet: str) -> str:
-        """Text of ``length`` letters of ``alphabet``."""
-        return "".join(alphabet[self.number(len(alphabet))] for _ in range(length))
 
 
 def drawn(ask: Ask, fresh: bytes) -> Draw:
@@ -79,11 +42,6 @@ def answered(ask: Ask, rule: Rule | None, draw: Draw) -> Answer:
     """
     answer = _improvised(ask, draw) if rule is None else _by_rule(ask, rule, draw)
     return _within_limit(answer, ask.max_tokens)
-
-
-def pieces(text: str) -> list[str]:
-    """The pieces a text is streamed in: a word each, with the white space before it; joined they give the text."""
-    return re.findall(r"\s*\S+|\s+$", text)
 
 
 def _by_rule(ask: Ask, rule: Rule, draw: Draw) -> Answer:

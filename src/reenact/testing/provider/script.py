@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from reenact.facts.answers.asks import Ask, ToolUse
 from reenact.facts.call import Json
-from reenact.testing.provider.asks import Ask, ToolUse
 
 
 @dataclass(frozen=True, slots=True)

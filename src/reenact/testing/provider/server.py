@@ -13,10 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from reenact.abc.sources import CLOCK, ENTROPY, Clock, Entropy
+from reenact.facts.answers.asks import Turn
+from reenact.facts.answers.formats import encoded
 from reenact.facts.call import Json
-from reenact.testing.provider.asks import Turn
 from reenact.testing.provider.deciding import Request, decide, failed
-from reenact.testing.provider.dialects import encoded
 from reenact.testing.provider.script import Fault, Reply, Script, server_error
 from reenact.testing.provider.wire import SERVER, Broken, reset_connection, sent
 

@@ -8,10 +8,10 @@ import struct
 import zlib
 from collections.abc import Mapping
 
-from reenact.facts.call import Json
-from reenact.testing.provider import openai_chat
-from reenact.testing.provider.asks import Answer, Ask, BadAsk
-from reenact.testing.provider.dialects import (
+from reenact.facts.answers import openai_chat
+from reenact.facts.answers.asks import Answer, Ask, BadAsk
+from reenact.facts.answers.drawing import pieces
+from reenact.facts.answers.formats import (
     Dialect,
     Prepared,
     Recall,
@@ -21,7 +21,7 @@ from reenact.testing.provider.dialects import (
     said_tokens,
     slices,
 )
-from reenact.testing.provider.improvising import pieces
+from reenact.facts.call import Json
 
 _PLACE = re.compile(r"/model/(?P<model>[^/]+)/converse(?P<stream>-stream)?")
 _TEXT = 7

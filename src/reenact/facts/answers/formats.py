@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import unquote
 
+from reenact.facts.answers.asks import Answer, Ask, Turn, tokens
+from reenact.facts.answers.drawing import Draw, pieces
 from reenact.facts.call import Json
-from reenact.testing.provider.asks import Answer, Ask, Turn, tokens
-from reenact.testing.provider.improvising import Draw, pieces
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 

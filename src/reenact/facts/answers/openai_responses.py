@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reenact.facts.call import Json
-from reenact.testing.provider.asks import (
+from reenact.facts.answers.asks import (
     Answer,
     Ask,
     BadAsk,
@@ -22,9 +21,10 @@ from reenact.testing.provider.asks import (
     seed_of,
     text_of,
 )
-from reenact.testing.provider.dialects import Dialect, Recall, Stamp, asked_tokens, named_event, said_tokens, slices
-from reenact.testing.provider.improvising import pieces
-from reenact.testing.provider.openai_chat import answered_by, error, headers
+from reenact.facts.answers.drawing import pieces
+from reenact.facts.answers.formats import Dialect, Recall, Stamp, asked_tokens, named_event, said_tokens, slices
+from reenact.facts.answers.openai_chat import answered_by, error, headers
+from reenact.facts.call import Json
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from reenact.facts.call import Json
-from reenact.testing.provider import openai_chat
-from reenact.testing.provider.asks import Answer, Ask
-from reenact.testing.provider.dialects import (
+from reenact.facts.answers import openai_chat
+from reenact.facts.answers.asks import Answer, Ask
+from reenact.facts.answers.drawing import pieces
+from reenact.facts.answers.formats import (
     Dialect,
     Prepared,
     Recall,
@@ -18,7 +18,7 @@ from reenact.testing.provider.dialects import (
     said_tokens,
     slices,
 )
-from reenact.testing.provider.improvising import pieces
+from reenact.facts.call import Json
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reenact.facts.call import Json
-from reenact.testing.provider.asks import (
+from reenact.facts.answers.asks import (
     Answer,
     Ask,
     BadAsk,
@@ -24,8 +23,9 @@ from reenact.testing.provider.asks import (
     seed_of,
     text_of,
 )
-from reenact.testing.provider.dialects import Dialect, Recall, Stamp, asked_tokens, encoded, said_tokens, slices
-from reenact.testing.provider.improvising import pieces
+from reenact.facts.answers.drawing import pieces
+from reenact.facts.answers.formats import Dialect, Recall, Stamp, asked_tokens, encoded, said_tokens, slices
+from reenact.facts.call import Json
 
 
 def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:

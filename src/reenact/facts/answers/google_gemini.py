@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Mapping
 
+from reenact.facts.answers import openai_chat
+from reenact.facts.answers.asks import Answer, Ask, BadAsk
+from reenact.facts.answers.drawing import pieces
+from reenact.facts.answers.formats import Dialect, Prepared, Recall, Stamp, asked_tokens, encoded, said_tokens
 from reenact.facts.call import Json
-from reenact.testing.provider import openai_chat
-from reenact.testing.provider.asks import Answer, Ask, BadAsk
-from reenact.testing.provider.dialects import Dialect, Prepared, Recall, Stamp, asked_tokens, encoded, said_tokens
-from reenact.testing.provider.improvising import pieces
 
 _PLACE = re.compile(
     r"/v1(?:alpha|beta)?(?:1)?/(?:.*/)?models/(?P<model>[^/:]+):(?:generate|(?P<stream>streamGenerate))Content"
