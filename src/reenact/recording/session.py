@@ -263,8 +263,9 @@ class RecordingSession:
             self.put(CheckpointTaken(place_of_content(number), PHASE, {"": content}))
         self.put(Noted(None, f"{NOTE}{number}", before.to_json()))
 
-    def restate(self, event: int, state: Any) -> None:
+    def restate(self, event: int, state: Any) -> Any:
         """Every state is the agent's own."""
+        return state
 
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent wrote."""

@@ -30,6 +30,8 @@ class Change:
     Attributes:
         state: New values of the step's state: path with dots to value.
         results: New results of recorded calls: reference of the event (``4``, ``search_docs#2``) to value.
+        says: What models say in place of what they said: reference of the event to a text. Tool calls too: a result
+            ``{"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}``.
         errors: Errors in place of recorded results: reference of the event to ``TYPE:TEXT``.
         input: New input of the run, at event 0 only: the arguments of its entry point (a list by position, a mapping
             by name, anything else is the only one), or as text the standard input of its program.
@@ -44,6 +46,7 @@ class Change:
     state: dict[str, Json] = field(default_factory=dict)
     results: dict[str, Json] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    says: dict[str, str] = field(default_factory=dict)
     input: Json = None
     prompt: str | None = None
     model: str | None = None
@@ -118,6 +121,7 @@ def _plan(store: Store, parent: Run, at: int | str, change: Change, live: str, w
         allow_writes=writes,
         results={number(event): value for event, value in change.results.items()},
         errors={number(event): text for event, text in change.errors.items()},
+        says={number(event): text for event, text in change.says.items()},
         state=dict(change.state),
         prompt=change.prompt,
         model=change.model,

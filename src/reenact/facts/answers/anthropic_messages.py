@@ -97,6 +97,7 @@ class _Written:
     answer: Answer
     id: str
     call_ids: tuple[str, ...]
+    model: str
 
     def whole(self) -> Json:
         """The body, when it is not streamed."""
@@ -117,7 +118,7 @@ class _Written:
         return [named_event(event) for event in events]
 
     def _blocks(self) -> list[dict[str, Json]]:
-        blocks: list[dict[str, Json]] = []
+        blocks: list[dict[str, Json]] = [dict(block) for block in self.answer.reasoning]
         if self.answer.text or not self.answer.uses:
             blocks.append({"type": "text", "text": self.answer.text})
         for identity, use in zip(self.call_ids, self.answer.uses, strict=True):
@@ -125,9 +126,8 @@ class _Written:
         return blocks
 
     def _message(self, said: int) -> dict[str, Json]:
-        model = self.ask.model
         return {
-            "model": model if re.search(r"\d{8}$", model) else f"{model}-20251001",
+            "model": self.model,
             "id": self.id,
             "type": "message",
             "role": "assistant",
@@ -149,6 +149,14 @@ def _block_events(at: int, block: Mapping[str, Json]) -> list[dict[str, Json]]:
     if block["type"] == "text":
         opened = {**block, "text": ""}
         deltas: list[dict[str, Json]] = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+    elif block["type"] == "thinking":
+        opened = {**block, "thinking": "", "signature": ""}
+        deltas = [
+            {"type": "thinking_delta", "thinking": block.get("thinking", "")},
+            {"type": "signature_delta", "signature": block.get("signature", "")},
+        ]
+    elif block["type"] != "tool_use":
+        opened, deltas = dict(block), []
     else:
         opened = {**block, "input": {}}
         parts = ["", *slices(json.dumps(block["input"]))]
@@ -162,7 +170,10 @@ def _block_events(at: int, block: Mapping[str, Json]) -> list[dict[str, Json]]:
 
 def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
     """The answer in this dialect."""
-    return _Written(ask, answer, stamp.id("msg_01", 22), tuple(stamp.id("toolu_01", 22) for _ in answer.uses))
+    identity = stamp.kept.id or stamp.id("msg_01", 22)
+    calls = tuple(stamp.call(at, stamp.id("toolu_01", 22)) for at, _ in enumerate(answer.uses))
+    dated = ask.model if re.search(r"\d{8}$", ask.model) else f"{ask.model}-20251001"
+    return _Written(ask, answer, identity, calls, stamp.kept.model or dated)
 
 
 def error(status: int, message: str, request_id: str) -> Json:

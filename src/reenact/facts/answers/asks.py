@@ -151,11 +151,14 @@ class Answer:
         text: Its text; may be empty when there are tool calls.
         uses: Its tool calls.
         cut: Whether the text was cut off by the limit of tokens.
+        reasoning: What it disclosed of its reasoning, before the text: parts of the provider's own format, as they are,
+            for they may be signed.
     """
 
     text: str = ""
     uses: tuple[ToolUse, ...] = ()
     cut: bool = False
+    reasoning: tuple[Json, ...] = ()
 
 
 class BadAsk(ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import struct
@@ -73,30 +74,51 @@ def _plain(content: list[Mapping[str, Json]]) -> str:
 
 def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
     """The answer in this dialect."""
+    whole, events = told(ask, answer, stamp)
+    return Prepared(stamp.hex("", 32), whole, [frame(kind, data) for kind, data in events])
+
+
+def write_invoked(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
+    """The answer of Nova behind ``invoke``: the same documents, in chunks whose bytes hold them."""
+    whole, events = told(ask, answer, stamp)
+    return Prepared(stamp.hex("", 32), whole, [chunk(encoded({kind: data})) for kind, data in events])
+
+
+def told(ask: Ask, answer: Answer, stamp: Stamp) -> tuple[Json, list[tuple[str, Json]]]:
+    """The answer, whole and as the events of a stream: their kinds and data."""
     asked, said = asked_tokens(ask), said_tokens(answer)
     usage = {"inputTokens": asked, "outputTokens": said, "totalTokens": asked + said}
-    ids = [stamp.id("tooluse_", 22) for _ in answer.uses]
+    ids = [stamp.call(at, stamp.id("tooluse_", 22)) for at, _ in enumerate(answer.uses)]
     reason = "tool_use" if answer.uses else "max_tokens" if answer.cut else "end_turn"
-    content: list[Json] = [{"text": answer.text}] if answer.text else []
-    frames = [frame("messageStart", {"role": "assistant"})]
-    for piece in pieces(answer.text):
-        frames.append(frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": piece}}))
-    if content:
-        frames.append(frame("contentBlockStop", {"contentBlockIndex": 0}))
+    content: list[Json] = list(answer.reasoning)
+    events: list[tuple[str, Json]] = [("messageStart", {"role": "assistant"})]
+    for at, block in enumerate(content):
+        events += _block(at, [{"reasoningContent": delta} for delta in _thought(block["reasoningContent"])])
+    if answer.text:
+        events += _block(len(content), [{"text": piece} for piece in pieces(answer.text)])
+        content.append({"text": answer.text})
     for identity, use in zip(ids, answer.uses, strict=True):
-        place = {"contentBlockIndex": len(content)}
+        start = {"contentBlockIndex": len(content), "start": {"toolUse": {"toolUseId": identity, "name": use.name}}}
+        parts: list[Json] = [{"toolUse": {"input": part}} for part in slices(json.dumps(use.arguments))]
+        events += [("contentBlockStart", start), *_block(len(content), parts)]
         content.append({"toolUse": {"toolUseId": identity, "name": use.name, "input": dict(use.arguments)}})
-        frames.append(
-            frame("contentBlockStart", {**place, "start": {"toolUse": {"toolUseId": identity, "name": use.name}}})
-        )
-        for part in slices(json.dumps(use.arguments)):
-            frames.append(frame("contentBlockDelta", {**place, "delta": {"toolUse": {"input": part}}}))
-        frames.append(frame("contentBlockStop", place))
-    frames.append(frame("messageStop", {"stopReason": reason}))
-    frames.append(frame("metadata", {"usage": usage, "metrics": {"latencyMs": 12}}))
+    events.append(("messageStop", {"stopReason": reason}))
+    events.append(("metadata", {"usage": usage, "metrics": {"latencyMs": 12}}))
     message = {"role": "assistant", "content": content}
     whole = {"output": {"message": message}, "stopReason": reason, "usage": usage, "metrics": {"latencyMs": 12}}
-    return Prepared(stamp.hex("", 32), whole, frames)
+    return whole, events
+
+
+def _block(at: int, deltas: list[Json]) -> list[tuple[str, Json]]:
+    place: dict[str, Json] = {"contentBlockIndex": at}
+    sent: list[tuple[str, Json]] = [("contentBlockDelta", {**place, "delta": delta}) for delta in deltas]
+    return [*sent, ("contentBlockStop", place)]
+
+
+def _thought(reasoning: Mapping[str, Json]) -> list[Json]:
+    """A block of reasoning as deltas: its text, its signature, what is hidden of it."""
+    told = reasoning.get("reasoningText")
+    return [{name: value} for name, value in (told if told is not None else reasoning).items()]
 
 
 def frame(kind: str, data: Json) -> bytes:
@@ -108,6 +130,11 @@ def frame(kind: str, data: Json) -> bytes:
     start = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
     start += struct.pack(">I", zlib.crc32(start))
     return start + headers + payload + struct.pack(">I", zlib.crc32(start + headers + payload))
+
+
+def chunk(data: bytes) -> bytes:
+    """One piece of a model's own stream behind ``invoke``."""
+    return frame("chunk", {"bytes": base64.b64encode(data).decode()})
 
 
 def error(status: int, message: str, request_id: str) -> Json:

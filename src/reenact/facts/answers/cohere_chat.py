@@ -29,7 +29,7 @@ def read(body: Mapping[str, Json], call: int, day: int, recall: Recall) -> Ask:
 
 def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
     """The answer in this dialect."""
-    identity = stamp.hex("", 32)
+    identity = stamp.kept.id or stamp.hex("", 32)
     asked, said = asked_tokens(ask), said_tokens(answer)
     counts = {"input_tokens": asked, "output_tokens": said}
     end = {
@@ -38,11 +38,11 @@ def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> P
     }
     calls: list[Json] = [
         {
-            "id": stamp.id(f"{use.name}_", 12),
+            "id": stamp.call(at, stamp.id(f"{use.name}_", 12)),
             "type": "function",
             "function": _function(use.name, json.dumps(use.arguments)),
         }
-        for use in answer.uses
+        for at, use in enumerate(answer.uses)
     ]
     texts: list[Json] = [{"type": "text", "text": answer.text}] if answer.text else []
     events: list[dict[str, Json]] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import unquote
 
@@ -19,19 +19,49 @@ Recall = Callable[[str], tuple[Turn, ...] | None]
 """Finds the conversation behind the id of an earlier response; None when there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What an answer takes over from the one in whose place it stands. Whatever is empty is new.
+
+    Attributes:
+        id: Id of the answer.
+        model: Name of the model that answered.
+        calls: Ids of its tool calls, by their place.
+        items: Ids of the items that hold them, and under ``message`` that of the text, where a format has such.
+        signatures: Signatures of its tool calls, by their place.
+        signature: That of its text.
+        reasoning: What it disclosed of its reasoning, in the format's own parts.
+    """
+
+    id: str = ""
+    model: str = ""
+    calls: tuple[str, ...] = ()
+    items: Mapping[int | str, str] = field(default_factory=dict)
+    signatures: tuple[str, ...] = ()
+    signature: str = ""
+    reasoning: tuple[Json, ...] = ()
+
+
 class Stamp:
-    """What is new in each answer: its ids and its time.
+    """What is new in each answer: its ids and its time; and what is not.
 
     Args:
         draw: Where the ids come from.
         created_s: Time of the answer, in seconds since the epoch.
+        kept: What is taken over from another answer.
     """
 
-    __slots__ = ("_draw", "created_s")
+    __slots__ = ("_draw", "created_s", "kept")
 
-    def __init__(self, draw: Draw, created_s: int) -> None:
+    def __init__(self, draw: Draw, created_s: int, kept: Kept | None = None) -> None:
         self._draw = draw
         self.created_s = created_s
+        self.kept = kept or Kept()
+
+    def call(self, at: int, new: str) -> str:
+        """The id of the tool call at a place: the one that is kept, or a new one."""
+        kept = self.kept.calls[at] if at < len(self.kept.calls) else ""
+        return kept or new
 
     def id(self, prefix: str, length: int) -> str:
         """A new id: ``prefix`` and ``length`` letters and digits."""

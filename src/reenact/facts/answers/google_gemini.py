@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from reenact.facts.answers import openai_chat
-from reenact.facts.answers.asks import Answer, Ask, BadAsk
+from reenact.facts.answers.asks import Answer, Ask, BadAsk, ToolUse
 from reenact.facts.answers.drawing import pieces
 from reenact.facts.answers.formats import Dialect, Prepared, Recall, Stamp, asked_tokens, encoded, said_tokens
 from reenact.facts.call import Json
@@ -65,20 +65,31 @@ def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> P
     """The answer in this dialect."""
     asked, said = asked_tokens(ask), said_tokens(answer)
     counts = {"promptTokenCount": asked, "candidatesTokenCount": said, "totalTokenCount": asked + said}
-    identity = stamp.id("", 22)
+    kept = stamp.kept
+    identity, model = kept.id or stamp.id("", 22), kept.model or ask.model
 
     def chunk(parts: list[Json], finish: str | None) -> Json:
         candidate: dict[str, Json] = {"content": {"parts": parts, "role": "model"}, "index": 0}
         candidate |= {"finishReason": finish} if finish else {}
-        return {"candidates": [candidate], "usageMetadata": counts, "modelVersion": ask.model, "responseId": identity}
+        return {"candidates": [candidate], "usageMetadata": counts, "modelVersion": model, "responseId": identity}
 
-    calls: list[Json] = [{"functionCall": {"name": use.name, "args": dict(use.arguments)}} for use in answer.uses]
+    calls: list[Json] = [_call(at, use, stamp) for at, use in enumerate(answer.uses)]
     finish = "MAX_TOKENS" if answer.cut else "STOP"
-    texts: list[Json] = [{"text": answer.text}] if answer.text else []
-    chunks = [chunk([{"text": piece}], None) for piece in pieces(answer.text)]
-    chunks.append(chunk(calls or [{"text": ""}], finish))
+    sign: dict[str, Json] = {"thoughtSignature": kept.signature} if kept.signature else {}
+    texts: list[Json] = [{"text": answer.text, **sign}] if answer.text else []
+    thought = list(answer.reasoning)
+    chunks = [chunk([part], None) for part in thought]
+    chunks += [chunk([{"text": piece}], None) for piece in pieces(answer.text)]
+    chunks.append(chunk(calls or [{"text": "", **sign}], finish))
     frames = [b"data: " + encoded(one) + b"\r\n\r\n" for one in chunks]
-    return Prepared(identity, chunk(texts + calls, finish), frames)
+    return Prepared(identity, chunk(thought + texts + calls, finish), frames)
+
+
+def _call(at: int, use: ToolUse, stamp: Stamp) -> Json:
+    identity, signatures = stamp.call(at, ""), stamp.kept.signatures
+    called = {"name": use.name, "args": dict(use.arguments)} | ({"id": identity} if identity else {})
+    sign = signatures[at] if at < len(signatures) else ""
+    return {"functionCall": called} | ({"thoughtSignature": sign} if sign else {})
 
 
 def error(status: int, message: str, request_id: str) -> Json:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from reenact.facts.answers import openai_chat
-from reenact.facts.answers.asks import Answer, Ask
+from reenact.facts.answers.asks import Answer, Ask, BadAsk
 from reenact.facts.answers.drawing import pieces
 from reenact.facts.answers.formats import Dialect, Prepared, Recall, Stamp, asked_tokens, encoded, said_tokens
 from reenact.facts.call import Json
@@ -35,7 +35,7 @@ def _message(one: Mapping[str, Json]) -> Json:
 
 def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> Prepared:
     """The answer in this dialect."""
-    top: dict[str, Json] = {"model": ask.model, "created_at": "2026-01-01T00:00:00Z"}
+    top: dict[str, Json] = {"model": stamp.kept.model or ask.model, "created_at": "2026-01-01T00:00:00Z"}
     calls: list[Json] = [{"function": {"name": use.name, "arguments": dict(use.arguments)}} for use in answer.uses]
     end: dict[str, Json] = {
         "done": True,
@@ -44,12 +44,23 @@ def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> P
     }
     end |= {"prompt_eval_count": asked_tokens(ask), "eval_count": said_tokens(answer)}
     more: dict[str, Json] = {"tool_calls": calls} if calls else {}
+    if "prompt" in body:
+        return _generated(top, answer, end)
     lines = [
         {**top, "message": {"role": "assistant", "content": piece}, "done": False} for piece in pieces(answer.text)
     ]
     lines.append({**top, "message": {"role": "assistant", "content": "", **more}, **end})
     whole = {**top, "message": {"role": "assistant", "content": answer.text, **more}, **end}
     return Prepared("", whole, [encoded(line) + b"\n" for line in lines])
+
+
+def _generated(top: Mapping[str, Json], answer: Answer, end: Mapping[str, Json]) -> Prepared:
+    """What ``generate`` answers."""
+    if answer.uses:
+        raise BadAsk("a prompt that is completed is answered in words, without tool calls")
+    lines: list[Json] = [{**top, "response": piece, "done": False} for piece in pieces(answer.text)]
+    lines.append({**top, "response": "", **end})
+    return Prepared("", {**top, "response": answer.text, **end}, [encoded(line) + b"\n" for line in lines])
 
 
 def error(status: int, message: str, request_id: str) -> Json:

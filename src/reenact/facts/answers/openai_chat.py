@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reenact.facts.answers.asks import (
     Answer,
@@ -99,6 +99,8 @@ class _Written:
     id: str
     call_ids: tuple[str, ...]
     created_s: int
+    model: str
+    at_once: bool = False
 
     def whole(self) -> Json:
         """The body, when it is not streamed."""
@@ -108,6 +110,8 @@ class _Written:
             "refusal": None,
             "annotations": [],
         }
+        for disclosed in self.answer.reasoning:
+            message |= disclosed
         if self.answer.uses:
             message["tool_calls"] = [
                 {
@@ -125,10 +129,13 @@ class _Written:
         deltas: list[dict[str, Json]] = [
             {"role": "assistant", "content": "" if self.answer.text else None, "refusal": None}
         ]
+        deltas += list(self.answer.reasoning)
         deltas += [{"content": piece} for piece in pieces(self.answer.text)]
         for at, (identity, use) in enumerate(zip(self.call_ids, self.answer.uses, strict=True)):
-            opening = {"index": at, "id": identity, "type": "function", "function": {"name": use.name, "arguments": ""}}
-            deltas.append({"tool_calls": [opening]})
+            function = {"name": use.name, "arguments": json.dumps(use.arguments) if self.at_once else ""}
+            deltas.append({"tool_calls": [{"index": at, "id": identity, "type": "function", "function": function}]})
+            if self.at_once:
+                continue
             deltas += [
                 {"tool_calls": [{"index": at, "function": {"arguments": part}}]}
                 for part in slices(json.dumps(use.arguments))
@@ -144,7 +151,7 @@ class _Written:
         return {**chunk, "usage": None} if self.include_usage else chunk
 
     def _top(self, kind: str) -> dict[str, Json]:
-        model = answered_by(self.ask.model)
+        model = self.model
         return {
             "id": self.id,
             "object": kind,
@@ -180,8 +187,15 @@ def _choice_of(delta: Mapping[str, Json], finish: str | None) -> dict[str, Json]
 def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
     """The answer in this dialect."""
     include_usage = bool((body.get("stream_options") or {}).get("include_usage"))
-    call_ids = tuple(stamp.id("call_", 24) for _ in answer.uses)
-    return _Written(ask, answer, include_usage, stamp.id("chatcmpl-", 29), call_ids, stamp.created_s)
+    call_ids = tuple(stamp.call(at, stamp.id("call_", 24)) for at, _ in enumerate(answer.uses))
+    identity = stamp.kept.id or stamp.id("chatcmpl-", 29)
+    model = stamp.kept.model or answered_by(ask.model)
+    return _Written(ask, answer, include_usage, identity, call_ids, stamp.created_s, model)
+
+
+def write_at_once(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
+    """The answer in this dialect, each tool call in one piece of a stream, which every client can join."""
+    return replace(write(ask, answer, body, stamp), at_once=True)
 
 
 def error(status: int, message: str, request_id: str) -> Json:

@@ -102,6 +102,7 @@ class _Written:
     message_id: str
     call_ids: tuple[tuple[str, str], ...]
     created_s: int
+    model: str
 
     def whole(self) -> Json:
         """The body, when it is not streamed."""
@@ -125,13 +126,13 @@ class _Written:
             {"type": "response.in_progress", "response": opened},
         ]
         for at, item in enumerate(self._items()):
-            events += _text_events(at, item) if item["type"] == "message" else _call_events(at, item)
+            events += _EVENTS.get(item["type"], _item_events)(at, item)
         whole = self.whole()
         events.append({"type": f"response.{whole['status']}", "response": whole})
         return [named_event({**event, "sequence_number": number}) for number, event in enumerate(events)]
 
     def _items(self) -> list[dict[str, Json]]:
-        items: list[dict[str, Json]] = []
+        items: list[dict[str, Json]] = [dict(item) for item in self.answer.reasoning]
         if self.answer.text or not self.answer.uses:
             text = {"type": "output_text", "annotations": [], "logprobs": [], "text": self.answer.text}
             status = "incomplete" if self.answer.cut else "completed"
@@ -163,7 +164,7 @@ class _Written:
             "instructions": asked.get("instructions"),
             "max_output_tokens": asked.get("max_output_tokens"),
             "max_tool_calls": None,
-            "model": answered_by(self.ask.model),
+            "model": self.model,
             "output": output,
             "parallel_tool_calls": asked.get("parallel_tool_calls", True),
             "previous_response_id": asked.get("previous_response_id"),
@@ -221,10 +222,25 @@ def _call_events(at: int, item: Mapping[str, Json]) -> list[dict[str, Json]]:
     ]
 
 
+def _item_events(at: int, item: Mapping[str, Json]) -> list[dict[str, Json]]:
+    """An item that is sent as it is, such as what was thought."""
+    return [
+        {"type": "response.output_item.added", "output_index": at, "item": item},
+        {"type": "response.output_item.done", "output_index": at, "item": item},
+    ]
+
+
+_EVENTS = {"message": _text_events, "function_call": _call_events}
+
+
 def write(ask: Ask, answer: Answer, body: Mapping[str, Json], stamp: Stamp) -> _Written:
     """The answer in this dialect."""
-    call_ids = tuple((stamp.hex("fc_", 50), stamp.id("call_", 24)) for _ in answer.uses)
-    return _Written(ask, answer, body, stamp.hex("resp_", 50), stamp.hex("msg_", 50), call_ids, stamp.created_s)
+    new = [(stamp.hex("fc_", 50), stamp.id("call_", 24)) for _ in answer.uses]
+    items = stamp.kept.items
+    call_ids = tuple((items.get(at) or item, stamp.call(at, call)) for at, (item, call) in enumerate(new))
+    identity, message = stamp.kept.id or stamp.hex("resp_", 50), items.get("message") or stamp.hex("msg_", 50)
+    model = stamp.kept.model or answered_by(ask.model)
+    return _Written(ask, answer, body, identity, message, call_ids, stamp.created_s, model)
 
 
 DIALECT = Dialect("/v1/responses", read, write, error, headers, ("authorization", "api-key"))

@@ -54,7 +54,7 @@ def recognise(head: Mapping[str, Json], body: bytes) -> str | None:
     Cost: under 1 µs for what is no model call, a few µs for what is one.
     """
     try:
-        found = _dialect(str(head.get("method", "")), str(head.get("url", "")), _request_body(head, body))
+        found = _dialect(str(head.get("method", "")), str(head.get("url", "")), request_body(head, body))
     except Exception:
         return None
     return None if found is None else found.name
@@ -100,7 +100,7 @@ def read(
         A reading; a partial one where request or response are cut off or malformed.
     """
     try:
-        plain = _request_body(head, body)
+        plain = request_body(head, body)
         dialect = _dialect(str(head.get("method", "")), str(head.get("url", "")), plain)
     except Exception:
         return None
@@ -145,7 +145,8 @@ def _dialect(method: str, url: str, body: bytes) -> Dialect | None:
     return next((one for one in DIALECTS if one.speaks(path, body)), None)
 
 
-def _request_body(head: Mapping[str, Json], body: bytes) -> bytes:
+def request_body(head: Mapping[str, Json], body: bytes) -> bytes:
+    """A request's body with its content coding undone."""
     encoding = header(head, "content-encoding")
     if not encoding:
         return body
@@ -173,11 +174,7 @@ def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[
     kind = header(head, "content-type")
     streamed = kind.lower().startswith("text/event-stream")
     try:
-        body = unframed(head, data)
-        encoding = header(head, "content-encoding")
-        if encoding and head.get("read") != "decoded":
-            undone = undo(encoding, body, _LARGEST)
-            body = body if undone is None else undone.data
+        body = _response_body(head, data)
         framing = framing_of(kind, body)
         streamed = framing is not None
         if status >= _ERROR:
@@ -190,6 +187,33 @@ def _answered(dialect: Dialect, head: Mapping[str, Json], data: bytes) -> tuple[
         return found, False, not found.ended
     except Exception:
         return Answered(), streamed, True
+
+
+def documents(head: Mapping[str, Json], data: bytes) -> tuple[list[Mapping[str, Json]], bool]:
+    """The JSON documents of a response, and whether they are the events of a stream; none where it has no such.
+
+    Args:
+        head: Head of the response.
+        data: Its bytes as recorded, all segments joined.
+    """
+    try:
+        body = _response_body(head, data)
+        framing = framing_of(header(head, "content-type"), body)
+        if framing is not None:
+            return [mapping(event) for _, event in collected(framing, body)[0]], True
+        return [mapping(json.loads(body))], False
+    except Exception:
+        return [], False
+
+
+def _response_body(head: Mapping[str, Json], data: bytes) -> bytes:
+    """A response's body out of its framing, and with its content coding undone."""
+    body = unframed(head, data)
+    encoding = header(head, "content-encoding")
+    if not encoding or head.get("read") == "decoded":
+        return body
+    undone = undo(encoding, body, _LARGEST)
+    return body if undone is None else undone.data
 
 
 def _counted_by_gateway(head: Mapping[str, Json]) -> dict[str, int]:

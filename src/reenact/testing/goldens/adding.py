@@ -219,7 +219,7 @@ def _no_test(golden: Golden, opened: OpenGolden) -> UsageError:
     live = ""
     whose = f"fork {tail(opened.fixed.id)}" if opened.fixed else "the fork"
     cause = f"{whose} differs by {', '.join(plan.changes)}; the golden gives that to any code, and tests none"
-    if plan.results or plan.errors or plan.rewrites:
+    if plan.answered or plan.rewrites:
         cause += (
             ". Without --fixed it answers as the incident did, and asks what the mended code asks in addition with "
             f"--on-miss live-read; golden run {golden.name} --live model asks models each time"

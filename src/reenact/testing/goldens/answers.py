@@ -17,7 +17,7 @@ from reenact.facts.keys import rules_of
 from reenact.facts.values import decode, encode
 from reenact.replaying.tape import Tape
 from reenact.testing.goldens.golden import Scripted
-from reenact.testing.goldens.speaking import body_of, speaks, spoken
+from reenact.testing.goldens.speaking import speaks, spoken
 from reenact.timetravel.forks.ladder import Ladder
 from reenact.timetravel.forks.models import is_model
 
@@ -129,9 +129,8 @@ def _written(call: Call, value: Any) -> tuple[Outcome, bytes]:
         return Value(b"", head={}), encode(value).body
     if speaks(call, value):
         reply = spoken(call, value)
-        said = body_of(reply)
-        headers = [list(pair) for pair in reply.headers]
-        return Stream({"status": 200, "headers": headers}, segments=1, end=End(EndKind.EOF)), said
+        headers = [["content-type", reply.media], *(list(pair) for pair in reply.headers)]
+        return Stream({"status": 200, "headers": headers}, segments=1, end=End(EndKind.EOF)), reply.body
     body = value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
     kind = "text/plain; charset=utf-8" if isinstance(value, str) else "application/json"
     headers = [["content-type", kind], ["content-length", str(len(body))]]

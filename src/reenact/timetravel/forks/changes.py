@@ -20,6 +20,7 @@ from reenact.timetravel.forks.places import inside
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.forks.responses import asked_with, made_up
 from reenact.timetravel.forks.shapes import shaped
+from reenact.timetravel.forks.words import answered_with, said_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,13 @@ def changed_outcome(recording: Recording, event: Event, plan: Plan) -> Changed:
     """
     if event.number in plan.errors:
         return _error(event, plan.errors[event.number])
+    says = plan.says.get(event.number)
+    value = plan.results.get(event.number) if says is None else said_text(recording, event, says)
     if arrives(event.call):
-        return Changed(*asked_with(event, plan.input if plan.input is not None else plan.results[event.number]))
-    value = plan.results[event.number]
+        return Changed(*asked_with(event, plan.input if plan.input is not None else value))
     if event.call.kind is Kind.HTTP:
-        return _response(event, value, 200)
+        spoken = answered_with(recording, event, value)
+        return _response(event, value, 200) if spoken is None else _streamed(*spoken)
     return Changed(Value(b"", head={}), shaped(recording, event, value))
 
 
@@ -61,7 +64,7 @@ def check(recording: Recording, plan: Plan, entry: str = "") -> None:
     check_flags(recording, plan)
     if plan.state:
         _check_state(recording, plan)
-    for number in sorted({*plan.results, *plan.errors}):
+    for number in sorted(plan.answered):
         event = recording.event(number)
         if event.call.observed:
             raise ForkError(
@@ -138,5 +141,8 @@ def _error(event: Event, text: str) -> Changed:
 
 def _response(event: Event, value: Json, status: int) -> Changed:
     """A whole response in place of the recorded one."""
-    head, data = made_up(event, value, status)
+    return _streamed(*made_up(event, value, status))
+
+
+def _streamed(head: dict[str, Json], data: bytes) -> Changed:
     return Changed(Stream(head=head, segments=1, end=End(EndKind.EOF)), data)

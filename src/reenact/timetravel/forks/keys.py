@@ -190,7 +190,7 @@ def keys_of(run: Run, today: Mapping[str, str], lent: Mapping[str, str], said: I
 
 def said_by(plan: Plan) -> tuple[str, ...]:
     """What a person gave a fork, as texts."""
-    given = (plan.results, plan.errors, plan.state, plan.prompt, plan.params, plan.input, plan.flags)
+    given = (plan.results, plan.errors, plan.says, plan.state, plan.prompt, plan.params, plan.input, plan.flags)
     return tuple(json.dumps(each, ensure_ascii=False, default=str) for each in given if each)
 
 

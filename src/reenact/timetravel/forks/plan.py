@@ -15,6 +15,8 @@ from reenact.timetravel.forks.moments import moment_us
 
 Opening = Literal["reads", "all", "model", "none"]
 Settling = Literal["", "done", "retry"]
+_NUMBERED = ("results", "errors", "says")
+"""Fields of a plan that name events by their numbers."""
 OPENINGS: tuple[Opening, ...] = ("reads", "all", "model", "none")
 
 
@@ -30,6 +32,7 @@ class Plan:
         allow_writes: Names of tools that may write.
         results: New results of recorded calls: number of the event to the value, JSON-able.
         errors: Errors in place of recorded results: number of the event to ``TYPE:TEXT``.
+        says: Texts that models say in place of what they said: number of the event to the text.
         state: New values in the state of the step at ``at``: path with dots to the value.
         prompt: New system prompt of the model requests that go live.
         model: Another model of the same protocol for them.
@@ -54,6 +57,7 @@ class Plan:
     allow_writes: tuple[str, ...] = ()
     results: Mapping[int, Json] = field(default_factory=dict)
     errors: Mapping[int, str] = field(default_factory=dict)
+    says: Mapping[int, str] = field(default_factory=dict)
     state: Mapping[str, Json] = field(default_factory=dict)
     prompt: str | None = None
     model: str | None = None
@@ -72,12 +76,23 @@ class Plan:
     def __post_init__(self) -> None:
         if self.at_time:
             moment_us(self.at_time)
+        if len(self.answered) < sum(map(len, (self.results, self.errors, self.says))):
+            raise UsageError(
+                "one event is given two answers",
+                cause="--result, --say and --error each give an event the one that it has",
+                next_command="reenact fork --help",
+            )
         if self.rewrites and self.live == "none":
             raise UsageError(
                 "another prompt, model or parameter changes what models are asked, and nothing may go live",
                 cause="a recorded answer does not answer another request",
                 next_command="reenact fork --help",
             )
+
+    @property
+    def answered(self) -> frozenset[int]:
+        """Numbers of the recorded calls whose answers are changed."""
+        return frozenset({*self.results, *self.errors, *self.says})
 
     @property
     def rewrites(self) -> bool:
@@ -92,6 +107,7 @@ class Plan:
         told += [
             f"the result of event {number} set to {_short(clean.data(value))}" for number, value in self.results.items()
         ]
+        told += [f"event {number} says {_short(clean.text(text))}" for number, text in self.says.items()]
         told += [f"event {number} fails with {clean.text(text)}" for number, text in self.errors.items()]
         if self.prompt is not None:
             told.append("another system prompt")
@@ -110,7 +126,7 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""
         data = {name: getattr(self, name) for name in self.__slots__}
-        for name in ("results", "errors"):
+        for name in _NUMBERED:
             data[name] = {str(number): value for number, value in data[name].items()}
         return {**data, **{name: list(data[name]) for name in ("allow_writes", "anew", "only")}}
 
@@ -118,7 +134,7 @@ class Plan:
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
         """The inverse of ``to_json``; numbers of events come back as numbers."""
         values = dict(data)
-        for name in ("results", "errors"):
+        for name in _NUMBERED:
             values[name] = {int(number): value for number, value in (data.get(name) or {}).items()}
         for name in ("allow_writes", "anew", "only"):
             values[name] = tuple(data.get(name) or ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Final
 
@@ -28,15 +29,7 @@ def made_up(event: Event, value: Json, status: int) -> tuple[dict[str, Json], by
     Raises:
         ForkError: What waits for it cannot be answered so.
     """
-    transport = event.call.head.get("transport")
-    if transport not in (*_PAYLOAD, *_WIRE):
-        raise ForkError(
-            f"event {event.number} ({event.name}) is answered by {transport}: no body can stand in its place",
-            cause="its messages are not HTTP as it is written; the result of the tool around it, or an error, can",
-            next_command=f"reenact show {tail(event.run)}",
-        )
-    recorded = event.outcome.head if isinstance(event.outcome, Stream) else {}
-    headers = [pair for pair in recorded.get("headers") or () if str(pair[0]).lower() not in _BODY_HEADERS]
+    headers = _headers(event)
     kind = next((str(pair[1]) for pair in headers if str(pair[0]).lower() == "content-type"), "")
     if "event-stream" in kind and status == HTTPStatus.OK and not isinstance(value, str):
         raise ForkError(
@@ -46,9 +39,36 @@ def made_up(event: Event, value: Json, status: int) -> tuple[dict[str, Json], by
         )
     body = _body(value)
     if status != HTTPStatus.OK or not kind:
-        headers = [pair for pair in headers if str(pair[0]).lower() != "content-type"]
-        headers.append(["content-type", "application/json" if body.startswith((b"{", b"[")) else "text/plain"])
-    headers.append(["content-length", str(len(body))])
+        kind = "application/json" if body.startswith((b"{", b"[")) else "text/plain"
+    return as_bytes(event, status, kind, body)
+
+
+def as_bytes(
+    event: Event, status: int, media: str, body: bytes, further: Iterable[tuple[str, str]] = ()
+) -> tuple[dict[str, Json], bytes]:
+    """Head and bytes of a response with this body, as the transport of an exchange takes it.
+
+    Args:
+        event: The exchange.
+        status: Its status.
+        media: Its content type.
+        body: Its body.
+        further: Header lines where none were recorded.
+
+    Raises:
+        ForkError: The transport takes no HTTP.
+    """
+    transport = event.call.head.get("transport")
+    if transport not in (*_PAYLOAD, *_WIRE):
+        raise ForkError(
+            f"event {event.number} ({event.name}) is answered by {transport}: no body can stand in its place",
+            cause="its messages are not HTTP as it is written; the result of the tool around it, or an error, can",
+            next_command=f"reenact show {tail(event.run)}",
+        )
+    recorded = event.outcome.head if isinstance(event.outcome, Stream) else {}
+    headers = [pair for pair in _headers(event) if str(pair[0]).lower() != "content-type"]
+    headers = headers or [list(pair) for pair in further]
+    headers += [["content-type", media], ["content-length", str(len(body))]]
     head: dict[str, Json] = {**recorded, "status": status, "headers": headers}
     head.pop("reason", None)
     if transport in _PAYLOAD:
@@ -56,6 +76,12 @@ def made_up(event: Event, value: Json, status: int) -> tuple[dict[str, Json], by
     head |= {"framing": "wire", "version": "HTTP/1.1", "reason": _phrase(status)}
     lines = [f"HTTP/1.1 {status} {head['reason']}", *(f"{name}: {text}" for name, text in headers), "", ""]
     return head, "\r\n".join(lines).encode("latin-1") + body
+
+
+def _headers(event: Event) -> list[Json]:
+    """The recorded response's header lines, without those of its body's framing."""
+    recorded = event.outcome.head if isinstance(event.outcome, Stream) else {}
+    return [pair for pair in recorded.get("headers") or () if str(pair[0]).lower() not in _BODY_HEADERS]
 
 
 def asked_with(event: Event, value: Json) -> tuple[Stream, bytes]:

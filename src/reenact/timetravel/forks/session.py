@@ -245,7 +245,7 @@ class ForkSession(KeepingSession):
         if self.plan.input is not None and is_read(call):
             return self._handed(lane, call, found, None)
         event = found.answer
-        if event is not None and (event.number in self.plan.results or event.number in self.plan.errors):
+        if event is not None and event.number in self.plan.answered:
             self.say(event.number, call, "frozen", "its answer is the change")
             return self._answered(lane, call, self._with_change(event))
         if arrives(call):
@@ -398,7 +398,7 @@ class ForkSession(KeepingSession):
 
     def as_asked(self, event: Event) -> Event:
         """The request that a server is asked: the recorded one, or one with another body."""
-        changes = event.call.name == REQUEST and (self.plan.input is not None or event.number in self.plan.results)
+        changes = event.call.name == REQUEST and (self.plan.input is not None or event.number in self.plan.answered)
         return self._with_change(event) if changes else event
 
     def _asked(self, lane: Lane, call: Call, found: Found, model: bool) -> Crossing:

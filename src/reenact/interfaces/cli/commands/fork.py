@@ -30,12 +30,14 @@ from reenact.timetravel.forks.plan import OPENINGS, Plan
     short_help="run on from an event with one thing changed",
     example="""
     reenact fork @failed:4 --result 4='{"docs": []}' --live none
+    reenact fork @failed:8 --say 8='I cannot refund that.'
     reenact fork @:0 --live model --param temperature=0 --param seed=42
     """,
 )
 @click.argument("ref", default="@:0")
 @click.option("--set", "state", metavar="PATH=JSON", multiple=True, help="State of the step at EVENT.")
 @click.option("--result", metavar="EVENT=JSON|@FILE", multiple=True, help="Another result of a recorded call.")
+@click.option("--say", metavar="EVENT=TEXT", multiple=True, help="What a model says in a recorded call of it.")
 @click.option("--error", metavar="EVENT=TYPE:TEXT", multiple=True, help="An error in place of a recorded result.")
 @click.option("--input", "input_", metavar="JSON", help="Another input of the run, at event 0.")
 @click.option("--prompt", metavar="@FILE", help="Another system prompt in the model requests that go live.")
@@ -100,6 +102,7 @@ def plan_of(how: dict[str, Any], at: int, number: Callable[[str], int]) -> Plan:
         allow_writes=tuple(how["allow_write"]),
         settle=how["settle"] or "",
         results={number(name): value(text) for name, text in pairs(how["result"], "--result EVENT=JSON")},
+        says={number(name): text for name, text in pairs(how["say"], "--say EVENT=TEXT")},
         errors={number(name): text for name, text in pairs(how["error"], "--error EVENT=TYPE:TEXT")},
         state={name: value(text) for name, text in pairs(how["state"], "--set PATH=JSON")},
         prompt=None if prompt is None else _text(prompt),

@@ -66,8 +66,8 @@ def command(
     replayed in a clean process before it takes its name, and tried under two other hash seeds. A model that judges
     (`judge(…)`) is asked once about each answer, and what it says is kept in the bundle.
 
-    A scripted --answer is JSON. What a model says is {"say": TEXT, "uses": [{"name": TOOL, "arguments": {…}}]}, in
-    whatever protocol it is asked.
+    A scripted --answer is JSON. What a model says is {"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}, in whatever
+    protocol it is asked, as for `fork --result`.
     """
     shell = current(ctx)
     golden = _golden(name, **{option: how[option] for option in ("about", "expected", "on_miss", "answer")})
@@ -102,7 +102,7 @@ def _fixed(store: Store, ref: str | None) -> Any:
 
 
 def _scripted(text: str) -> Scripted:
-    """``CALL=@FILE``, or ``CALL=JSON``; a model's answer is ``{"say": TEXT, "uses": [{"name": …, "arguments": {…}}]}``.
+    """``CALL=@FILE``, or ``CALL=JSON``; a model's answer is ``{"say": TEXT, "uses": [{"name": …, "args": {…}}]}``.
 
     Raises:
         UsageError: It is neither, or the file cannot be read.

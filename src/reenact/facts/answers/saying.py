@@ -1,0 +1,187 @@
+"""What a model is made to say (``{"say": TEXT, "uses": [TOOL CALL…]}``), in the wire format of the request."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from reenact.facts.answers import (
+    anthropic_messages,
+    bedrock_converse,
+    cohere_chat,
+    google_gemini,
+    ollama_chat,
+    openai_chat,
+    openai_completions,
+    openai_responses,
+)
+from reenact.facts.answers.asks import Answer, Ask, BadAsk, ToolUse
+from reenact.facts.answers.drawing import Draw
+from reenact.facts.answers.formats import Dialect, Kept, Stamp, encoded
+from reenact.facts.call import Json
+from reenact.facts.dialects import recognise
+from reenact.facts.dialects.recognition import request_body
+
+_CHAT: Final = replace(openai_chat.DIALECT, write=openai_chat.write_at_once)
+_WRITTEN: Final[Mapping[str, Dialect]] = {
+    "openai.chat": _CHAT,
+    "openai.responses": openai_responses.DIALECT,
+    "openai.completions": replace(openai_chat.DIALECT, write=openai_completions.write),
+    "anthropic.messages": anthropic_messages.DIALECT,
+    "google.gemini": google_gemini.DIALECT,
+    "bedrock.converse": bedrock_converse.DIALECT,
+    "ollama.chat": ollama_chat.DIALECT,
+    "cohere.chat": cohere_chat.DIALECT,
+}
+"""How each recognised protocol is written, by its name."""
+_NOVA: Final = replace(bedrock_converse.DIALECT, write=bedrock_converse.write_invoked)
+_AMAZON: Final = bedrock_converse.DIALECT.media
+_BY_PATH: Final = ("streamGenerateContent", "converse-stream", "invoke-with-response-stream", "streamRawPredict")
+"""Ends of paths that ask for a stream."""
+_WHOLE_BY_PATH: Final = ("generateContent", "converse", "invoke", "rawPredict")
+_CREATED_S: Final = 1_760_000_000
+_MEMBERS: Final = ("say", "uses")
+_CALL: Final = ("name", "args", "arguments")
+
+
+class NotSaid(ValueError):
+    """A model cannot say that, in this protocol or at all; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer on the wire.
+
+    Attributes:
+        media: Its content type.
+        body: Its bytes.
+        headers: Further header lines, as the provider sends them.
+    """
+
+    media: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def is_said(value: Json) -> bool:
+    """Whether a value is words and tool calls of a model, and not the body of a response."""
+    return isinstance(value, Mapping) and bool(value) and set(_MEMBERS).issuperset(value)
+
+
+def answer_of(value: Json) -> Answer:
+    """What a model is to say, as a person writes it.
+
+    Args:
+        value: ``say`` is the text, ``uses`` the tool calls: ``name``, and ``args`` (or ``arguments``) each.
+
+    Raises:
+        NotSaid: It is of another shape.
+    """
+    if not is_said(value):
+        raise NotSaid('a model says {"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}')
+    text, uses = value.get("say"), value.get("uses")
+    if not (text is None or isinstance(text, str)):
+        raise NotSaid(f"say is a text, not {json.dumps(text)[:40]}")
+    if not (uses is None or isinstance(uses, list)):
+        raise NotSaid("uses is a list of tool calls")
+    return Answer(text or "", tuple(_use(each) for each in uses or ()))
+
+
+def _use(each: Json) -> ToolUse:
+    shape = 'a tool call is {"name": TOOL, "args": {…}}'
+    if not isinstance(each, Mapping) or not set(_CALL).issuperset(each):
+        raise NotSaid(f"{shape}, not {json.dumps(each)[:60]}")
+    name, arguments = each.get("name"), each.get("args", each.get("arguments"))
+    if not (isinstance(name, str) and name) or not (arguments is None or isinstance(arguments, Mapping)):
+        raise NotSaid(f"{shape}, not {json.dumps(each)[:60]}")
+    return ToolUse(name, dict(arguments or {}))
+
+
+def said(head: Mapping[str, Json], body: bytes, value: Json, kept: Kept | None = None) -> Response:
+    """The response to a model request that says it: streamed where the request wants that.
+
+    Args:
+        head: The request's head: ``method``, ``url``, ``headers``.
+        body: Its body.
+        value: See ``answer_of``.
+        kept: What is taken over from the answer in whose place it stands.
+
+    Raises:
+        NotSaid: It cannot be said so.
+    """
+    answer = answer_of(value)
+    plain = request_body(head, body)
+    request = json.loads(plain)
+    parts = urlsplit(str(head.get("url")))
+    dialect = _dialect(recognise(head, body) or "", parts.path, request)
+    asked = {**request, **_of_path(parts.path, request)}
+    ask = _read(dialect, asked)
+    stamp = Stamp(Draw(hashlib.sha512(plain).digest()), _CREATED_S, kept)
+    answer = replace(answer, reasoning=kept.reasoning if kept is not None else ())
+    try:
+        written = dialect.write(ask, answer, asked, stamp)
+    except BadAsk as error:
+        raise NotSaid(str(error)) from None
+    own = dialect.headers(stamp)
+    if not ask.stream:
+        return Response("application/json", encoded(written.whole()), own)
+    frames = written.frames()
+    if parts.path.endswith("/invoke-with-response-stream") and dialect is not _NOVA:
+        chunks = [bedrock_converse.chunk(_data(frame)) for frame in frames]
+        return Response(_AMAZON, b"".join(chunks), own)
+    if dialect is google_gemini.DIALECT and parse_qs(parts.query).get("alt") != ["sse"]:
+        return Response("application/json", b"[" + b",".join(map(_data, frames)) + b"]", own)
+    return Response(dialect.media, b"".join(frames), own)
+
+
+def streams(head: Mapping[str, Json], body: bytes) -> bool | None:
+    """Whether a model request wants a stream; None where its protocol is not written here."""
+    name = recognise(head, body) or ""
+    try:
+        request = json.loads(request_body(head, body))
+        path = urlsplit(str(head.get("url"))).path
+        return _read(_dialect(name, path, request), {**request, **_of_path(path, request)}).stream
+    except (NotSaid, ValueError):
+        return None
+
+
+def _dialect(name: str, path: str, request: Mapping[str, Any]) -> Dialect:
+    if name == "openai.completions" and path.endswith("/fim/completions"):
+        return _CHAT
+    if name == "bedrock.invoke" and "messages" in request and "inferenceConfig" in request:
+        return _NOVA
+    found = _WRITTEN.get(name)
+    if found is None:
+        raise NotSaid(f"what {name or 'this request'} asks for is no text that can be written here")
+    return found
+
+
+def _of_path(path: str, request: Mapping[str, Any]) -> dict[str, Json]:
+    """What the path says of the request: whether it is streamed, and of which model."""
+    method = path.replace("%3A", ":").rpartition("/")[2].rpartition(":")[2]
+    found: dict[str, Json] = {}
+    if method in (*_BY_PATH, *_WHOLE_BY_PATH):
+        found["stream"] = method in _BY_PATH
+        place = path.replace("%3A", ":").split("/")
+        named = place[-1].rpartition(":")[0] if ":" in place[-1] else unquote(place[-2])
+        found["model"] = request.get("model") or named
+    if path.endswith(("/api/chat", "/api/generate")):
+        found["stream"] = request.get("stream", True)
+    return found
+
+
+def _read(dialect: Dialect, request: Mapping[str, Json]) -> Ask:
+    """The request; one that is odder than this reading knows as far as an answer needs it."""
+    try:
+        return dialect.read(request, 1, 1, lambda _: ())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Ask(str(request.get("model") or ""), "", (), stream=bool(request.get("stream")))
+
+
+def _data(frame: bytes) -> bytes:
+    """What a server-sent event carries."""
+    return next(line[6:] for line in frame.splitlines() if line.startswith(b"data: "))
