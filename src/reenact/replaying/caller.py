@@ -19,6 +19,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.values import decode, describe_error, encode
 from reenact.replaying import process
+from reenact.replaying.entries import recording_command
 from reenact.replaying.raised import agents_line
 from reenact.replaying.session import ReplaySession
 from reenact.seams import lanes
@@ -87,6 +88,19 @@ def _elsewhere(entry: str, root: str) -> UnreplayableRun:
         f"the recorded entry point is shown, not called: {entry}",
         cause=f"it is no function that is defined inside this project ({root})",
         next_command="reenact replay @ --entry module:function",
+        missing=("entry",),
+    )
+
+
+def _runs_when_imported(session: ReplaySession) -> UnreplayableRun:
+    """To import the entry point's module made a call, which stopped the replay before anything was compared."""
+    run = session.run
+    divergence = session.divergences.pop() if session.divergences else None
+    place = f" ({divergence.source})" if divergence is not None and divergence.source else ""
+    return UnreplayableRun(
+        f"{run.entry.target} cannot be called alone: to import its module makes a call{place}",
+        cause='what stands at the top of a module runs when it is imported; put it under `if __name__ == "__main__":`',
+        next_command=recording_command(run.entry.argv),
         missing=("entry",),
     )
 
@@ -228,6 +242,9 @@ def main() -> None:
     except UnreplayableRun as error:
         session.fault(error)
         sys.exit(error.exit_code)
+    except Halt:
+        session.fault(_runs_when_imported(session))
+        sys.exit(UnreplayableRun.exit_code)
     try:
         args, options = arguments_for(session, function)
         with replaying.entered():

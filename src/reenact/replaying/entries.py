@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import sys
 from dataclasses import dataclass
@@ -94,10 +95,18 @@ def start_of(run: Run, options: Options, project: str, instead: str = "") -> Sta
         )
     raise UnreplayableRun(
         f"run {tail(run.id)} was recorded as a block of code, which nothing can call again by itself",
-        cause="`with record():` marks a block; a decorated function or `reenact record --` captures an entry point",
-        next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
+        cause="write the block as a function under `@reenact.record()`, and call that under `if __name__ =="
+        ' "__main__":`; or record the whole program',
+        next_command=recording_command(entry.argv),
         missing=("entry",),
     )
+
+
+def recording_command(argv: tuple[str, ...]) -> str:
+    """What records the whole program that was started so; a sample of it where the program was no file."""
+    program = argv[1:2]
+    named = len(argv) > 1 and is_python(argv) and (program == ("-m",) or not program[0].startswith("-"))
+    return "reenact record -- " + (shlex.join(argv) if named else "python agent.py")
 
 
 def interpreted(run: Run) -> tuple[str, ...]:

@@ -294,7 +294,8 @@ class ReplayingProcess:
             self._joined(self._before)
         differences: list[Difference] = []
         remarks: tuple[str, ...] = ()
-        if not self.session.divergences or self.options.on_divergence == "observe":
+        broken_off = self.session.unreplayable or self.session.divergences
+        if not broken_off or self.options.on_divergence == "observe":
             run = self.recording.run
             if run.capture.get("served"):
                 remarks = ("output not compared: the process served requests, which are runs of their own",)

@@ -39,6 +39,8 @@ def last_line(report: Report) -> str:
     word = "different" if report.verdict == "different" else "same"
     if report.verdict == "exact":
         word = "same (exact)"
+    elif any(difference.what == "unreplayable" for difference in report.differences):
+        word = "cannot be replayed"
     if report.redacted:
         word += f", {report.redacted} redacted"
     if report.not_compared:

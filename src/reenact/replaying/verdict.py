@@ -44,7 +44,11 @@ def conclude(
     """
     tally = session.tally
     diverged = [from_divergence(divergence) for divergence in session.divergences]
-    unused = [] if (diverged or session.damaged) and options.on_divergence != "observe" else session.unused()
+    unused = (
+        []
+        if (diverged or session.damaged or session.unreplayable) and options.on_divergence != "observe"
+        else session.unused()
+    )
     every = [*diverged, *differences]
     every.extend(Difference("unreplayable", str(error)) for error in session.unreplayable)
     every.extend(Difference("damaged", str(error), getattr(error, "event", None)) for error in session.damaged[:1])
