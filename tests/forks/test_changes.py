@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import reenact
 from tests.forks.conftest import Forks
 
 TRIAGE = """
@@ -59,6 +60,8 @@ def test_the_state_of_a_step_in_place(forks: Forks) -> None:
     assert report["frozen"] == 2
     forks.replays_exactly(report["run"])
     assert [event.name for event in forks.events(report["run"])] == ["plan", "look", "assign", "mail"]
+    with reenact.open_store(str(forks.desk.folder / ".reenact")) as store:
+        assert store.open(report["run"]).checkpoint_slots(0, "in") == {"query": b'"refund"', "limits": b'{"tries":1}'}
 
 
 def test_an_immutable_state_is_handed_over(forks: Forks) -> None:

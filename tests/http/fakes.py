@@ -95,8 +95,8 @@ class Session:
     def checkpoint(self, event: int, phase: str, slots: Any) -> None:
         """Nor are states."""
 
-    def restate(self, event: int, state: Any) -> Any:
-        return state
+    def restate(self, event: int, state: Any) -> None:
+        """Nothing is changed."""
 
     def printed(self, stream: int, data: bytes) -> None:
         """Nor is output."""

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from reenact.facts import encoding
 from reenact.facts.call import EndKind, Failure, Kind, Value
-from reenact.facts.values import jsonable
+from reenact.facts.values import Codec, jsonable
 from reenact.seams import lanes
 from reenact.seams.steps import note, step
 from reenact.seams.tools import tool
@@ -86,6 +87,31 @@ def test_a_step_keeps_its_states_and_what_happened_inside() -> None:
     with tape.listening(playing=True):
         assert agent() == result
     assert [(kept.number, now == kept.outcome) for kept, now in tape.rerun] == [(0, True), (2, True), (3, True)]
+
+
+class Counted:
+    """Counts how often one of its kind is looked at."""
+
+    times = 0
+
+    def seen(self) -> str:
+        Counted.times += 1
+        return "seen"
+
+
+@pytest.mark.parametrize("state", [{"one": Counted(), "n": 1}, [Counted()], State(Counted())])  # type: ignore[arg-type]
+def test_a_step_looks_at_its_state_once_before_and_once_after(state: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(encoding.codecs, f"{__name__}.Counted", Codec(Counted.seen, lambda cls, _: cls()))
+    looks = []
+    tape = Tape()
+    with tape.listening():
+        for _ in range(3):
+            Counted.times = 0
+            with step("plan", state):
+                looks.append(Counted.times)
+            looks.append(Counted.times)
+    assert looks == [1, 2] * 3
+    assert [phase for _, phase, _ in tape.checkpoints] == ["in", "out"] * 3
 
 
 def test_a_decorated_function_takes_its_state_by_name() -> None:

@@ -206,7 +206,8 @@ class Session(Protocol):
         ...
 
     def restate(self, event: int, state: Any) -> Any:
-        """The state that step ``event`` starts with: the agent's own, unless a fork changes it there."""
+        """The state that step ``event`` starts with where a fork changes it there, perhaps in place: then it is looked
+        at again. None: the agent's own, as it is."""
         ...
 
     def printed(self, stream: int, data: bytes) -> None:

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import collections
 import json.encoder as _json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, Literal, NamedTuple
 
 from reenact.facts import exceptions
 from reenact.facts.call import Json
@@ -32,7 +33,7 @@ from reenact.facts.shapes import (
     slots_of,
     type_name,
 )
-from reenact.facts.weaving import weave
+from reenact.facts.weaving import join, weave
 
 DEPTH_LIMIT = 100
 """Nesting beyond this is opaque: readers must not need a deep stack."""
@@ -45,6 +46,8 @@ TEXT_LIMIT = 2_000
 
 _PLAIN_NODE_LIMIT = 250_000
 _PLAIN_DEPTH_LIMIT = 300
+_MARGIN = 10
+"""Levels by which depth may be counted otherwise: what is nearly as deep as can be is written as ever."""
 _SEVERAL = 4000
 """Parts of a value beyond which it is woven."""
 _FACTORIES: dict[Any, str] = {
@@ -80,6 +83,23 @@ class Encoded(NamedTuple):
     body: bytes
     opaque: tuple[str, ...] = ()
     shapes: tuple[str, ...] = ()
+
+
+class Part(NamedTuple):
+    """A value that lies in another one, as data.
+
+    Attributes:
+        encoded: As ``encode`` writes it by itself.
+        nodes, depth: How many parts it has, and how deep they lie, at most.
+        plain: Whether it is plain JSON data.
+        alike: Whether it is written in the same way inside another value, limits of the whole aside.
+    """
+
+    encoded: Encoded
+    nodes: int
+    depth: int
+    plain: bool
+    alike: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +166,55 @@ def encode(value: object, *, sort_sets: bool = False) -> Encoded:
         return Encoded(_fast({"~opaque": name}).encode(), (name,))
 
 
+def encode_part(value: object) -> Part:
+    """What ``encode`` writes of a value, members of sets in order, and what is needed to put it into the encoding of a
+    dictionary that holds it. Never raises, but for what a signal handler of the program raises meanwhile."""
+    try:
+        plain = _is_plain(value, _SEVERAL)
+        if plain is None:
+            woven = weave(value, _is_within_limits)
+            if woven is not None:
+                nodes, _, depth = woven.root.weight(NODE_LIMIT)
+                return Part(Encoded(woven), nodes, depth, plain=True)
+            plain = _is_plain(value, _PLAIN_NODE_LIMIT)
+        if plain:
+            return Part(Encoded(_fast(value).encode()), *plain, plain=True)
+    except Exception as error:
+        if by_signal_handler(error):
+            raise
+    writer = _Writer(sort_sets=True)
+    try:
+        body = _fast(writer.part(value, 1)).encode()
+        if not writer.surrounded:
+            encoded = Encoded(body, tuple(writer.opaque), tuple(writer.shapes))
+            return Part(encoded, writer.nodes, 0, plain=False)
+    except Exception as error:
+        if by_signal_handler(error):
+            raise
+    return Part(encode(value, sort_sets=True), 0, 0, plain=False, alike=False)
+
+
+def join_parts(parts: Mapping[str, Part]) -> Encoded | None:
+    """What ``encode`` writes of a dictionary of these parts by their names; None where it may write anything else."""
+    if len(parts) == 1 and next(iter(parts)).startswith("~"):
+        return None
+    held = parts.values()
+    count = sum([part.nodes for part in held]) + len(parts)
+    depth = max([part.depth for part in held], default=0) + _MARGIN
+    if all(part.plain for part in held):
+        if count > _PLAIN_NODE_LIMIT or depth > _PLAIN_DEPTH_LIMIT:
+            return None
+    elif count > NODE_LIMIT or depth > DEPTH_LIMIT or not all(part.alike for part in held):
+        return None
+    try:
+        body = join({name: part.encoded.body for name, part in parts.items()})
+    except UnicodeEncodeError:  # a name with a lone surrogate
+        return None
+    opaque = chain.from_iterable([part.encoded.opaque for part in held])
+    shapes = chain.from_iterable([part.encoded.shapes for part in held])
+    return Encoded(body, tuple(dict.fromkeys(opaque)), tuple(dict.fromkeys(shapes)))
+
+
 def leads_of(names: Iterable[str]) -> tuple[str, ...]:
     """What stands before each value of an object of these names, which are those of parameters: for ``encode_flat``."""
     return tuple(f"{',' if place else '{'}{_fast(name)}:" for place, name in enumerate(names))
@@ -178,18 +247,19 @@ def encode_flat(leads: tuple[str, ...], values: Iterable[Any]) -> bytes | None:
 
 def _is_within_limits(nodes: int, containers: int, depth: int) -> bool:
     """Whether what is woven is what would be written of the whole: either by the C encoder, or part by part."""
-    depth += 10  # levels are counted otherwise there: what is as deep as that is written as ever
+    depth += _MARGIN
     if nodes <= _PLAIN_NODE_LIMIT and depth <= _PLAIN_DEPTH_LIMIT:
         return True
     return containers < NODE_LIMIT and depth <= DEPTH_LIMIT
 
 
-def _is_plain(value: Any, most: int) -> bool | None:
-    """Whether the C encoder would write exactly this and nothing else (NaN and lone surrogates aside); None where there
-    are more parts than are to be looked at, and no where there are more of them than ever are."""
+def _is_plain(value: Any, most: int) -> tuple[int, int] | Literal[False] | None:
+    """Whether the C encoder would write exactly this and nothing else (NaN and lone surrogates aside): how many parts
+    there are, and how deep they lie; None where there are more than are to be looked at, and no where there are more of
+    them than ever are."""
     level = [value]
     count = 0
-    for _ in range(_PLAIN_DEPTH_LIMIT):
+    for depth in range(_PLAIN_DEPTH_LIMIT):
         deeper: list[Any] = []
         for held in level:
             kind = type(held)
@@ -212,7 +282,7 @@ def _is_plain(value: Any, most: int) -> bool | None:
                     return False
                 deeper.append(part)
         if not deeper:
-            return True
+            return count, depth
         if count > _PLAIN_NODE_LIMIT:
             return False
         level = deeper
@@ -230,7 +300,7 @@ def _plain_keys(value: dict[Any, Any]) -> bool:
 class _Writer:
     """One walk over one value."""
 
-    __slots__ = ("nodes", "opaque", "open", "shapes", "sort_sets")
+    __slots__ = ("nodes", "opaque", "open", "shapes", "sort_sets", "surrounded")
 
     def __init__(self, sort_sets: bool) -> None:
         self.sort_sets = sort_sets
@@ -238,6 +308,8 @@ class _Writer:
         self.open: set[int] = set()
         self.opaque: dict[str, None] = {}
         self.shapes: dict[str, None] = {}
+        self.surrounded = False
+        """Whether what was written depends on what stands around the value, too."""
 
     def refuse(self, value: object, why: str = "") -> Json:
         """Note a part that cannot be stored."""
@@ -254,6 +326,7 @@ class _Writer:
             return atom(value)
         self.nodes += 1
         if depth > DEPTH_LIMIT or self.nodes > NODE_LIMIT or id(value) in self.open:
+            self.surrounded = True
             return self.refuse(value, "contains itself, or is too large")
         self.open.add(id(value))
         try:
@@ -332,6 +405,7 @@ class _Writer:
         # asked for their repr, the text is made of what was written.
         large = self.nodes - before[0] > TEXT_LIMIT
         foreign = before[1:] != (len(self.opaque), len(self.shapes)) and exceptions.shows_arguments(cls)
+        self.surrounded |= foreign
         text = _fast(args)[:TEXT_LIMIT] if large or foreign else exceptions.text_of(error)
         data: dict[str, Json] = {"type": type_name(cls), "text": write_text(text), "args": args}
         state = exceptions.state_of(error)

@@ -14,7 +14,7 @@ to one text, or two texts), which costs time alone.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from itertools import chain
 from typing import Any
@@ -56,7 +56,7 @@ class Piece:
 
     Attributes:
         text: JSON, UTF-8.
-        nodes, containers, depth: How many parts it has, how many of them hold others, and how deep they lie.
+        nodes, containers, depth: How many parts it has, how many of them hold others, and how deep they lie, at most.
         known: What has been found out about the text, by the name of the search.
     """
 
@@ -153,6 +153,36 @@ def weave(value: Any, fits: Fits) -> Woven | None:
             raise
         return None
     return _joined(root) if fits(*weight) else None
+
+
+def join(texts: Mapping[str, bytes]) -> bytes:
+    """The encoding of a dictionary of values that are encoded, by their names; woven where one of them is."""
+    entries = {name: b"%b:%b" % (_fast(name).encode(), text) for name, text in texts.items()}
+    if not any(type(text) is Woven for text in texts.values()):
+        return b"{%b}" % b",".join(entries.values())
+    root = Node(True, 0)
+    loose: list[bytes] = []
+    for name, text in texts.items():
+        if not isinstance(text, Woven):
+            loose.append(entries[name])
+            continue
+        if loose:
+            root.parts.append(_written(b",".join(loose)))
+            loose = []
+        root.parts.append((name, text.root))
+    if loose:
+        root.parts.append(_written(b",".join(loose)))
+    return _joined(root)
+
+
+def _written(text: bytes) -> Piece:
+    """The piece of entries that are encoded."""
+    fingerprint = blake2b(text, digest_size=16, person=b"text").digest()
+    piece = _memory.find(fingerprint)
+    if piece is None:
+        piece = Piece(text, len(text), len(text), len(text))
+        _memory.keep(fingerprint, piece)
+    return piece
 
 
 class _Memory:

@@ -263,9 +263,8 @@ class RecordingSession:
             self.put(CheckpointTaken(place_of_content(number), PHASE, {"": content}))
         self.put(Noted(None, f"{NOTE}{number}", before.to_json()))
 
-    def restate(self, event: int, state: Any) -> Any:
+    def restate(self, event: int, state: Any) -> None:
         """Every state is the agent's own."""
-        return state
 
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent wrote."""

@@ -276,9 +276,9 @@ class ReplaySession:
             self._noticed(different)
 
     def restate(self, event: int, state: Any) -> Any:
-        """The agent's own; of a fork what it, or a fork before it, has changed it to there."""
+        """Of a fork what it, or a fork before it, has changed the state to there."""
         changes = (self.run.environment.get("restated") or {}).get(str(event))
-        return restated(state, changes) if changes else state
+        return restated(state, changes) if changes else None
 
     def printed(self, stream: int, data: bytes) -> None:
         """What the agent's own lanes print, for whoever compares it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractContextManager
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from reenact.abc.session import Turn
 from reenact.errors import ForkError
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
+from reenact.facts.states import State, encode_state
 from reenact.facts.values import describe_error, encode, jsonable
 from reenact.seams import lanes
 from reenact.seams.functions import MEDIA, Seam, is_state
@@ -79,7 +80,10 @@ class Passage:
         if lane is None:
             return
 
+        looks: list[State] = []
+
         def describe() -> Call:
+            looks[:] = [encode_state(state)]
             head = {"step": name, "number": lane._ordinal(_COUNTER)}
             return Call(
                 kind=Kind.STEP,
@@ -87,17 +91,18 @@ class Passage:
                 effect=Effect.NONE,
                 rule=RULE,
                 head=head,
-                body=encode(state, sort_sets=True).body,
+                body=looks[0].body,
                 media=MEDIA,
                 channel=f"step/{name}",
                 observed=True,
             )
 
         self._crossing = begin(lane, describe)
-        if self._crossing is not None:
-            if state is not None:
-                self.state = lane.session.restate(self._crossing.event, state)
-            self._checkpoint("in", self.state)
+        if self._crossing is not None and state is not None:
+            changed = lane.session.restate(self._crossing.event, state)
+            if changed is not None:
+                self.state = changed
+            self._checkpoint("in", looks[0] if changed is None else encode_state(changed))
 
     def enter(self) -> None:
         """The code of the step runs now."""
@@ -131,34 +136,28 @@ class Passage:
 
     def _outcome(self, state: Any, error: BaseException | None) -> Value | Failure | None:
         try:
-            self._checkpoint("out", state)
+            look = encode_state(state)
+            if state is not None:
+                self._checkpoint("out", look)
             if error is not None:
                 return Failure(describe_error(error))
-            encoded = encode(state, sort_sets=True)
-            return Value(encoded.body, MEDIA, head={"opaque": list(encoded.opaque)} if encoded.opaque else {})
+            return Value(look.body, MEDIA, head={"opaque": list(look.opaque)} if look.opaque else {})
         except Exception as fault:
             self._faulted(fault)
             return None
 
-    def _checkpoint(self, phase: str, state: Any) -> None:
+    def _checkpoint(self, phase: str, look: State) -> None:
         lane = self._lane
-        if lane is None or state is None:
+        if lane is None:
             return
         try:
-            lane.session.checkpoint(self._crossing.event, phase, slots(state))
+            lane.session.checkpoint(self._crossing.event, phase, look.slots)
         except Exception as fault:
             self._faulted(fault)
 
     def _faulted(self, fault: Exception) -> None:
         if self._lane is not None and self._lane.session.fault(fault):
             raise fault
-
-
-def slots(state: Any) -> Mapping[str, bytes]:
-    """A state as checkpoint slots: one for each key of a dictionary, else a single one without a name."""
-    if type(state) is dict and all(type(key) is str and key for key in state):
-        return {key: encode(value, sort_sets=True).body for key, value in list(state.items())}
-    return {"": encode(state, sort_sets=True).body}
 
 
 def unheeded(name: str) -> ForkError:

@@ -142,9 +142,8 @@ class _Stillness:
     def checkpoint(self, event: int, phase: str, slots: Any) -> None:
         """Nothing is kept."""
 
-    def restate(self, event: int, state: Any) -> Any:
+    def restate(self, event: int, state: Any) -> None:
         """The state as it is."""
-        return state
 
     def printed(self, stream: int, data: bytes) -> None:
         """Nothing is kept."""

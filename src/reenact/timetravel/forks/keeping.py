@@ -187,7 +187,7 @@ class KeepingSession(ReplaySession):
             changes |= self.plan.state
             self.gate.differs = self.gate.differs or differs(state, self.plan.state)
         if not changes:
-            return state
+            return None
         self.restated[str(event)] = changes
         return restated(state, changes)
 

@@ -1,0 +1,188 @@
+"""A look at a state gives what its whole and each of its parts are encoded as one by one, from one walk."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from reenact.facts import encoding, weaving
+from reenact.facts.encoding import Codec, encode
+from reenact.facts.states import encode_state
+from reenact.facts.weaving import Woven
+from tests.values import hostile
+
+
+@dataclass
+class Record:
+    held: Any
+    n: int = 0
+
+
+class Pair(NamedTuple):
+    left: Any
+    right: Any
+
+
+class Counted:
+    """Counts how often one of its kind is looked at."""
+
+    times = 0
+
+    def seen(self) -> str:
+        Counted.times += 1
+        return "seen"
+
+
+NAMES = ("messages", "~dict", "~tuple", "é", "a", "b", "", "\ud800", "n")
+SMALL = {"RUN": 2, "USUAL": 24, "LONGEST": 40, "REMEMBERED": 4000, "BESIDE": 0, "_MOST_NODES": 2000, "_MOST_CUT": 99}
+"""How weaving cuts small values as it cuts large ones."""
+names = some.one_of(some.sampled_from(NAMES), some.text(max_size=2))
+atoms = some.one_of(
+    some.text(max_size=6), some.integers(-5, 5), some.booleans(), some.none(), some.floats(), some.integers()
+)
+odd = some.one_of(
+    some.binary(max_size=3),
+    some.frozensets(some.integers(), max_size=3),
+    some.dates(),
+    some.sampled_from(["\ud800", 10**400, math.nan, {1: 2}, {True: 1}, object(), ValueError("no"), Record]).map(
+        lambda held: copy.deepcopy(held) if not isinstance(held, type) else held
+    ),
+)
+
+
+def _shapes(held: some.SearchStrategy[Any]) -> some.SearchStrategy[Any]:
+    return some.one_of(
+        some.lists(held, max_size=6),
+        some.dictionaries(names, held, max_size=6),
+        held.map(Record),
+        some.tuples(held, held).map(lambda two: Pair(*two)),
+        some.lists(held, max_size=2).map(lambda args: ValueError(*args)),
+        some.dictionaries(some.one_of(names, some.integers()), held, max_size=3),
+    )
+
+
+def trees(leaves: some.SearchStrategy[Any]) -> some.SearchStrategy[Any]:
+    return some.recursive(leaves, _shapes, max_leaves=30)
+
+
+plain = some.recursive(
+    atoms,
+    lambda held: some.one_of(some.lists(held, max_size=6), some.dictionaries(names, held, max_size=6)),
+    max_leaves=40,
+)
+anything = trees(some.one_of(atoms, atoms, odd))
+states = some.one_of(
+    some.dictionaries(names, some.one_of(plain, anything), max_size=6), some.dictionaries(names, plain, max_size=6)
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> Iterator[None]:
+    weaving.forget()
+    yield
+    weaving.forget()
+
+
+def require_the_same(state: Any) -> None:
+    """A look says what the encodings say."""
+    look = encode_state(state)
+    whole = encode(state, sort_sets=True)
+    assert (look.body, look.opaque) == (whole.body, whole.opaque)
+    if type(state) is dict and all(type(key) is str and key for key in state):
+        assert look.slots == {key: encode(value, sort_sets=True).body for key, value in state.items()}
+        assert list(look.slots) == list(state)
+    else:
+        assert look.slots == {"": whole.body}
+
+
+def share(state: dict[str, Any], draw: Any) -> None:
+    """Parts in other places, too, and in themselves."""
+    found = [state]
+    for held in found:
+        for each in list(held.values()) if isinstance(held, dict) else list(held):
+            if type(each) in (dict, list) and each and not any(each is other for other in found):
+                found.append(each)
+    for _ in range(draw(some.integers(1, 3))):
+        into, what = draw(some.sampled_from(found)), draw(some.sampled_from(found))
+        if isinstance(into, dict):
+            into[draw(some.sampled_from(NAMES))] = what
+        else:
+            into.append(what)
+
+
+@given(some.one_of(states, anything))
+def test_a_look_is_the_encodings(state: Any) -> None:
+    require_the_same(state)
+
+
+@given(some.dictionaries(names, plain, min_size=1, max_size=5), some.data())
+def test_so_it_is_where_parts_are_shared_or_hold_themselves(state: dict[str, Any], data: Any) -> None:
+    share(state, data.draw)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "_PLAIN_NODE_LIMIT", 500)
+        patch.setattr(encoding, "NODE_LIMIT", 200)
+        require_the_same(state)
+
+
+@given(states, some.integers(0, 40), some.integers(0, 25), some.integers(2, 14), some.integers(2, 14))
+def test_so_it_is_at_the_limits(state: Any, nodes: int, woven: int, plain_depth: int, depth: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "_PLAIN_NODE_LIMIT", nodes + woven)
+        patch.setattr(encoding, "NODE_LIMIT", nodes)
+        patch.setattr(encoding, "_SEVERAL", woven)
+        patch.setattr(encoding, "_PLAIN_DEPTH_LIMIT", plain_depth)
+        patch.setattr(encoding, "DEPTH_LIMIT", depth)
+        patch.setattr(encoding, "_MARGIN", 2)
+        require_the_same(state)
+
+
+@given(states, some.data())
+def test_so_it_is_of_what_is_woven(state: Any, data: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in SMALL.items():
+            patch.setattr(weaving, name, size)
+        patch.setattr(encoding, "_SEVERAL", 3)
+        require_the_same(state)
+        share(state, data.draw)
+        patch.setattr(encoding, "_PLAIN_NODE_LIMIT", 500)
+        patch.setattr(encoding, "NODE_LIMIT", 200)
+        require_the_same(state)
+
+
+@pytest.mark.parametrize("name", sorted({*hostile.NAMES} - {"bad error"}))
+def test_so_it_is_of_what_will_not_be_looked_at(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "_PLAIN_NODE_LIMIT", 5_000)
+    monkeypatch.setattr(encoding, "NODE_LIMIT", 2_000)
+    held = hostile.objects()[name]
+    require_the_same({"before": [1], "held": held, "again": [held, {"held": held}]})
+
+
+def test_an_exception_is_told_by_itself_as_it_is_among_others() -> None:
+    """Whether its text is asked for depends on what was written before it."""
+    state = {"first": Record(1), "second": ValueError(Record(2)), "third": ValueError(object()), "fourth": object()}
+    require_the_same(state)
+
+
+def test_the_whole_of_what_is_woven_is_woven() -> None:
+    state = {"messages": [{"n": n, "text": "word " * 9} for n in range(3000)], "step": 3, "plan": "on", "more": {}}
+    look = encode_state(state)
+    assert type(look.slots["messages"]) is Woven and type(look.body) is Woven
+    assert b"".join(look.body[at : at + len(piece.text)] for at, piece in look.body.places) == b"".join(
+        piece.text for _, piece in look.body.places
+    )
+    require_the_same(state)
+
+
+@pytest.mark.parametrize("state", [{"one": Counted(), "rest": [1, 2, 3]}, [Counted()], {"": Counted()}, Counted()])
+def test_one_walk_makes_the_whole_and_the_parts(state: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(encoding.codecs, f"{__name__}.Counted", Codec(Counted.seen, lambda cls, _: cls()))
+    Counted.times = 0
+    encode_state(state)
+    assert Counted.times == 1
