@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import collections
 import copy
 import math
 from collections.abc import Iterator
@@ -104,11 +106,7 @@ def require_the_same(state: Any) -> None:
 
 def share(state: dict[str, Any], draw: Any) -> None:
     """Parts in other places, too, and in themselves."""
-    found = [state]
-    for held in found:
-        for each in list(held.values()) if isinstance(held, dict) else list(held):
-            if type(each) in (dict, list) and each and not any(each is other for other in found):
-                found.append(each)
+    found = [held for held in parts_of(state) if held or held is state]
     for _ in range(draw(some.integers(1, 3))):
         into, what = draw(some.sampled_from(found)), draw(some.sampled_from(found))
         if isinstance(into, dict):
@@ -178,6 +176,106 @@ def test_the_whole_of_what_is_woven_is_woven() -> None:
         piece.text for _, piece in look.body.places
     )
     require_the_same(state)
+
+
+def parts_of(state: Any) -> list[Any]:
+    """Every list and dictionary in a state, each once."""
+    found = [state]
+    for held in found:
+        for each in list(held.values()) if isinstance(held, dict) else list(held):
+            if type(each) in (dict, list) and not any(each is other for other in found):
+                found.append(each)
+    return found
+
+
+def change(state: dict[str, Any], draw: Any) -> None:
+    """One thing in it, anywhere: by another value, by an equal one of another type, or by one less or more."""
+    held = draw(some.sampled_from(parts_of(state)))
+    new = draw(some.one_of(plain, odd, some.sampled_from(ALIKE).map(copy.copy)))
+    keys = list(held) if isinstance(held, dict) else list(range(len(held)))
+    how = draw(some.sampled_from(["put", "put", "alike", "alike", "delete", "more", "turn"]))
+    if how == "more" or not keys:
+        if isinstance(held, dict):
+            held[draw(names)] = new
+        else:
+            held.insert(draw(some.integers(0, len(held))), new)
+        return
+    key = draw(some.sampled_from(keys))
+    if how == "put":
+        held[key] = new
+    elif how == "delete":
+        del held[key]
+    elif how == "turn":
+        if isinstance(held, dict):
+            held[key] = held.pop(key)
+        else:
+            held.reverse()
+    else:
+        held[key] = alike(held[key])
+
+
+ALIKE = (1, 1.0, True, 0, 0.0, -0.0, False, "1", b"1", array.array("h", [1, 2]), array.array("i", [131073]), (1,), [1])
+
+
+class Text(str):
+    """A text of the agent's own."""
+
+
+def alike(value: Any) -> Any:
+    """A value that is equal to it, or nearly so, and is written otherwise."""
+    swaps: dict[type, Any] = {
+        bool: int,
+        int: float if type(value) is int and abs(value) < 1 << 50 else str,
+        float: lambda held: -held,
+        str: lambda held: Text(held),
+        list: tuple,
+        dict: lambda held: collections.OrderedDict(held),
+        array.array: bytes,
+    }
+    swap = swaps.get(type(value))
+    return swap(value) if swap else [value]
+
+
+@given(some.dictionaries(names, plain, min_size=1, max_size=4), some.data())
+def test_whatever_is_changed_between_two_looks_is_seen(state: dict[str, Any], data: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in {**SMALL, "LONG": 12}.items():
+            patch.setattr(weaving, name, size)
+        patch.setattr(encoding, "_SOME", 3)
+        weaving.forget()
+        for _ in range(data.draw(some.integers(2, 6))):
+            look = encode_state(state)
+            with pytest.MonkeyPatch.context() as without:
+                without.setattr(encoding, "weave", lambda value, fits: None)
+                whole = encode(state, sort_sets=True)
+                assert (look.body, look.opaque) == (whole.body, whole.opaque)
+                if "" not in state:
+                    assert look.slots == {key: encode(value, sort_sets=True).body for key, value in state.items()}
+            for _ in range(data.draw(some.integers(0, 2))):
+                change(state, data.draw)
+
+
+def test_what_is_as_it_was_is_compared_and_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    digests: list[int] = []
+    new, digest = weaving._new, weaving.blake2b
+    monkeypatch.setattr(weaving, "_new", lambda blob, mapping: made.append(len(blob)) or new(blob, mapping))
+    monkeypatch.setattr(weaving, "blake2b", lambda blob, **how: digests.append(len(blob)) or digest(blob, **how))
+    messages = [{"role": "user", "content": f"{n} " + "words of it " * 40, "n": [n]} for n in range(1500)]
+    state = {"messages": messages, "step": 0}
+    first = encode_state(state)
+    assert len(made) > 30
+    for step in range(1, 9):
+        made.clear(), digests.clear()
+        again = encode_state(state)
+        assert again.slots["messages"] is first.slots["messages"] and again.body is first.body
+        assert not made and max(digests, default=0) < 99
+        messages.append({"role": "assistant", "content": "more " * 20, "n": step})
+        state["step"] = step
+        first = encode_state(state)
+        assert 1 <= len(made) <= 2 and sum(made) < weaving.LONGEST
+        assert sum(digests) < weaving.LONGEST
+        require_the_same(state)
 
 
 @pytest.mark.parametrize("state", [{"one": Counted(), "rest": [1, 2, 3]}, [Counted()], {"": Counted()}, Counted()])

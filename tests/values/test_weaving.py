@@ -19,7 +19,10 @@ from hypothesis import strategies as some
 from reenact.facts import encoding, keys, weaving
 from reenact.facts.spans import Span
 from reenact.facts.spotting import normalise, spot, spot_woven
+from reenact.facts.states import encode_state
 from reenact.facts.weaving import Woven
+from reenact.privacy.crossings import clean_slots
+from reenact.privacy.erasing import Eraser
 from reenact.store.payloads import compress, decompress
 
 SECRETS = (
@@ -147,7 +150,7 @@ def test_one_piece_stands_for_one_encoding(left: Any, right: Any) -> None:
     pieces = []
     for one in (left, right, left, copy.deepcopy(left)):
         try:
-            piece = weaving._made([one], False)
+            piece = weaving._made(weaving.Node(False, 0), [one])
         except (weaving._Unfit, ValueError):
             continue
         pieces.append(piece)
@@ -256,6 +259,23 @@ def test_credentials_are_found_in_pieces_as_in_the_whole(value: Any, data: Any) 
         if woven is not None:
             assert spot_woven(woven) == spot(bytes(woven))
         changed(value, data.draw)
+
+
+@settings(deadline=None)
+@given(some.dictionaries(names.filter(bool), plain, max_size=5), some.data())
+def test_they_are_found_so_in_states_and_their_parts(state: dict[str, Any], data: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "_SOME", 2)
+        patch.setattr(weaving, "LONG", 9)
+        for _ in range(3):
+            look = encode_state(state)
+            assert spot(look.body) == (spot_woven(look.body) if type(look.body) is Woven else spot(bytes(look.body)))
+            for name, body in look.slots.items():
+                if isinstance(body, Woven):
+                    named = body.behind(b'"%b":' % name.encode())
+                    assert spot_woven(named) == spot(bytes(named))
+                    assert clean_slots(Eraser(b"s"), {name: body}) == clean_slots(Eraser(b"s"), {name: bytes(body)})
+            changed(state, data.draw)
 
 
 @settings(deadline=None)

@@ -33,7 +33,7 @@ from reenact.facts.shapes import (
     slots_of,
     type_name,
 )
-from reenact.facts.weaving import join, weave
+from reenact.facts.weaving import is_long, join, note_length, weave
 
 DEPTH_LIMIT = 100
 """Nesting beyond this is opaque: readers must not need a deep stack."""
@@ -49,7 +49,8 @@ _PLAIN_DEPTH_LIMIT = 300
 _MARGIN = 10
 """Levels by which depth may be counted otherwise: what is nearly as deep as can be is written as ever."""
 _SEVERAL = 4000
-"""Parts of a value beyond which it is woven."""
+_SOME = 500
+"""Parts of a value beyond which it is woven; of one that is seen again and again."""
 _FACTORIES: dict[Any, str] = {
     None: "None",
     **{kind: kind.__name__ for kind in (list, dict, set, int, float, str, tuple, bool)},
@@ -166,19 +167,27 @@ def encode(value: object, *, sort_sets: bool = False) -> Encoded:
         return Encoded(_fast({"~opaque": name}).encode(), (name,))
 
 
-def encode_part(value: object) -> Part:
+def encode_part(value: object, name: str) -> Part:
     """What ``encode`` writes of a value, members of sets in order, and what is needed to put it into the encoding of a
-    dictionary that holds it. Never raises, but for what a signal handler of the program raises meanwhile."""
+    dictionary that holds it. Never raises, but for what a signal handler of the program raises meanwhile.
+
+    Args:
+        value: Anything.
+        name: Under which it is seen again and again: of what was long the last time, most is as it was.
+    """
     try:
-        plain = _is_plain(value, _SEVERAL)
+        plain = None if is_long(name) else _is_plain(value, _SOME)
         if plain is None:
             woven = weave(value, _is_within_limits)
+            note_length(name, woven or b"")
             if woven is not None:
                 nodes, _, depth = woven.root.weight(NODE_LIMIT)
                 return Part(Encoded(woven), nodes, depth, plain=True)
             plain = _is_plain(value, _PLAIN_NODE_LIMIT)
         if plain:
-            return Part(Encoded(_fast(value).encode()), *plain, plain=True)
+            body = _fast(value).encode()
+            note_length(name, body)
+            return Part(Encoded(body), *plain, plain=True)
     except Exception as error:
         if by_signal_handler(error):
             raise

@@ -142,6 +142,8 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
     Raises:
         Exhausted: see ``spot``.
     """
+    if not data.places:  # names alone, of what is empty
+        return spot(data, more, told)
     found: list[Span] = []
     begins = [at for at, _ in data.places]
     before = 0

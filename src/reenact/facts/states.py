@@ -31,7 +31,7 @@ def encode_state(state: Any) -> State:
     if type(state) is dict:
         held = state.copy()  # in one step: another thread may put other entries in meanwhile
         if held and all(type(key) is str and key for key in held):
-            parts = {key: encode_part(value) for key, value in held.items()}
+            parts = {key: encode_part(value, key) for key, value in held.items()}
             whole = join_parts(parts) or encode(state, sort_sets=True)
             return State(whole.body, whole.opaque, {key: part.encoded.body for key, part in parts.items()})
         if not held:

@@ -1,10 +1,11 @@
 """Weaving: the encoding of a large plain value, put together from pieces of which those that are as before are known.
 
 A value of megabytes that is handed on from call to call hardly changes, so it is cut into runs of entries (some tens of
-kilobytes each), and of each run a *fingerprint* is made: ``marshal``, which is C, and a digest of that. A fingerprint
-that was seen before gives the piece that was made then: its text, and whatever has been found out about it since.
-Fingerprints live in this process alone: they are not kept, and nothing is read from them but the copy that a piece is
-made of, so that what is encoded is what was looked at, whatever another thread does meanwhile.
+kilobytes each), and of each run a *fingerprint* is made: ``marshal``, which is C. A fingerprint that was seen before
+gives the piece that was made then: its text, and whatever has been found out about it since. It is compared with the
+one that stood in the same place the last time, and looked up by a digest only where it is another one. Fingerprints
+live in this process alone: they are not kept, and nothing is read from them but the copy that a piece is made of, so
+that what is encoded is what was looked at, whatever another thread does meanwhile.
 
 Equal fingerprints are equal values: only plain JSON data becomes a piece (text, numbers, booleans, None, lists and
 dictionaries with names), each of which has a form of its own there. Unequal ones may be equal values (two references
@@ -14,7 +15,8 @@ to one text, or two texts), which costs time alone.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from hashlib import blake2b
 from itertools import chain
 from typing import Any
@@ -34,10 +36,16 @@ LONGEST = 64 << 10
 """Bytes of a fingerprint beyond which a run is cut further."""
 
 REMEMBERED = 24 << 20
-"""Bytes of text in each of two generations of pieces, with what stands beside it."""
+"""Bytes of text and fingerprints in each of two generations of pieces, with what stands beside them."""
 
 BESIDE = 1 << 10
 """Bytes that a piece takes beside its text, with what is known of it: small ones add up, too."""
+
+LONG = 16 << 10
+"""Bytes of an encoding from which on it is worth while to weave it, where it is made again and again."""
+
+JOINED = 16 << 20
+"""Bytes of the last encodings, in all, which are there again where a value is as it was."""
 
 _FEW = 64
 _DEEPEST = 16
@@ -57,13 +65,15 @@ class Piece:
     Attributes:
         text: JSON, UTF-8.
         nodes, containers, depth: How many parts it has, how many of them hold others, and how deep they lie, at most.
+        blob: The fingerprint that it was made of.
         known: What has been found out about the text, by the name of the search.
     """
 
-    __slots__ = ("containers", "depth", "known", "nodes", "text")
+    __slots__ = ("blob", "containers", "depth", "known", "nodes", "text")
 
-    def __init__(self, text: bytes, nodes: int, containers: int, depth: int) -> None:
+    def __init__(self, text: bytes, nodes: int, containers: int, depth: int, blob: bytes) -> None:
         self.text = text
+        self.blob = blob
         self.nodes = nodes
         self.containers = containers
         self.depth = depth
@@ -77,14 +87,18 @@ class Node:
         mapping: Whether it is a dictionary.
         depth: In how many others it lies.
         parts: In order.
+        past: Digests of the pieces that it had the last time, in order, where that is known.
+        place: How many pieces have been made for it now.
     """
 
-    __slots__ = ("depth", "mapping", "parts")
+    __slots__ = ("depth", "mapping", "parts", "past", "place")
 
-    def __init__(self, mapping: bool, depth: int) -> None:
+    def __init__(self, mapping: bool, depth: int, past: list[bytes] | None = None) -> None:
         self.mapping = mapping
         self.depth = depth
         self.parts: list[Piece | tuple[str, Node]] = []
+        self.past: list[bytes] = [] if past is None else past
+        self.place = 0
 
     def weight(self, most: int) -> tuple[int, int, int]:
         """How many parts there are in all, how many that hold others, and how deep they lie.
@@ -118,10 +132,20 @@ class Woven(bytes):
     Attributes:
         root: What it was made of.
         places: Each piece in order, with the place of its first byte.
+        parts: The same, with what stands between them.
     """
 
     root: Node
     places: list[tuple[int, Piece]]
+    parts: list[Piece | bytes]
+
+    def behind(self, lead: bytes) -> Woven:
+        """The same behind other bytes."""
+        woven = Woven(lead + self)
+        woven.root = self.root
+        woven.places = [(at + len(lead), piece) for at, piece in self.places]
+        woven.parts = [lead, *self.parts]
+        return woven
 
 
 class _Unfit(Exception):
@@ -152,19 +176,35 @@ def weave(value: Any, fits: Fits) -> Woven | None:
         if by_signal_handler(error):
             raise
         return None
-    return _joined(root) if fits(*weight) else None
+    return _joined(root, id(value)) if fits(*weight) else None
+
+
+def is_long(name: str) -> bool:
+    """Whether what goes by a name was long the last time."""
+    return name in _memory.long
+
+
+def note_length(name: str, text: bytes) -> None:
+    """Note how long what goes by a name is; empty where it cannot be woven."""
+    long = _memory.long
+    if len(text) < LONG:
+        long.pop(name, None)
+        return
+    if len(long) >= _MOST_IDS:
+        long.clear()
+    long[name] = None
 
 
 def join(texts: Mapping[str, bytes]) -> bytes:
     """The encoding of a dictionary of values that are encoded, by their names; woven where one of them is."""
-    entries = {name: b"%b:%b" % (_fast(name).encode(), text) for name, text in texts.items()}
+    leads = {name: _fast(name).encode() + b":" for name in texts}
     if not any(type(text) is Woven for text in texts.values()):
-        return b"{%b}" % b",".join(entries.values())
+        return b"{%b}" % b",".join([leads[name] + text for name, text in texts.items()])
     root = Node(True, 0)
     loose: list[bytes] = []
     for name, text in texts.items():
         if not isinstance(text, Woven):
-            loose.append(entries[name])
+            loose.append(leads[name] + text)
             continue
         if loose:
             root.parts.append(_written(b",".join(loose)))
@@ -172,7 +212,7 @@ def join(texts: Mapping[str, bytes]) -> bytes:
         root.parts.append((name, text.root))
     if loose:
         root.parts.append(_written(b",".join(loose)))
-    return _joined(root)
+    return _joined(root, tuple(texts))
 
 
 def _written(text: bytes) -> Piece:
@@ -180,13 +220,13 @@ def _written(text: bytes) -> Piece:
     fingerprint = blake2b(text, digest_size=16, person=b"text").digest()
     piece = _memory.find(fingerprint)
     if piece is None:
-        piece = Piece(text, len(text), len(text), len(text))
+        piece = Piece(text, len(text), len(text), len(text), b"")
         _memory.keep(fingerprint, piece)
     return piece
 
 
 class _Memory:
-    """Pieces by their fingerprint, and what is known of containers by their ``id``, which is a hint alone.
+    """Pieces by the digest of their fingerprint, and what is known of containers by their ``id``, a hint alone.
 
     Two generations: what is not used while one fills is forgotten."""
 
@@ -194,6 +234,12 @@ class _Memory:
         self.young: dict[bytes, Piece] = {}
         self.old: dict[bytes, Piece] = {}
         self.size = 0
+        self.past: dict[int, list[bytes]] = {}
+        """Digests of the pieces of containers, in order."""
+        self.long: dict[str, None] = {}
+        """Names of what was long."""
+        self.joined: dict[Hashable, Woven] = {}
+        """The last encodings, by what they are of; the last one comes last."""
         self.runs: dict[int, int] = {}
         """Containers to be cut: how many entries make a run."""
         self.parents: dict[int, None] = {}
@@ -209,19 +255,19 @@ class _Memory:
             self.unfit[address] = left - 1
         return left > 0
 
-    def find(self, fingerprint: bytes) -> Piece | None:
-        """The piece that has it."""
-        piece = self.young.get(fingerprint)
+    def find(self, digest: bytes) -> Piece | None:
+        """The piece whose fingerprint has it."""
+        piece = self.young.get(digest)
         if piece is None:
-            piece = self.old.get(fingerprint)
+            piece = self.old.get(digest)
             if piece is not None:
-                self.keep(fingerprint, piece)
+                self.keep(digest, piece)
         return piece
 
-    def keep(self, fingerprint: bytes, piece: Piece) -> None:
+    def keep(self, digest: bytes, piece: Piece) -> None:
         """Remember a piece."""
-        self.size += len(piece.text) + BESIDE
-        self.young[fingerprint] = piece
+        self.size += len(piece.text) + len(piece.blob) + BESIDE
+        self.young[digest] = piece
         if self.size > REMEMBERED:
             self.old, self.young, self.size = self.young, {}, 0
 
@@ -257,14 +303,17 @@ def _node(value: Any, depth: int) -> Node:
 def _cut(value: Any, depth: int) -> Node:
     memory = _memory
     mapping = type(value) is dict
-    node = Node(mapping, depth)
+    past = memory.past.get(id(value))
+    if past is None:
+        _hint(memory.past, value, past := [])
+    node = Node(mapping, depth, past)
     value_then = value.copy()  # in one step: another thread may put other entries in meanwhile
     keys: list[str] = list(value_then) if mapping else []
     held = list(value_then.values()) if mapping else value_then
     if mapping:
         _require_names(keys, held)
     elif str in set(map(type, held)):  # texts of a list may be credentials by the list's name: not cut
-        node.parts.append(_piece(held, mapping) or _made(held, mapping))
+        node.parts.append(_made(node, held))
         return node
     length = memory.runs.get(id(value)) or _length(held)
     _hint(memory.runs, value, length)
@@ -320,7 +369,7 @@ def _require_names(keys: list[Any], held: list[Any]) -> None:
 def _run(node: Node, value: Any, keys: list[str], held: list[Any]) -> None:
     """Some entries of a container: one piece, or where they are too large together, each by itself."""
     entries: Any = dict(zip(keys, held, strict=True)) if node.mapping else held
-    piece = _piece(entries, node.mapping)
+    piece = _piece(node, entries)
     if piece is not None:
         node.parts.append(piece)
         return
@@ -331,38 +380,44 @@ def _run(node: Node, value: Any, keys: list[str], held: list[Any]) -> None:
         if type(item) is dict or type(item) is list:
             _child(node, key, item, node.depth)
         else:
-            node.parts.append(_made({key: item} if node.mapping else [item], node.mapping))
+            node.parts.append(_made(node, {key: item} if node.mapping else [item]))
 
 
 def _child(node: Node, key: str, item: Any, depth: int) -> None:
     """A container by itself: one piece, or a node of its own where it is large."""
     if id(item) not in _memory.runs:
-        piece = _piece({key: item} if node.mapping else [item], node.mapping)
+        piece = _piece(node, {key: item} if node.mapping else [item])
         if piece is not None:
             node.parts.append(piece)
             return
     node.parts.append((key, _node(item, depth + 1)))
 
 
-def _piece(entries: Any, mapping: bool) -> Piece | None:
+def _piece(node: Node, entries: Any, most: float = 0) -> Piece | None:
     """The piece of some entries; None where they are too large for one."""
     blob = marshal.dumps(entries, _FORM)
-    fingerprint = blake2b(blob, digest_size=16).digest()
-    piece = _memory.find(fingerprint)
-    if piece is None and len(blob) <= LONGEST:
-        piece = _new(blob, mapping)
-        _memory.keep(fingerprint, piece)
+    memory, past, place = _memory, node.past, node.place
+    if place < len(past):
+        piece = memory.find(past[place])
+        if piece is not None and piece.blob == blob:
+            node.place = place + 1
+            return piece
+    digest = blake2b(blob, digest_size=16).digest()
+    piece = memory.find(digest)
+    if piece is None:
+        if len(blob) > (most or LONGEST):
+            return None
+        piece = _new(blob, node.mapping)
+        memory.keep(digest, piece)
+    past[place : place + 1] = [digest]
+    node.place = place + 1
     return piece
 
 
-def _made(entries: Any, mapping: bool) -> Piece:
+def _made(node: Node, entries: Any) -> Piece:
     """The piece of what cannot be cut, however large it is."""
-    blob = marshal.dumps(entries, _FORM)
-    fingerprint = blake2b(blob, digest_size=16).digest()
-    piece = _memory.find(fingerprint)
-    if piece is None:
-        piece = _new(blob, mapping)
-        _memory.keep(fingerprint, piece)
+    piece = _piece(node, entries, math.inf)
+    assert piece is not None
     return piece
 
 
@@ -370,7 +425,7 @@ def _new(blob: bytes, mapping: bool) -> Piece:
     """A piece of what a fingerprint was made of: of its copy, for another thread may have changed the value since."""
     entries = marshal.loads(blob)
     nodes, containers, depth = _weighed(entries.values() if mapping else entries)
-    return Piece(_fast(entries)[1:-1].encode(), nodes, containers, depth)
+    return Piece(_fast(entries)[1:-1].encode(), nodes, containers, depth, blob)
 
 
 def _weighed(parts: Any) -> tuple[int, int, int]:
@@ -404,19 +459,32 @@ def _weighed(parts: Any) -> tuple[int, int, int]:
     return nodes, containers, depth
 
 
-def _joined(root: Node) -> Woven:
-    """The text of all pieces with what stands between them."""
+def _joined(root: Node, of: Hashable) -> Woven:
+    """The text of all pieces with what stands between them; where it is that of the last time, the same object."""
+    parts = list(_flat(root))
+    joined = _memory.joined
+    woven = joined.pop(of, None)
+    if woven is None or woven.parts != parts:
+        woven = _put_together(root, parts)
+    joined[of] = woven
+    size = sum(map(len, joined.values()))
+    while size > JOINED:
+        size -= len(joined.pop(next(iter(joined))))
+    return woven
+
+
+def _put_together(root: Node, parts: list[Piece | bytes]) -> Woven:
     texts: list[bytes] = []
     places: list[tuple[int, Piece]] = []
     at = 0
-    for part in _flat(root):
+    for part in parts:
         if isinstance(part, Piece):
             places.append((at, part))
         text = part.text if isinstance(part, Piece) else part
         texts.append(text)
         at += len(text)
     woven = Woven(b"".join(texts))
-    woven.root, woven.places = root, places
+    woven.root, woven.places, woven.parts = root, places, parts
     return woven
 
 

@@ -136,18 +136,15 @@ def clean_slots(eraser: Eraser, slots: Mapping[str, bytes]) -> Mapping[str, byte
     found: dict[str, bytes] = {}
     for name, value in slots.items():
         lead = b'"' + name.encode("utf-8", "replace").replace(b'"', b"") + b'":'
-        after = clean_text(eraser, lead + value)
+        named = value.behind(lead) if isinstance(value, Woven) else lead + value
+        after = clean_text(eraser, named)
         called = eraser.constants.string(name)
         place = called
         while place in found:  # two parts whose names were credentials
             place = f"{called}{len(found)}"
         # The name may be a credential itself: then it is not there any more to be cut off.
         found[place] = (
-            value
-            if after == lead + value
-            else after[len(lead) :]
-            if after.startswith(lead)
-            else clean_text(eraser, value)
+            value if after == named else after[len(lead) :] if after.startswith(lead) else clean_text(eraser, value)
         )
     return slots if found == slots else found
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from reenact.errors import BlobCorrupt, BlobMissing
 from reenact.facts.ids import tail
-from reenact.facts.weaving import Woven
+from reenact.facts.weaving import Piece, Woven
 
 DIGEST_SIZE = 16
 RAW, ZLIB = range(2)
@@ -28,6 +28,8 @@ _LEAST = 160
 _LEVEL = 1
 _WORTH = 0.9
 _TRIAL = 8192
+_BLOCK = 64 << 10
+"""Bytes of what was woven, at least, that are compressed in one go."""
 _REMEMBERED = 50_000
 _ZLIB_HEAD = b"\x78\x01"
 _ZLIB_END = b"\x03\x00"
@@ -82,7 +84,7 @@ class KeyedHash:
 
 def compress(data: bytes) -> tuple[int, bytes]:
     """Bytes as they are kept: (how, what). Large incompressible bytes cost a trial of their first kilobytes only. Of
-    what was woven each piece is compressed once."""
+    what was woven each block is compressed once."""
     if type(data) is Woven:
         packed = _packed(data)
         return (ZLIB, packed) if len(packed) < len(data) * _WORTH else (RAW, data)
@@ -96,21 +98,36 @@ def compress(data: bytes) -> tuple[int, bytes]:
 
 
 def _packed(data: Woven) -> bytes:
-    """The same stream as of other bytes, put together of blocks that refer to nothing before them."""
+    """The same stream as of other bytes, put together of blocks that refer to nothing before them. What stands there
+    says where a block ends, so that what is put in or left out before it leaves the blocks behind it as they were."""
     blocks = [_ZLIB_HEAD]
-    loose = 0
-    for at, piece in data.places:
-        if len(piece.text) < _TRIAL:
+    group: list[Piece | bytes] = []
+    size = 0
+    for part in data.parts:
+        group.append(part)
+        if isinstance(part, bytes):
+            size += len(part)
             continue
-        if loose < at:
-            blocks.append(_block(data[loose:at]))
-        packed = piece.known.get("packed")
-        if packed is None:
-            packed = piece.known["packed"] = _block(piece.text)
-        blocks.append(packed)
-        loose = at + len(piece.text)
-    blocks += [_block(data[loose:]), _ZLIB_END, zlib.adler32(data).to_bytes(4, "big")]
+        text = part.text
+        size += len(text)
+        if size >= _BLOCK and (text[len(text) // 2] & 1 or size > 4 * _BLOCK):
+            blocks.append(_grouped(group))
+            group, size = [], 0
+    blocks += [_grouped(group), _ZLIB_END, zlib.adler32(data).to_bytes(4, "big")]
     return b"".join(blocks)
+
+
+def _grouped(group: list[Piece | bytes]) -> bytes:
+    """The block of pieces in a row with what stands between them, which the first of them knows."""
+    first = next((part for part in group if isinstance(part, Piece)), None)
+    known = first.known.get("packed") if first is not None else None
+    if known is not None and known[0] == group:
+        found: bytes = known[1]
+        return found
+    packed = _block(b"".join([part if isinstance(part, bytes) else part.text for part in group]))
+    if first is not None:
+        first.known["packed"] = (group, packed)
+    return packed
 
 
 def _block(data: bytes) -> bytes:
