@@ -21,8 +21,9 @@ class Tag(NamedTuple):
       that has closed a connection or was cancelled (it rejoins the agent's code with nothing in hand): ``lane`` is the
       path of the lane, ``number`` how many calls it had issued, ``n`` a count since then.
     - ``s`` the start of a thread or job: ``lane`` is its own path.
-    - ``i`` a signal that reached a handler of the program: ``lane`` is the interrupted one, ``number`` the signal's,
-      and a negative ``n`` says which call of that lane it came in (``call_around``).
+    - ``i`` a signal that reached a handler of the program: ``lane`` is the interrupted one, ``number`` the signal's.
+      A negative ``n`` says which call of that lane it came in (``call_around``), another where in the lane it came
+      (``Interruption``).
     """
 
     kind: str
@@ -60,6 +61,40 @@ def signal_tag(lane: str, number: int, event: int) -> Tag:
 def call_around(tag: Tag) -> int | None:
     """The number of the call that a signal came in; None where it came in none."""
     return -1 - tag.n if tag.kind == "i" and tag.n < 0 else None
+
+
+class Interruption(NamedTuple):
+    """Where a signal reached a handler of the program, but in no call that is answered as a whole.
+
+    Attributes:
+        run: Which run of a handler it was, from 1.
+        position: How many calls the interrupted lane had issued.
+        steps: How many clocks and the like it had read since the last of these, and pieces of text printed; -1: not
+            known.
+    """
+
+    run: int
+    position: int
+    steps: int
+
+    def packed(self) -> int:
+        """As the ``n`` of its tag. Where a number is too large for its place, no place is kept."""
+        fits = self.position < _POSITIONS and -1 <= self.steps < _STEPS - 1
+        position, steps = (self.position, self.steps + 1) if fits else (0, 0)
+        return ((self.run % _COUNTED) * _POSITIONS + position) * _STEPS + steps
+
+
+_COUNTED, _POSITIONS, _STEPS = 1 << 23, 1 << 20, 1 << 20
+_OLDEST = _POSITIONS * _STEPS
+"""What is less is of a recording that does not say where a signal came."""
+
+
+def interruption(tag: Tag) -> Interruption | None:
+    """Where a signal came; None where it came in a call, or the recording does not say."""
+    if tag.kind != "i" or tag.n < _OLDEST:
+        return None
+    rest, steps = divmod(tag.n, _STEPS)
+    return Interruption(*divmod(rest, _POSITIONS), steps - 1)
 
 
 _KINDS = "etwpjsi"

@@ -208,7 +208,9 @@ class LiveCall:
     def _inner_lane(self) -> Lane:
         lane = self._lane
         if self._below:
-            return Lane(lane.path, lane.session, lane.gate, parent=lane.parent, below=True, origin=lane)
+            below = lane.beneath()
+            below.call = self.event
+            return below
         scope = lane.scope(self._call.name, self.event)
         scope.quiet = scope.quiet or not self._call.observed
         scope.in_tool = scope.in_tool or calls_a_tool(self._call)

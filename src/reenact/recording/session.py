@@ -84,13 +84,20 @@ class Reads:
     ``listed`` while the writer knows of them: a lane that has ended, or only waits, costs the writer nothing.
     """
 
-    __slots__ = ("items", "lane", "listed", "position")
+    __slots__ = ("items", "lane", "listed", "position", "taken", "taking")
 
     def __init__(self, lane: int, position: int) -> None:
         self.lane = lane
         self.position = position
         self.items: list[tuple[str, Any]] = []
         self.listed = False
+        self.taken = 0
+        self.taking = False
+
+    def count(self) -> int:
+        """How many there were, those that are written included; -1 while the writer takes some."""
+        count = self.taken + len(self.items)
+        return -1 if self.taking else count
 
 
 class RecordingSession:
@@ -450,7 +457,10 @@ def _packed(reads: Reads) -> Iterator[Record]:
     """The reads that are not yet written, one record a source. The agent may append meanwhile."""
     count = len(reads.items)
     fresh = reads.items[:count]
+    reads.taking = True
     del reads.items[:count]
+    reads.taken += count
+    reads.taking = False
     sources: dict[str, list[Any]] = {}
     for source, value in fresh:
         sources.setdefault(source, []).append(value)

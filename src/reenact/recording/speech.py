@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reenact.facts.record import Noted
 from reenact.facts.spoken import BELOW, NOTE, Piece
-from reenact.seams.lanes import current
+from reenact.seams.lanes import Lane, current
 
 if TYPE_CHECKING:
     from reenact.abc.session import Session
@@ -41,9 +41,12 @@ class Spoken:
         """Write ``text``; note it if a call's body writes it."""
         if self._session.closed:
             return go(text)
+        lane = current()
+        if lane is not None:
+            lane.told += 1
         with self._lock:
             try:
-                self._note(stream, text, self._inside())
+                self._note(stream, text, self._inside(lane))
             except Exception as error:
                 if self._session.fault(error):
                     raise
@@ -71,9 +74,8 @@ class Spoken:
         else:
             self._pieces.append(Piece(event, stream, number, count, text))
 
-    def _inside(self) -> int | None:
-        """The innermost call around the writer whose body a replay does not run; None where there is none."""
-        lane = current()
+    def _inside(self, lane: Lane | None) -> int | None:
+        """The innermost call around a lane whose body a replay does not run; None where there is none."""
         if lane is None or lane.session is not self._lanes_of:
             return None
         if lane.below:

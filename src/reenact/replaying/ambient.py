@@ -38,6 +38,10 @@ class Window:
         self.packs = packs
         self.sources: dict[str, _Source] = {}
 
+    def count(self) -> int:
+        """How many reads have been given out."""
+        return sum(reads.at for reads in self.sources.values())
+
     def surplus(self, source: str) -> int:
         """How many more reads of a source have been given out than were recorded here."""
         reads = self.sources.get(source)

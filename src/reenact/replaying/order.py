@@ -12,9 +12,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 
-from reenact.facts.order import Delivery, Tag, call_around
+from reenact.facts.order import Delivery, Interruption, Tag, call_around, interruption
 from reenact.replaying.unseen import Unseen
 from reenact.seams.gate import Gate
+from reenact.seams.lanes import Lane, steps_of
 from reenact.seams.waits import Waiter
 
 UNPROVEN_US = 20_000
@@ -92,6 +93,8 @@ class ReplayGate(Gate):
         """Who is waited for while a strand blocks where no hook sees it; None: nobody."""
         self.cut_short = False
         """The recorded program died: behind its last delivery nothing has happened, and no timer fires."""
+        self.lane_at: Callable[[str], Lane | None] = lambda path: None
+        """The lane of an address, where it has come to anything yet."""
         self._signalled = False
         self._guessed = False
         self._beyond = 0
@@ -325,22 +328,25 @@ class ReplayGate(Gate):
             return charged_us > SPIN_US
         return charged_us > SPIN_US if self._next.proven else waited_us > UNPROVEN_US
 
-    def signalled(self, number: int, path: str, uncounted: bool, runs: bool = False, within: int | None = None) -> bool:
+    def signalled(self, turn: Tag, uncounted: bool, runs: bool = False) -> bool:
         """The recorded signal, in its place; another is nobody's when the recording has one like it later."""
         if self.lock._is_owned():  # type: ignore[attr-defined]  # in the middle of what the lock guards: sent again
             return False
         with self.lock:
             head = self._next
-            if head is not None and head.tag.kind == "i" and head.tag.number == number:
+            if head is not None and head.tag.kind == "i" and head.tag.number == turn.number:
                 self.passes += 1
+                self.handles_now(head.tag)
                 self._signalled = not runs
                 self.contained = self._awaits_call(head.tag)
                 self.grant(head.tag, not self._guessed)
                 self._guessed = False
                 self.running += runs
                 return True
-            handled = not self.signals_later(number)
+            handled = not self.signals_later(turn.number)
             self.contained = None
+            if handled:
+                self.handles_now(turn)
             self.running += runs and handled
             return handled
 
@@ -374,7 +380,7 @@ class ReplayGate(Gate):
                 self._advance()
             return False
         due_us = SIGNAL_US if waits else max(UNPROVEN_US, head.at_us - self._now_us)
-        if waited_us < due_us:
+        if waited_us < due_us or (not waits and waited_us < due_us + SPIN_US and self._has_yet_to_come(head.tag)):
             return waits
         if waited_us > due_us + STUCK_US or not self.process.ring(head.tag.number):  # no handler now, or it never runs
             self.doubts.append(head.number)
@@ -384,6 +390,28 @@ class ReplayGate(Gate):
         else:
             self._guessed = not waits
         return True
+
+    def meets(self, lane: Lane) -> None:
+        """A lane is about to go on from where it is, by a call, a look at a clock, a printed text. A signal that is
+        recorded there comes now, unless it has come: nearer than that its place in a computation is not known.
+
+        Called in the thread that goes on, which holds no lock."""
+        head = self._next
+        came = interruption(head.tag) if head is not None else None
+        if head is None or came is None or head.tag.lane != lane.path or not self._is_at(came, lane):
+            return
+        self._guessed = True
+        self.process.ring(head.tag.number)
+
+    def _is_at(self, came: Interruption, lane: Lane) -> bool:
+        return (came.position, came.steps) == (lane.position, steps_of(lane))
+
+    def _has_yet_to_come(self, tag: Tag) -> bool:
+        """Whether the lane that a signal interrupted has yet to come to where it was then, as far as is known."""
+        came, lane = interruption(tag), self.lane_at(tag.lane)
+        if came is None or lane is None or came.steps < 0:
+            return False
+        return (lane.position, steps_of(lane)) < (came.position, came.steps)
 
     def _awaits_call(self, tag: Tag) -> bool | None:
         """Whether somebody awaits the answer of the call that a signal came in; None where it came in none."""

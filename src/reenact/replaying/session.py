@@ -160,6 +160,7 @@ class ReplaySession:
     def _prepare(self, gate: ReplayGate) -> None:
         """Tell the gate what it has to know of the run."""
         gate.is_missed = self._is_missed
+        gate.lane_at = self._lanes.get
         lasted_us = (self.run.ended_us or self.run.started_us) - self.run.started_us
         gate.give_up_us += 4 * lasted_us
         gate.quiet_us += 2 * lasted_us
@@ -179,6 +180,8 @@ class ReplaySession:
             raise gate.halted
         path = lane.path
         self._lanes.setdefault(path, lane)
+        if gate.awaits_signal():
+            gate.meets(lane)
         export = self.exports.endpoint(lane, call)
         if export is not None:
             return self._exported(lane, call, export)
@@ -246,8 +249,11 @@ class ReplaySession:
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
         """The recorded read, or one that goes on from it."""
-        if self.gate.halted is not None:
-            raise self.gate.halted
+        gate = self.gate
+        if gate.halted is not None:
+            raise gate.halted
+        if gate.awaits_signal():
+            gate.meets(lane)
         return self.ambience.read(lane, source)
 
     def virtual(self, source: str, fresh: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reenact.facts.call import is_transport
 from reenact.facts.spoken import BELOW, NOTE, Piece
+from reenact.seams.lanes import current
 
 if TYPE_CHECKING:
     from reenact.abc.store import Recording
@@ -53,6 +54,11 @@ class Echo:
 
     def __call__(self, stream: int, go: Go, text: Any) -> Any:
         """Write the agent's own ``text``, after whatever of frozen calls came before it."""
+        lane = current()
+        if lane is not None:
+            if lane.gate.awaits_signal():
+                lane.gate.meets(lane)
+            lane.told += 1
         with self._lock:
             if self._caught_up(stream, go, text):
                 return go(text)

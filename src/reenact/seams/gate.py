@@ -21,10 +21,11 @@ from contextvars import ContextVar
 from typing import Any
 
 from reenact.errors import Halt
-from reenact.facts.order import Tag, signal_tag
+from reenact.facts.order import Interruption, Tag, interruption, signal_tag
 from reenact.seams import lanes
 from reenact.seams.carriers import Carrier
 from reenact.seams.counted_loops import CountedLoops
+from reenact.seams.lanes import Lane
 from reenact.seams.posting import post, stop_tasks
 from reenact.seams.process_signals import NO_SIGNALS, Alarms
 from reenact.seams.reckoning import UNSEEN, HoldClock
@@ -58,6 +59,8 @@ class Gate(ABC):
         held: Turns of the main thread's waits in which a handler of a signal runs: it goes on when that has returned.
         contained: Whether the answer of the call that the last signal came in is awaited, which was at work then: what
             the handler raised is in that answer, or ended in the call. None where it came in none.
+        handled: How many signals have reached a handler in no call that is answered as a whole.
+        handling: The turn of the last signal, as the recording has it.
         raising: Handlers of signals that were counted and have raised, in a wait that has yet to hear of it.
         unseen_us: How long a strand has blocked where no hook sees it, while a delivery is looked for because of that;
             -1 at any other time.
@@ -78,6 +81,8 @@ class Gate(ABC):
         self.nested = 0
         self.shared = False
         self.raising = 0
+        self.handled = 0
+        self.handling: Tag | None = None
         self.contained: bool | None = None
         self.held: tuple[Tag, ...] = ()
         self.unseen_us = -1
@@ -135,22 +140,40 @@ class Gate(ABC):
     def silent(self, waited_us: int) -> None:  # noqa: B027 - only a replay has an end to find
         """A strand blocks where no hook sees it, and nothing could be released for so long. Locked."""
 
-    def signalled(self, number: int, path: str, uncounted: bool, runs: bool = False, within: int | None = None) -> bool:
+    def signalled(self, turn: Tag, uncounted: bool, runs: bool = False) -> bool:
         """A signal has reached the main thread: whether its handler is to run now.
 
         Called in the middle of anything that the main thread does, so it never waits.
 
         Args:
-            number: The signal's.
-            path: The interrupted lane; empty where there is none.
+            turn: Its turn (``signal_at``).
             uncounted: Whether the interrupted strand waits, so that the gate does not count it.
-            runs: Whether that strand is to be counted from now on, because the handler runs in it.
-            within: The call that is answered as a whole and that it interrupts; None where there is none."""
+            runs: Whether that strand is to be counted from now on, because the handler runs in it."""
         with self.lock:
             self.passes += 1
-            self.grant(self.signal_turn(number, path, 0, within), self.running - (not uncounted) <= 0)
+            self.handles_now(turn)
+            self.grant(self.signal_turn(turn), self.running - (not uncounted) <= 0)
             self.running += runs
         return True
+
+    def signal_at(self, number: int, path: str, within: int | None, place: tuple[int, int]) -> Tag:
+        """The turn of a signal that comes now, as the recording is to have it.
+
+        Args:
+            number: The signal's.
+            path: The interrupted lane; empty where there is none.
+            within: The call that is answered as a whole and that it interrupts; None where there is none.
+            place: How many calls the lane has issued, and what it has read and printed since."""
+        if within is not None:
+            return signal_tag(path, number, within)
+        return Tag("i", path, number, Interruption(self.handled + 1, *place).packed())
+
+    def handles_now(self, turn: Tag) -> None:
+        """A handler is about to run, or to wait for this turn."""
+        self.handling = turn
+        came = interruption(turn)
+        if came is not None:
+            self.handled = came.run
 
     def postpones(self, number: int) -> bool:
         """Whether a signal that comes in the middle of our own code is sent again. Called there: asks for no lock."""
@@ -163,13 +186,9 @@ class Gate(ABC):
     def handles(self, number: int, *, raised: bool = False) -> None:  # noqa: B027 - only a fork waits for one
         """The handler of a signal of the world is about to run below a transport, or has raised there."""
 
-    def signal_turn(self, number: int, path: str, n: int, within: int | None) -> Tag:
-        """The turn of a handler that interrupts a wait.
-
-        Args:
-            number, path, within: As for ``signalled``.
-            n: Tells the turns of one signal apart, where it came in no call."""
-        return signal_tag(path, number, within) if within is not None else Tag("i", path, number, n)
+    def signal_turn(self, turn: Tag) -> Tag:
+        """How this gate knows the turn of a signal that comes now."""
+        return turn
 
     def goes_on(self, *, uncounted: bool) -> None:
         """What interrupted a wait has been raised: the strand runs again. Locked.
@@ -183,6 +202,9 @@ class Gate(ABC):
     def awaits_signal(self) -> bool:
         """Whether the next delivery is a signal. Locked."""
         return False
+
+    def meets(self, lane: Lane) -> None:  # noqa: B027 - only a replay has signals to come
+        """A lane is about to go on from where it is."""
 
     def signal_due(self, waited_us: int) -> bool:
         """Send the signal that is the next delivery, if its time has come; whether it is all there is to do. Locked."""

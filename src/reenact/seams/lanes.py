@@ -40,6 +40,7 @@ class Lane:
         parent: Event this lane is inside, or None.
         position: How many calls it has issued.
         below: True below a transport: nothing here is recorded, ordered or numbered.
+        call: Below a transport, the call that it performs, if it is one.
         number: Number in the log, given by the session when first needed; -1 before.
         ended: Whether its thread or job has finished; ``unit`` refers to its task, if it is one (``finished``).
         expected: The next task created in this context is to have this very lane.
@@ -47,6 +48,7 @@ class Lane:
         owned: False for a unit that nobody saw start: its calls are matched by key alone, and no hook counts it.
         in_tool: Whether it is inside a call of a tool, or was started there: what it asks is the tool's own.
         quiet: What it prints belongs to a call that is answered frozen, and is not compared.
+        told: How many pieces of text it has printed since its last call.
         data: Whatever the session wants to keep with the lane.
     """
 
@@ -54,6 +56,7 @@ class Lane:
         "_children",
         "_n",
         "below",
+        "call",
         "data",
         "ended",
         "expected",
@@ -67,6 +70,7 @@ class Lane:
         "position",
         "quiet",
         "session",
+        "told",
         "unit",
     )
 
@@ -85,7 +89,9 @@ class Lane:
         self.gate = gate
         self.parent = parent
         self.position = 0
+        self.told = 0
         self.below = below
+        self.call: int | None = None
         self.number = -1
         self.ended = False
         self.expected = False
@@ -144,6 +150,7 @@ class Lane:
         """Count one call of this lane; gives the position it was issued at."""
         position = self.position
         self.position = position + 1
+        self.told = 0
         self._n = 0
         return position
 
@@ -154,6 +161,16 @@ class Lane:
 
     def __repr__(self) -> str:
         return f"<Lane {self.path} at {self.position}{' below' if self.below else ''}>"
+
+
+def steps_of(lane: Lane) -> int:
+    """How many clocks and the like a lane has read since its last call, and pieces of text printed; -1: that cannot be
+    said."""
+    window = lane.data
+    if window is None or window.position != lane.position:
+        return lane.told
+    count: int = window.count()
+    return count if count < 0 else count + lane.told
 
 
 _SEPARATORS = str.maketrans("/>#", "___")

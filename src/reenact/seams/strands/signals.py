@@ -20,7 +20,6 @@ import _signal  # type: ignore[import-not-found]  # typeshed knows only what wra
 import _thread
 import asyncio
 import functools
-import itertools
 import math
 import operator
 import os
@@ -36,8 +35,10 @@ from reenact.facts.order import Tag
 from reenact.seams import background, lanes
 from reenact.seams.ambient import answer
 from reenact.seams.gate import Gate
+from reenact.seams.lanes import Lane
 from reenact.seams.patching import replace
 from reenact.seams.process_signals import Alarms, ProcessSignals, timeless
+from reenact.seams.strands.handler_lanes import UNKNOWN, agents_lane, exchange, own_lane, place_in
 from reenact.seams.strands.owning import Owners, interrupted, run_in
 from reenact.seams.waits import outside, rest
 
@@ -63,14 +64,14 @@ _COUNTING = (
 )
 """Where something of ours can be half done. Not where a call is merely passed on: what a program sends to itself with
 ``os.kill`` is handled before that returns."""
+_ENTERING = frozenset({"reenact.recording.calls", "reenact.seams.lanes"})
+"""Where a lane below a transport is entered or left."""
 _MADE = "namedtuple_"
 """In whose name a named tuple of ours is made."""
 _mono_ns = time.monotonic_ns
 _postponed: dict[int, int] = {}
 _taking = False
 _sending = _thread.allocate_lock()
-_turns = itertools.count()
-"""Tells turns of one signal apart: the next may come while a handler waits for its own."""
 
 
 class Heard:
@@ -105,15 +106,18 @@ def _chosen(heard: Heard, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
     raises = heard.handler is signal.default_int_handler  # that one raises, and no more
     theirs = lane is None or lane.gate is not gate  # of another run, which a server has begun
     call = None if raises or theirs else interrupted(lane, heard.owner)
-    handler, path, within = heard.handler, _path(), None
-    if call is not None:
-        handler, path, within = run_in(call.lane, handler), call.lane.path, call.event
+    around = None if theirs else agents_lane(lane)
     worldly = gate.hears(heard.number)
+    if below and worldly and (raises or theirs):
+        return _afterwards(heard, gate)
+    path, within = "" if around is None else around.path, None
+    if call is not None:
+        around, path, within = call.lane, call.lane.path, call.event
+    elif below and worldly:
+        within = exchange(lane)
+    turn = gate.signal_at(heard.number, path, within, place_in(around))
     if below and worldly:
-        if call is None:
-            return _afterwards(heard, gate)
-        gate.signalled(heard.number, path, True, within=within)
-        return handler
+        return _beneath(heard.handler, gate, turn, around, counts=not lanes.is_carried())
     loop = _get_running_loop()
     idle = loop is not None and gate.loops.is_idle(loop)
     parked = frame.f_code is rest.__code__
@@ -125,16 +129,45 @@ def _chosen(heard: Heard, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
             if runs:
                 gate.running += 1
         if runs:
-            turn = gate.signal_turn(heard.number, path, next(_turns), within)
-            return _counted(handler, gate, turn, frame.f_locals["out"].tags)
-    if not gate.signalled(heard.number, path, below or parked or idle, runs, within):
+            gate.handles_now(turn)
+            handler = _in_its_lane(heard.handler, turn, around, call is not None)
+            return _counted(handler, gate, gate.signal_turn(turn), frame.f_locals["out"].tags)
+    if not gate.signalled(turn, below or parked or idle, runs):
         return _nothing
+    handler = heard.handler if raises else _in_its_lane(heard.handler, gate.handling, around, call is not None)
     contained = gate.contained
     if contained is not None and frame.f_code is rest.__code__:  # a body that runs again may rest on its own account
         contained = any(tag.kind == "e" for tag in frame.f_locals["out"].tags)
     if contained:
         handler = _containing(handler)
     return _counted(handler, gate, None) if runs else handler
+
+
+def _in_its_lane(
+    handler: Callable[[int, Any], Any], turn: Tag | None, around: Lane | None, other: bool
+) -> Callable[[int, Any], Any]:
+    """A handler in its own lane; where it has none, in the agent's, if that is not where the main thread is."""
+    own = own_lane(turn, around) or (around if other else None)
+    return handler if own is None else run_in(own, handler)
+
+
+def _beneath(
+    handler: Callable[[int, Any], Any], gate: Gate, turn: Tag, around: Lane | None, counts: bool
+) -> Callable[[int, Any], Any]:
+    """Below a transport: the agent's handler runs in no lane of the transport's, and counts where the main thread does
+    not. What it raises is the outcome of the call, which is recorded."""
+    gate.signalled(turn, True, counts)
+    handler = _in_its_lane(handler, turn, around, True)
+    if not counts:
+        return handler
+
+    def handle(number: int, frame: Any) -> None:
+        try:
+            handler(number, frame)
+        finally:
+            gate.blocked()
+
+    return handle
 
 
 def _containing(handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
@@ -196,9 +229,9 @@ def _comes_amiss(gate: Gate, interrupted: Any, below: bool) -> bool:
     """Whether our own code is interrupted, and not where it waits for a turn or performs a call in the world."""
     if _taking or gate.lock._is_owned():  # type: ignore[attr-defined]  # in no stub
         return True
-    if below or interrupted.f_code in _WAITS:
-        return False
     name = interrupted.f_globals.get("__name__")
+    if below or interrupted.f_code in _WAITS:
+        return name in _ENTERING
     if name == "threading" and interrupted.f_code.co_name in _LOCKING:
         return True
     while str(name).startswith(_MADE) and interrupted.f_back is not None:
@@ -263,14 +296,13 @@ _OWNERS = Owners()
 
 def _path() -> str:
     """The lane that is interrupted; of a transport, the one that called it."""
-    lane = lanes.current()
-    while lane is not None and lane.below:
-        lane = lane.origin
-    return lane.path if lane is not None and lane.owned else ""
+    lane = agents_lane(lanes.current())
+    return "" if lane is None else lane.path
 
 
 def _afterwards(heard: Heard, gate: Gate) -> Callable[[int, Any], Any]:
-    """Below a transport: a handler that returns is noted then, and one that raises is the outcome of the call."""
+    """Below a transport, a handler that is none of this run's code: where it returns it is noted then, and what it
+    raises is the outcome of the call."""
 
     def handle(number: int, frame: Any) -> None:
         gate.handles(number)
@@ -279,7 +311,7 @@ def _afterwards(heard: Heard, gate: Gate) -> Callable[[int, Any], Any]:
         except BaseException:
             gate.handles(number, raised=True)
             raise
-        gate.signalled(number, _path(), True)
+        gate.signalled(gate.signal_at(number, _path(), None, (0, UNKNOWN)), True)
 
     return handle
 

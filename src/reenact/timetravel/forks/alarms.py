@@ -17,6 +17,7 @@ from reenact.facts.event import Event
 from reenact.facts.interruptions import INTERRUPTED
 from reenact.facts.order import Delivery, Tag, call_around
 from reenact.replaying.order import ENDLESS, STUCK_US, UNPROVEN_US
+from reenact.seams.lanes import Lane
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.timed import OWN, TimedGate
 from reenact.timetravel.forks.timing import LATE_US
@@ -80,9 +81,9 @@ class Alarm:
         return max(LATE_US, self.waits_us // _LATE_PART)
 
 
-def own_signal(number: int, path: str, n: int) -> Tag:
+def own_signal(turn: Tag) -> Tag:
     """The turn of a signal that the parent does not have."""
-    return Tag("i", OWN + path, number, n)
+    return turn._replace(lane=OWN + turn.lane)
 
 
 def is_own_signal(tag: Tag) -> bool:
@@ -346,23 +347,27 @@ class AlarmGate(TimedGate):
         in the middle of that."""
         return event is not None and event in self.places.values()
 
-    def signal_turn(self, number: int, path: str, n: int, within: int | None) -> Tag:
+    def signal_turn(self, turn: Tag) -> Tag:
         """Behind the cut it is the fork's own: the call that it interrupts has the fork's number."""
-        if not self.cut:
-            return super().signal_turn(number, path, n, within)
-        return own_signal(number, path, n if within is None else -1 - within)
+        return own_signal(turn) if self.cut else turn
 
-    def signalled(self, number: int, path: str, uncounted: bool, runs: bool = False, within: int | None = None) -> bool:
+    def signalled(self, turn: Tag, uncounted: bool, runs: bool = False) -> bool:
         """One of the parent's order in its place; another gets a place of the fork's own."""
-        if not self.hears(number):
-            return super().signalled(number, path, uncounted, runs, within)
+        if not self.hears(turn.number):
+            return super().signalled(turn, uncounted, runs)
         with self.lock:
             self.passes += 1
             self._signalled = not runs
             self.contained = None
-            self.grant(self.signal_turn(number, path, 0, within), self.running - (not uncounted) <= 0)
+            self.handles_now(turn)
+            self.grant(self.signal_turn(turn), self.running - (not uncounted) <= 0)
             self.running += runs
         return True
+
+    def meets(self, lane: Lane) -> None:
+        """Behind the cut signals come by their own time."""
+        if not self.cut:
+            super().meets(lane)
 
     def overdue(self, waited_us: int, worked_us: int) -> bool:
         """As any gate does it; a handler does not wait long for others that run."""

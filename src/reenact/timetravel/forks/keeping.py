@@ -126,6 +126,8 @@ class KeepingSession(ReplaySession):
         """The recorded read of this place, or one that goes on from it."""
         if self.gate.halted is not None:
             raise self.gate.halted
+        if self.gate.awaits_signal():
+            self.gate.meets(lane)
         value = self.ambience.read(lane, source, fresh)
         early = self._early.get(lane)
         if early is None and lane.number < 0 and self.renaming.is_open(lane):

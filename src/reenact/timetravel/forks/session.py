@@ -127,6 +127,8 @@ class ForkSession(KeepingSession):
             return None
         call = self._as_known(self.placed(located(call)))
         self._lanes.setdefault(lane.path, lane)
+        if self.gate.awaits_signal():
+            self.gate.meets(lane)
         export = self.exports.endpoint(lane, call)
         if export is not None:
             return self._exported(lane, marked(call, export), export)

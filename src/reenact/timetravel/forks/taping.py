@@ -58,7 +58,8 @@ class TapedServing(Serving):
             fork.answered(self.recorded.number, self.call.event)
             fork.answers_whole(self.call)
         fork.put(self.note(number))
-        if isinstance(self.gives, (Failure, End)) and ended_by_alarm(self.recorded):
+        unplaced = ended_by_alarm(self.recorded) and fork.gate.rang_in(self.recorded.number) is None
+        if unplaced and isinstance(self.gives, (Failure, End)):
             fork.gate.has_rung()
         return super().then(number)
 

@@ -1,0 +1,62 @@
+"""Handler lanes: each run of a signal handler has a lane of its own, whatever it interrupts.
+
+What a handler reads, draws and asks would otherwise stand among that of the interrupted lane, at a place that a replay
+meets a little earlier or later.
+"""
+
+from __future__ import annotations
+
+import functools
+import signal
+
+from reenact.facts.order import Tag, interruption
+from reenact.seams.lanes import Lane, steps_of
+
+UNKNOWN = -1
+"""How much a lane has read and printed, where that cannot be said."""
+
+
+def agents_lane(lane: Lane | None) -> Lane | None:
+    """The lane that is interrupted; of a transport, the one that called it; None where nobody listens."""
+    while lane is not None and lane.below:
+        lane = lane.origin
+    return lane if lane is not None and lane.owned else None
+
+
+def exchange(lane: Lane | None) -> int | None:
+    """The number of the call below which a lane is, whose answer is recorded; None where it is below none."""
+    while lane is not None and lane.below:
+        if lane.call is not None:
+            return lane.call
+        lane = lane.origin
+    return None
+
+
+def place_in(lane: Lane | None) -> tuple[int, int]:
+    """Where a lane is: how many calls it has issued, and what it has read and printed since then."""
+    return (0, UNKNOWN) if lane is None else (lane.position, steps_of(lane))
+
+
+def own_lane(turn: Tag | None, interrupted: Lane | None) -> Lane | None:
+    """The lane of a run of a handler.
+
+    Args:
+        turn: Of the signal, as the recording has it.
+        interrupted: Where the main thread is; in a replay it may be another lane than in the recording.
+
+    Returns:
+        None where it runs in the interrupted lane: it came in a call, or the recording is of before there were such.
+    """
+    came = None if turn is None else interruption(turn)
+    if turn is None or came is None or not turn.lane or interrupted is None:
+        return None
+    path = f"{turn.lane}/{_name(turn.number)}#{came.run}"
+    return Lane(path, interrupted.session, interrupted.gate, parent=interrupted.parent, origin=interrupted)
+
+
+@functools.cache
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,209 @@
+"""Proves that what a signal handler reads, draws and asks is its own in a replay, whatever it interrupts."""
+
+from __future__ import annotations
+
+import signal
+import textwrap
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from reenact.facts.order import Interruption, Tag, interruption, signal_tag
+
+from .desk import Desk
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there are no signals to speak of")
+
+HEAD = """
+    import os, random, signal, subprocess, sys, time, urllib.request
+    import reenact
+
+    @reenact.tool(effect="read")
+    def measure(text):
+        return len(text)
+
+    seen = []
+
+    def handle(number, frame):
+        seen.append((time.time(), random.random(), os.urandom(2).hex(), measure("signal")))
+        print("handles", seen[-1], flush=True)
+
+    def fetch():
+        return urllib.request.urlopen(os.environ["WORLD"]).read().decode()
+
+    signal.signal(signal.SIGALRM, handle)
+    print(time.time(), random.random())
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+"""
+TAIL = """
+    print(time.time(), random.random(), os.urandom(2).hex(), measure("end"), len(seen))
+"""
+WAITS = {
+    "an exchange": "print(fetch())",
+    "a process": 'print(subprocess.run(["sleep", "0.4"]).returncode)',
+    "a process that was begun before": 'print(subprocess.Popen(["sleep", "0.4"]).wait())',
+    "what a process says": 'print(subprocess.check_output(["sh", "-c", "sleep 0.4; echo said"]))',
+    "a tool that asks": """
+    @reenact.tool(effect="read")
+    def ask():
+        return fetch() + str(measure("tool"))
+    print(ask())
+    """,
+    "a sleep": "time.sleep(0.4)",
+}
+
+
+class Slow(BaseHTTPRequestHandler):
+    """Answers after a while, unless the world ends before."""
+
+    ends = Event()
+
+    def do_GET(self) -> None:
+        """The one question."""
+        self.ends.wait(0.4)
+        try:
+            self.send_response(200)
+            self.send_header("Content-Length", "8")
+            self.end_headers()
+            self.wfile.write(b"answered")
+        except OSError:  # nobody waits for it any more
+            pass
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A desk beside a server that takes its time."""
+    Slow.ends.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        server.daemon_threads = True
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield Desk(tmp_path, {"WORLD": f"http://127.0.0.1:{server.server_port}"})
+        Slow.ends.set()
+        server.shutdown()
+
+
+def _write(desk: Desk, program: str) -> None:
+    (desk.folder / "agent.py").write_text(program)
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_a_handler_reads_and_asks_what_it_did_wherever_the_program_waits(desk: Desk, name: str) -> None:
+    body = textwrap.dedent(WAITS[name])
+    _write(desk, textwrap.dedent(HEAD) + body + "\n" + textwrap.dedent(TAIL))
+    recorded = desk.record(["python", "agent.py"])
+    assert recorded.out.count(b"handles") == 1, recorded.err
+    for _ in range(2):
+        replayed = desk.replay()
+        assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err
+
+
+COMPUTES = """
+    total, end = 0, time.monotonic() + 0.4
+    while time.monotonic() < end:
+        total += time.time_ns() + random.getrandbits(8)
+        for _ in range(20_000):
+            total += 1
+    print(total)
+"""
+
+
+def test_a_handler_that_interrupts_a_computation_takes_nothing_of_its_clocks(desk: Desk) -> None:
+    """It comes where the program looks at a clock for as often as it had then; that this is its place is not proven."""
+    _write(desk, textwrap.dedent(HEAD + COMPUTES + TAIL))
+    recorded = desk.record(["python", "agent.py"])
+    assert recorded.out.count(b"handles") == 1, recorded.err
+    replayed = desk.replay()
+    assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err
+
+
+RAISES = """
+    class Late(Exception):
+        pass
+
+    def ring(number, frame):
+        seen.append(measure("late"))
+        print("rings", time.time(), flush=True)
+        raise Late(len(seen))
+
+    signal.signal(signal.SIGALRM, ring)
+    for turn in range(2):
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        try:
+            print(fetch())
+        except Late as error:
+            print("late", error)
+    print(seen)
+"""
+
+
+def test_what_a_handler_does_before_it_raises_in_an_exchange_is_done_again(desk: Desk) -> None:
+    _write(desk, textwrap.dedent(HEAD + RAISES + TAIL))
+    recorded = desk.record(["python", "agent.py"])
+    assert b"late 2" in recorded.out and b"rings" in recorded.out, recorded.err
+    for _ in range(2):
+        replayed = desk.replay()
+        assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err
+
+
+BETWEEN = """
+    class Late(Exception):
+        pass
+
+    def ring(number, frame):
+        raise Late
+
+    def spin(rounds):
+        for _ in range(rounds):
+            random.getstate()
+
+    signal.signal(signal.SIGALRM, ring)
+    for rounds in (1, 100_000):
+        os.environ["WORLD"] += "/" + str(rounds)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            spin(rounds)
+            print(fetch())
+        except Late:
+            print("late")
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print(fetch())
+"""
+
+
+def test_a_handler_that_raises_before_a_call_is_made_raises_there_again(desk: Desk) -> None:
+    """However fast the replay computes, it does not make a call that was not made."""
+    _write(desk, textwrap.dedent(HEAD + BETWEEN + TAIL))
+    recorded = desk.record(["python", "agent.py"])
+    assert recorded.out.count(b"late") == 2 and b"answered" in recorded.out, recorded.err
+    quicker = (desk.folder / "agent.py").read_text().replace("range(rounds)", "range(1)")
+    _write(desk, quicker)
+    replayed = desk.replay()
+    assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err
+
+
+@pytest.mark.parametrize(
+    ("place", "kept"),
+    [
+        (Interruption(1, 0, 0), Interruption(1, 0, 0)),
+        (Interruption(7, 12, -1), Interruption(7, 12, -1)),
+        (Interruption(3, 999_999, 1_000_000), Interruption(3, 999_999, 1_000_000)),
+        (Interruption(3, 5, 1 << 20), Interruption(3, 0, -1)),
+        (Interruption(3, 1 << 20, 5), Interruption(3, 0, -1)),
+    ],
+)
+def test_where_a_signal_came_is_kept_in_its_turn(place: Interruption, kept: Interruption) -> None:
+    packed = place.packed()
+    assert packed < 1 << 63 and interruption(Tag("i", "root", 14, packed)) == kept
+
+
+def test_recordings_of_before_do_not_say_where_a_signal_came() -> None:
+    assert interruption(Tag("i", "root", 14, 0)) is None
+    assert interruption(Tag("i", "root", 14, 4_000)) is None
+    assert interruption(signal_tag("root", 14, 3)) is None
