@@ -70,3 +70,16 @@ def test_nothing_expected_is_refused_with_what_stands_out(bad: Recording) -> Non
     with pytest.raises(UsageError, match="nothing is expected") as caught:
         weak([], bad)
     assert "repeats <= 3" in caught.value.cause
+
+
+def test_what_is_to_stay_true_holds_on_both_runs(bad: Recording, fixed: Recording) -> None:
+    held = [expect("user == 'u1'"), expect("calls(search_docs) >= 1")]
+    found = strength([], bad, fixed, holds=held)
+    assert found.reasons == () and not found.fails_on_bad and found.holds_on_fixed
+    (reason,) = strength([], bad, fixed, holds=[expect("calls(search_docs) <= 3")]).reasons
+    assert (
+        reason
+        == "calls(search_docs) <= 3: it does not hold on the recorded run: calls(search_docs) = 20, expected <= 3"
+    )
+    (reason,) = strength([], bad, fixed, holds=[expect("calls(refund) == 1")]).reasons
+    assert "it fails on the fixed run: calls(refund) = 0" in reason

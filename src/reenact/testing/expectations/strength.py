@@ -1,6 +1,7 @@
 """Strength: whether expectations are a test at all. One that holds on the run that went wrong proves nothing about it.
 
-An expectation is strong when it fails on the bad run and, where a run that was mended is given, holds on that.
+An expectation is strong when it fails on the bad run and, where a run that was mended is given, holds on that. One that
+is to stay true must hold on both.
 """
 
 from __future__ import annotations
@@ -37,29 +38,35 @@ class Judged:
         bad: What it came to over the run that went wrong.
         fixed: What it came to over the run that was mended; None without one.
         proposals: What could be said instead where it is too weak.
+        holds: Whether it is one that is to stay true.
     """
 
     expectation: Expectation
     bad: Verdict
     fixed: Verdict | None
     proposals: tuple[str, ...] = ()
+    holds: bool = False
 
     @property
     def strong(self) -> bool:
-        """Whether it fails on the bad run and holds on the mended one."""
-        return self.bad.holds is False and (self.fixed is None or self.fixed.holds is True)
+        """Whether it fails on the bad run and holds on the mended one; one that is to stay true holds on both."""
+        return self.bad.holds is self.holds and (self.fixed is None or self.fixed.holds is True)
 
     @property
     def reason(self) -> str:
         """Why it is no test, what was seen, and what could be said instead; empty where it is one."""
         instead = f"; try {' or '.join(self.proposals)}" if self.proposals else ""
+        if self.holds and self.bad.holds is False:
+            return f"{self.bad.text}: it does not hold on the recorded run: {self.bad.seen}"
         if self.bad.holds is None:
             return f"{self.bad.text}: it cannot be judged on the bad run: {self.bad.seen}{instead}"
-        if self.bad.holds:
+        if self.bad.holds and not self.holds:
             return f"{self.bad.text}: it holds on the bad run{_told(self.bad.seen)}, so it tells nothing{instead}"
         if self.fixed is not None and not self.fixed.holds:
             what = "cannot be judged" if self.fixed.holds is None else "fails"
-            return f"{self.bad.text}: it {what} on the fixed run too: {self.fixed.seen}{instead}"
+            return (
+                f"{self.bad.text}: it {what} on the fixed run{'' if self.holds else ' too'}: {self.fixed.seen}{instead}"
+            )
         return ""
 
 
@@ -91,8 +98,8 @@ class Strength:
 
     @property
     def fails_on_bad(self) -> bool:
-        """Whether at least one fails on the bad run: the least that makes a test of them together."""
-        return any(judged.bad.holds is False for judged in self.each)
+        """Whether at least one fails on the bad run: the least that makes a test of a mistake."""
+        return any(judged.bad.holds is False and not judged.holds for judged in self.each)
 
     @property
     def holds_on_fixed(self) -> bool:
@@ -131,11 +138,13 @@ def strength(
     bad: Recording,
     fixed: Recording | None = None,
     *,
+    holds: Sequence[Expectation] = (),
     court: Court | None = None,
     project: Path | None = None,
 ) -> Strength:
-    """What each expectation comes to alone, over the bad run and over the mended one; see ``weak``."""
-    if not expectations:
+    """What each expectation comes to alone, over the bad run and over the mended one; see ``weak``. ``holds``: those
+    that are true of both."""
+    if not (expectations or holds):
         raise UsageError(
             "nothing is expected",
             cause="without an expectation nothing can fail; what stands out in the run: "
@@ -143,7 +152,12 @@ def strength(
             next_command="reenact ls --help",
         )
     asked = _Asked(court, project)
-    return Strength(tuple(_judged(each, bad, fixed, asked) for each in expectations))
+    found = [_judged(each, bad, fixed, asked) for each in expectations]
+    found += [
+        Judged(each, asked.judge(each, bad), None if fixed is None else asked.judge(each, fixed), holds=True)
+        for each in holds
+    ]
+    return Strength(tuple(found))
 
 
 def _judged(expectation: Expectation, bad: Recording, fixed: Recording | None, asked: _Asked) -> Judged:
