@@ -19,6 +19,8 @@ MOST_NAMES: Final = 200
 """Names of changed and untracked files that are kept."""
 
 _GIT_SECONDS: Final = 5.0
+_PLAIN: Final = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
+"""A diff in the form that git applies, whatever a person has set."""
 
 
 class Git:
@@ -57,7 +59,7 @@ class Git:
             "branch": self._start("rev-parse", "--abbrev-ref", "HEAD"),
             "root": self._start("rev-parse", "--show-toplevel"),
             "status": self._start("status", "--porcelain=v1", "-z"),
-            "diff": self._start("diff", "HEAD", "--no-color", "--no-ext-diff", "--no-textconv"),
+            "diff": self._start("diff", *_PLAIN, "HEAD"),
         }
         answers = {name: _answer(process) for name, process in asked.items()}
         commit = answers["commit"]

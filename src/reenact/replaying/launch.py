@@ -77,7 +77,7 @@ def replay_run(
     if not options.rev:
         report = how(start, moved)
         return report if report.exit_code == 0 else replace(report, changed_code=_changed_code(url, run, moved))
-    with tree_of(options.rev, start.cwd, run) as tree:
+    with tree_of(options.rev, start.cwd, run, options.patch) as tree:
         start = tree.start(start, run, options.rev)
         report = how(start, tree.of_moved(moved))
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
@@ -132,6 +132,7 @@ def _replayed(
     """Run the program, and read the report it leaves."""
     keep = folder_of(store_url)
     more = {"root": project, "keep": [keep] if keep else []}
+    options = replace(options, patch="")  # it lies in the tree
     process = Process("replay", store_url, run, start, tree, options, more, again=not options.save)
     process = replace(process, hash_seed=starting.hash_seed, silent=starting.silent, place=starting.place)
     return _concluded(run, run_process(process, starting.start_it), inner=start.inner)

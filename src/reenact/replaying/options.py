@@ -18,6 +18,7 @@ class Options:
         command: Command line to run in place of the captured one; empty takes that one.
         entry: ``module:function`` to call in place of the captured one.
         rev: Revision whose code runs; empty takes the files as they are.
+        patch: A diff that is applied to that revision first: what a run had changed and not committed.
         as_is: The files as they are run, also for a run that keeps a revision as its code.
         save: Keep the replay as a run of its own.
         divert_output: What the agent writes to standard output goes to standard error (a program reads ours).
@@ -31,6 +32,7 @@ class Options:
     command: tuple[str, ...] = ()
     entry: str = ""
     rev: str = ""
+    patch: str = ""
     as_is: bool = False
     save: bool = False
     divert_output: bool = False

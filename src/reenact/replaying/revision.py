@@ -136,17 +136,18 @@ def find_revision(rev: str, folder: str, run: Run) -> tuple[str, str]:
 
 
 @contextmanager
-def tree_of(rev: str, folder: str, run: Run) -> Iterator[Tree]:
+def tree_of(rev: str, folder: str, run: Run, patch: str = "") -> Iterator[Tree]:
     """Check a revision out for the length of a block, however the block ends.
 
     Args:
         rev: Any name of a revision.
         folder: A folder of the repository: where the recorded program started.
         run: The run, for messages.
+        patch: A diff that is applied to it, as git writes it.
 
     Raises:
         UsageError: There is no repository, or no such revision.
-        UnreplayableRun: It cannot be checked out.
+        UnreplayableRun: It cannot be checked out, or the diff does not apply to it.
     """
     root, commit = find_revision(rev, folder, run)
     scratch_folder = Folder("reenact-rev-")
@@ -158,6 +159,13 @@ def tree_of(rev: str, folder: str, run: Run) -> Iterator[Tree]:
                 f"revision {rev} cannot be checked out",
                 cause="the disk is full, or git refuses to make a worktree here",
                 next_command=f"git -C {root} worktree list",
+                missing=("revision",),
+            )
+        if patch and _said(path, "apply", "--whitespace=nowarn", "-", given=patch.encode()) is None:
+            raise UnreplayableRun(
+                f"the uncommitted changes of run {tail(run.id)} do not apply to revision {rev}",
+                cause="a credential was removed from them, or one of the files is no text",
+                next_command=f"reenact replay {tail(run.id)}",
                 missing=("revision",),
             )
         yield Tree(os.path.realpath(root), path, commit)
@@ -210,12 +218,12 @@ def _git(folder: str, *words: str) -> str | None:
     return None if said is None else os.fsdecode(said).strip()
 
 
-def _said(folder: str, *words: str) -> bytes | None:
+def _said(folder: str, *words: str, given: bytes = b"") -> bytes | None:
     try:
         done = subprocess.run(
             ["git", "-C", folder, *words],
             capture_output=True,
-            stdin=subprocess.DEVNULL,
+            input=given,
             env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"},
             timeout=_GIT_SECONDS,
             check=False,

@@ -31,7 +31,7 @@ class Code:
 
 
 @contextmanager
-def code_of(run: Run, plan: Plan, start: Start, moved: Tree | None = None) -> Iterator[Code]:
+def code_of(run: Run, plan: Plan, start: Start, moved: Tree | None = None, patch: str = "") -> Iterator[Code]:
     """The code for one fork; a worktree is there for the length of the block.
 
     Args:
@@ -39,6 +39,7 @@ def code_of(run: Run, plan: Plan, start: Start, moved: Tree | None = None) -> It
         plan: Whose ``rev`` says which.
         start: How the program starts in the files as they are.
         moved: Where the project lies now, for a run that was recorded elsewhere.
+        patch: A diff that is applied to a revision.
 
     Raises:
         UsageError: There is no repository, or no such revision.
@@ -47,7 +48,7 @@ def code_of(run: Run, plan: Plan, start: Start, moved: Tree | None = None) -> It
     if not rev:
         yield Code(start, plan, moved)
         return
-    with tree_of(rev, start.cwd, run) as tree:
+    with tree_of(rev, start.cwd, run, patch) as tree:
         yield Code(tree.start(start, run, rev), replace(plan, rev=tree.commit), tree)
 
 
