@@ -1,4 +1,4 @@
-"""A small project of its own for one test: an agent with tools and a model of its own, and the command beside it."""
+"""A small project for one test: an agent with tools and a model of its own, the command beside it, and perhaps git."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from reenact.testing.goldens.opened import open_golden
 
 AGENT = """
 import json, sys
@@ -103,3 +105,46 @@ class Project:
     def _lines(self, name: str) -> int:
         path = self.folder / name
         return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
+
+
+class Kept(Project):
+    """A project that git keeps, with one recorded incident."""
+
+    incident = ""
+
+    def git(self, *words: str) -> str:
+        named = ("-c", "user.name=you", "-c", "user.email=you@localhost", "-c", "core.hooksPath=")
+        done = subprocess.run(
+            ["git", *named, *words], cwd=self.folder, env=self.environment, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Every run, newest first."""
+        return [json.loads(line) for line in self.run("ls", "--json").stdout.splitlines()]
+
+    def fork(self, event: str, *options: str) -> str:
+        """A fork of the incident; gives its id."""
+        self.run("fork", f"{self.incident}:{event}", "--live", "none", *options)
+        return str(self.runs()[0]["run"])
+
+    def keep(self, name: str, *options: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+        """``golden add`` of the incident."""
+        return self.run("golden", "add", self.incident, "--as", name, *options, status=status)
+
+    def proven(self, name: str) -> bool | None:
+        """What the bundle says of it."""
+        return open_golden(self.folder / "tests" / "goldens" / f"{name}.reenact").golden.proven
+
+
+def recorded(folder: Path, *, in_git: bool) -> Kept:
+    folder.mkdir()
+    project = Kept(folder)
+    (folder / ".gitignore").write_text(".reenact\n__pycache__\nhome\n*.txt\n", encoding="utf-8")
+    if in_git:
+        project.git("init", "-q", "-b", "main")
+        project.git("add", "-A")
+        project.git("commit", "-qm", "the agent")
+    project.record()
+    project.incident = str(project.runs()[0]["run"])
+    return project

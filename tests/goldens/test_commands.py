@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from reenact import open_store
+from reenact.facts.typed import typed
 from reenact.testing.goldens.golden import Golden
 
 from .project import AGENT, ASKS_ON, FIX, Project
@@ -97,7 +98,7 @@ def test_where_no_model_is_asked_the_next_command_scripts_the_answer(incident: P
         (told,) = incident.run("golden", "drift", "refunds", "--json", status=3).stdout.splitlines()
         words = shlex.split(json.loads(told)["next"])
         assert words[-2:] == ["--answer", "search=@answer.json"], words
-        assert incident.outcome("refunds", status=3)["message"].endswith(f"next: {shlex.join(words)}")
+        assert incident.outcome("refunds", status=3)["message"].endswith(f"next: {typed(words)}")
         (incident.folder / "answer.json").write_text('{"docs": [], "count": 0}')
         incident.run(*words[1:])
         assert incident.outcome("refunds", status=1)["used"] == {"scripted": 5}

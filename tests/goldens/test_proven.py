@@ -4,60 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from reenact.testing.goldens.opened import open_golden
-from tests.goldens.project import AGENT, FIX, Project
+from tests.goldens.project import AGENT, FIX, Kept, recorded
 
 EXPECT = ("--expect", "'no documents' in answer")
 SAYS = json.dumps({"say": "I have no documents."})
-
-
-class Kept(Project):
-    """A project that git keeps, with one recorded incident."""
-
-    incident = ""
-
-    def git(self, *words: str) -> str:
-        named = ("-c", "user.name=you", "-c", "user.email=you@localhost", "-c", "core.hooksPath=")
-        done = subprocess.run(
-            ["git", *named, *words], cwd=self.folder, env=self.environment, check=True, capture_output=True, text=True
-        )
-        return done.stdout.strip()
-
-    def runs(self) -> list[dict[str, Any]]:
-        """Every run, newest first."""
-        return [json.loads(line) for line in self.run("ls", "--json").stdout.splitlines()]
-
-    def fork(self, event: str, *options: str) -> str:
-        """A fork of the incident; gives its id."""
-        self.run("fork", f"{self.incident}:{event}", "--live", "none", *options)
-        return str(self.runs()[0]["run"])
-
-    def keep(self, name: str, *options: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-        """``golden add`` of the incident."""
-        return self.run("golden", "add", self.incident, "--as", name, *options, status=status)
-
-    def proven(self, name: str) -> bool | None:
-        """What the bundle says of it."""
-        return open_golden(self.folder / "tests" / "goldens" / f"{name}.reenact").golden.proven
-
-
-def recorded(folder: Path, *, in_git: bool) -> Kept:
-    folder.mkdir()
-    project = Kept(folder)
-    (folder / ".gitignore").write_text(".reenact\n__pycache__\nhome\n*.txt\n", encoding="utf-8")
-    if in_git:
-        project.git("init", "-q", "-b", "main")
-        project.git("add", "-A")
-        project.git("commit", "-qm", "the agent")
-    project.record()
-    project.incident = str(project.runs()[0]["run"])
-    return project
 
 
 @pytest.fixture(scope="module")
@@ -115,24 +69,36 @@ def test_where_its_code_is_not_at_hand_it_is_kept_and_says_so(tmp_path: Path) ->
     project.mend(FIX)
     fork = project.fork("0")
     told = project.keep("after", "--fixed", fork, *EXPECT).stderr
-    assert "not proven to fail: agent.py has changed since it was recorded, and git has no commit of it" in told
+    assert (
+        "not proven on the recorded code: agent.py has changed since it was recorded, and git has no commit of it"
+        in told
+    )
     assert project.proven("after") is False
     listed = project.run("golden", "ls").stdout.splitlines()
-    assert [("not proven to fail" in line) for line in listed] == [True, False], listed
+    assert [("not proven on the recorded code" in line) for line in listed] == [True, False], listed
     told = json.loads(project.run("golden", "ls", "after", "--json").stdout)
     assert told["proven"] is False and "agent.py" in told["unproven"]
 
 
 @pytest.mark.timeout(300)
-def test_what_git_does_not_hold_is_not_proven(tmp_path: Path) -> None:
-    """The run had a change that was never committed."""
+def test_what_was_not_committed_comes_from_the_recorded_diff_and_what_git_did_not_know_is_named(tmp_path: Path) -> None:
+    """A changed file is in the diff that the run keeps; a file that was never added is in no diff."""
     if shutil.which("git") is None:
         pytest.skip("there is no git here")
     project = recorded(tmp_path / "project", in_git=True)
-    project.write(AGENT.replace("gave up", "gave up again"))
-    project.record()
-    project.incident = str(project.runs()[0]["run"])
-    project.mend(FIX)
-    fork = project.fork("0")
-    told = project.keep("uncommitted", "--fixed", fork, *EXPECT).stderr
-    assert "git does not hold agent.py" in told and project.proven("uncommitted") is False
+    for name, code in (("changed", AGENT), ("unknown", f"import rules\n{AGENT}")):
+        (project.folder / "rules.py").write_text("LIMIT = 5\n", encoding="utf-8")
+        project.write(code.replace("gave up", "gave up again"))
+        project.record()
+        project.incident = str(project.runs()[0]["run"])
+        (project.folder / "rules.py").write_text("LIMIT = 4\n", encoding="utf-8")
+        project.mend(FIX)
+        said = project.keep(name, *EXPECT).stderr
+        commit = project.git("rev-parse", "HEAD")[:12]
+        if name == "changed":
+            assert f"proven on the recorded code, {commit} with its uncommitted changes: it fails there" in said, said
+            assert "it passes now" in said and project.proven(name) is True
+        else:
+            assert "not proven on the recorded code: agent.py, rules.py have changed" in said, said
+            assert "git does not hold rules.py as it was" in said and project.proven(name) is False
+    assert project.git("worktree", "list").count("\n") == 0 and "M agent.py" in project.git("status", "--porcelain")

@@ -110,7 +110,7 @@ def _known(row: Row, recording: Recording, content: str) -> Row:
     scope = RunScope(recording.run, lambda: recording)
     recorded = {name: scope.value(name) for name in ("answer", "tokens", "cost", "duration", "status")}
     reads = sorted(name.removeprefix(NOTE) for name in recording.notes(None) if name.startswith(NOTE))
-    golden = {name: row.golden.to_json()[name] for name in ("expect", "on_miss", "answers")}
+    golden = {name: row.golden.to_json()[name] for name in ("expect", "holds", "on_miss", "answers")}
     told = json.dumps([content, row.run, golden], sort_keys=True, separators=(",", ":"))
     digest = hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
     return replace(row, reads=tuple(reads), digest=digest, recorded=recorded)

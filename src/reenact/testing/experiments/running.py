@@ -112,7 +112,7 @@ def _done(place: Place, row: Row, candidate: Candidate, repeat: int, attempt: At
 
 
 def _expected(row: Row) -> list[Expectation]:
-    return [Expectation.from_json(each) for each in row.golden.expect]
+    return [Expectation.from_json(each) for each in row.golden.judged_by]
 
 
 def _judged(row: Row, candidate: Candidate, repeat: int, told: Told, found: Judgement, comparison: Comparison) -> Cell:
@@ -123,7 +123,7 @@ def _judged(row: Row, candidate: Candidate, repeat: int, told: Told, found: Judg
     status: Status = said
     if said == "passed" and row.same and not comparison.same:
         status, message = "failed", first or "it ends otherwise"
-    elif said == "passed" and not row.golden.expect and not row.same:
+    elif said == "passed" and not row.golden.judged and not row.same:
         status = "ran"
     unasked = _unasked(told, now)
     if unasked and run_failed(now.run):

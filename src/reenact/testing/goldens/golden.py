@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json import dumps
@@ -11,11 +10,12 @@ from typing import Any, Final, Literal
 
 from reenact.errors import FormatTooNew, UsageError
 from reenact.facts.call import Json
+from reenact.facts.typed import typed
 from reenact.testing.goldens.history import Change, chained, unchained
 
-FORMAT: Final = 2
-"""Version of ``golden.json`` that this code writes, and the newest that it reads. Format 1 has neither a chain in its
-history nor ``pending``."""
+FORMAT: Final = 3
+"""Version of ``golden.json`` that this code writes, and the newest that it reads. Format 2 has no ``holds``; format 1
+has neither a chain in its history nor ``pending``."""
 
 OnMiss = Literal["fail", "live-read", "scripted"]
 ON_MISS: Final[tuple[OnMiss, ...]] = ("fail", "live-read", "scripted")
@@ -51,13 +51,16 @@ class Golden:
         name: Its name, with ``/`` between folders.
         about: What went wrong, in a person's words.
         expected: What should have happened, in a person's words.
-        expect: What is judged: expectations as data (``testing.expectations``). Empty: the run must re-enact *same*.
+        expect: What fails on the recorded run and must hold once it is mended: expectations as data
+            (``testing.expectations``).
+        holds: What holds on the recorded run and must stay so: expectations likewise. Without either, the run must
+            re-enact *same*.
         on_miss: What becomes of a call without a recorded answer: the golden is stale (``fail``), it is made live if
             it only reads, or it is answered by ``answers``.
         answers: Scripted answers.
         any_seed: Whether it has been shown not to depend on the interpreter's hash seed; None where it was not tried.
-        proven: Whether it has been shown to fail on the code of its incident; None where nothing is expected of that,
-            and where it was not tried.
+        proven: Whether it has been shown on the recorded code: ``expect`` to fail there, ``holds`` to hold; None where
+            neither is given, and where it was not tried.
         unproven: Why it has not; empty where it has.
         history: What has become of it, oldest first.
         pending: Differences that were accepted in a review which is not finished, in the order of the run: others are
@@ -68,6 +71,7 @@ class Golden:
     about: str = ""
     expected: str = ""
     expect: tuple[Mapping[str, Json], ...] = ()
+    holds: tuple[Mapping[str, Json], ...] = ()
     on_miss: OnMiss = "fail"
     answers: tuple[Scripted, ...] = ()
     any_seed: bool | None = None
@@ -88,7 +92,12 @@ class Golden:
     @property
     def judged(self) -> bool:
         """Whether expectations judge it; otherwise it must re-enact without a difference."""
-        return bool(self.expect)
+        return bool(self.expect or self.holds)
+
+    @property
+    def judged_by(self) -> tuple[Mapping[str, Json], ...]:
+        """All that judges it: first what fails on the recorded run, then what holds on it."""
+        return (*self.expect, *self.holds)
 
     def again(self) -> str:
         """The command that adds it anew from its own bundle, with what a person has said of it that fits into a
@@ -97,11 +106,12 @@ class Golden:
         said = [(name, getattr(self, name)) for name in ("about", "expected")]
         said += [("on-miss", self.on_miss)] if self.on_miss == "live-read" else []
         said += [("expect", each.get("text")) for each in self.expect]
+        said += [("holds", each.get("text")) for each in self.holds]
         said += [("answer", f"{each.call}={dumps(each.value)}") for each in self.answers]
         for name, value in said:
             if value and str(value).isprintable():
                 words += [f"--{name}", str(value)]
-        return shlex.join(words)
+        return typed(words)
 
     def noted(self, change: Change) -> Golden:
         """The same with one more entry in its history."""
@@ -115,6 +125,7 @@ class Golden:
             "about": self.about,
             "expected": self.expected,
             "expect": [dict(each) for each in self.expect],
+            "holds": [dict(each) for each in self.holds],
             "on_miss": self.on_miss,
             "answers": [each.to_json() for each in self.answers],
             "any_seed": self.any_seed,
@@ -148,6 +159,7 @@ class Golden:
                 about=str(data.get("about") or ""),
                 expected=str(data.get("expected") or ""),
                 expect=tuple(dict(each) for each in _listed(data, "expect")),
+                holds=tuple(dict(each) for each in _listed(data, "holds")),
                 on_miss=data.get("on_miss") or "fail",
                 answers=tuple(Scripted(**each) for each in _listed(data, "answers")),
                 any_seed=data.get("any_seed"),

@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reenact.abc.store import Recording
-from reenact.errors import UsageError
+from reenact.errors import ReenactError, UsageError
 from reenact.facts.before import NOTE as BEFORE
 from reenact.facts.file_notes import ABSENT
 from reenact.facts.file_notes import NOTE as FILE
 from reenact.facts.run import Run
 from reenact.recording.evidence import PROCESS
 from reenact.replaying.relocating import relocated
-from reenact.replaying.revision import REVISION, file_at, find_revision, is_known, kept_revision
+from reenact.replaying.revision import REVISION, file_at, find_revision, is_known, kept_revision, tree_of
 from reenact.seams.places import root_of
 
 _CODE: Final = (".py", ".pyw")
 _FEW: Final = 3
+_COMMIT: Final = 12
 _DIGITS: Final = 32
 """Of a digest; what stands in its place (a file that was too large) says nothing."""
 
@@ -31,22 +32,29 @@ class IncidentCode:
 
     Attributes:
         rev: The commit that has it; empty where the files as they are have it.
+        patch: What the run had changed in that commit and not committed, as a diff; empty where it had not.
         missing: Why it is nowhere; empty where it is at hand.
     """
 
     rev: str = ""
+    patch: str = ""
     missing: str = ""
+
+    def __str__(self) -> str:
+        return self.rev[:_COMMIT] + (" with its uncommitted changes" if self.patch else "")
 
 
 def incident_code(recording: Recording, project: str) -> IncidentCode:
-    """Where the code that a run ran is: in the files as they are, at its commit, or nowhere.
+    """Where the code that a run ran is: in the files as they are, at its commit (with what was not committed, where the
+    run keeps a diff of it), or nowhere.
 
     Args:
         recording: The run, with the evidence that it keeps of its sources, of the files that it read (a prompt may be
             one) and of its revision.
         project: Root of the project.
 
-    Cost: a read of each of these files, and of each again by git where one of them differs today.
+    Cost: a read of each of these files, and of each again by git where one of them differs today; a worktree where the
+    commit alone is not it.
     """
     notes = recording.notes(None)
     run, moved = relocated(recording.run, project)
@@ -71,10 +79,32 @@ def incident_code(recording: Recording, project: str) -> IncidentCode:
         return IncidentCode()
     where = f"{_listed(changed)} changed since it was recorded"
     lost = [os.path.relpath(path, root) for path in deciding if _digest(then[path]) not in files[path]]
+    patch = _patch(revision) if lost and repository else ""
+    if patch:
+        asked_for = {os.path.relpath(path, root): files[path] for path in deciding}
+        lost = _lost_in_tree(commit, patch, run.entry.cwd or project, run, asked_for, lost)
     if lost or not repository:
         whose = f"does not hold {', '.join(lost[:_FEW])} as it was" if repository else "has no commit of it"
         return IncidentCode(missing=f"{where}, and git {whose}")
-    return IncidentCode(commit)
+    return IncidentCode(commit, patch)
+
+
+def _patch(revision: Mapping[str, Any]) -> str:
+    """What a run had changed and not committed, as a diff; empty where it had not, or not all of it was kept."""
+    diff = revision.get("diff")
+    return diff if isinstance(diff, str) and revision.get("whole") else ""
+
+
+def _lost_in_tree(
+    commit: str, patch: str, folder: str, run: Run, files: Mapping[str, tuple[str, ...]], lost: list[str]
+) -> list[str]:
+    """Which files are not as they were in a commit with what was not committed; ``lost`` where that cannot be had."""
+    try:
+        with tree_of(commit, folder, run, patch) as tree:
+            found = {path: _digest_of(os.path.join(tree.path, path)) for path in files}
+    except ReenactError:
+        return lost
+    return [path for path in files if found[path] not in files[path]]
 
 
 def _decides(path: str, digests: tuple[str, ...], then: bytes | None, repository: str) -> bool:

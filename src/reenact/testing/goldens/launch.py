@@ -123,9 +123,9 @@ def launch(asked: Asked, options: Options, *, into: str, project: str, start_it:
     """
     run, golden = asked.run, asked.golden
     moved_run, moved = relocated(run, project)
-    with code_of(
-        without_revision(moved_run), asked.planned, start_of(moved_run, options, project, project), moved
-    ) as code:
+    start, patch = start_of(moved_run, options, project, project), options.patch
+    options = replace(options, patch="")  # it lies in the tree
+    with code_of(without_revision(moved_run), asked.planned, start, moved, patch) as code:
         child = make_run_id(CLOCK.wall_us(), ENTROPY.bytes(8))
         more = {
             "child": child,

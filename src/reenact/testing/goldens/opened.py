@@ -23,7 +23,7 @@ class OpenGolden:
         path: Its file.
         golden: What it says of itself.
         store: Its runs.
-        expectations: What is judged.
+        expectations: What is judged: first what fails on the incident, then what holds on it.
     """
 
     path: Path
@@ -45,6 +45,16 @@ class OpenGolden:
     def answering(self) -> Run:
         """The run that today's code is answered from."""
         return self.fixed or self.recorded
+
+    @property
+    def must_fail(self) -> tuple[Expectation, ...]:
+        """What fails on the incident."""
+        return self.expectations[: len(self.golden.expect)]
+
+    @property
+    def must_hold(self) -> tuple[Expectation, ...]:
+        """What holds on the incident too."""
+        return self.expectations[len(self.golden.expect) :]
 
     @property
     def overlays(self) -> tuple[str, ...]:
@@ -83,4 +93,4 @@ def open_golden(path: Path) -> OpenGolden:
             next_command=f"reenact golden add {path} --as NAME --expect EXPR",
         )
     golden = Golden.from_json(data)
-    return OpenGolden(path, golden, store, tuple(Expectation.from_json(each) for each in golden.expect))
+    return OpenGolden(path, golden, store, tuple(Expectation.from_json(each) for each in golden.judged_by))

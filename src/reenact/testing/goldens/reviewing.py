@@ -212,7 +212,7 @@ def _replace(shelf: Shelf, opened: OpenGolden, golden: Golden, today: PackedRun)
         now = on_run(aside, drafted, drafted.answering)
         if now.status != "passed":
             raise _refused(golden.name, f"today's code does not pass on today's run: {now.message}")
-        golden = replace(golden, any_seed=any_seed(aside, drafted, now), proven=None, unproven="")
+        golden = replace(golden, any_seed=any_seed(aside, drafted, drafted.answering, now), proven=None, unproven="")
     require_unchanged(opened.path, opened.store.bundle.digest)
     with_runs(opened.path, runs, golden)
 
@@ -229,7 +229,7 @@ def _require_strength(drafted: OpenGolden) -> None:
     """Every expectation still tells the incident from the run that is accepted."""
     if drafted.expectations:
         bad, good = drafted.store.open(drafted.recorded), drafted.store.open(drafted.answering)
-        reasons = strength(drafted.expectations, bad, good, court=drafted.court()).reasons
+        reasons = strength(drafted.must_fail, bad, good, holds=drafted.must_hold, court=drafted.court()).reasons
         if reasons:
             raise _refused(drafted.golden.name, "; ".join(reasons))
 
@@ -237,7 +237,7 @@ def _require_strength(drafted: OpenGolden) -> None:
 def _refused(name: str, why: str) -> GoldenMismatch:
     return GoldenMismatch(
         f"today's run is not accepted for golden {name}: {why}",
-        cause="what is expected must fail on the incident and hold on the run that the golden answers from",
+        cause="what is expected must fail on the incident, and what holds hold on it; both hold on the accepted run",
         next_command=f"reenact golden run {name}",
     )
 

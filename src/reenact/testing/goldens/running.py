@@ -57,6 +57,7 @@ class Ran:
         today: Today's run; of one that stayed the same, the recorded one; None where there is none.
         report: Of the process that ran it.
         stale_call: The call that nobody has an answer for, as data; empty where there is none.
+        replays: How many replays it took.
     """
 
     outcome: Outcome
@@ -64,6 +65,7 @@ class Ran:
     today: Recording | None = None
     report: ForkReport | Report | None = None
     stale_call: Mapping[str, Any] = field(default_factory=dict)
+    replays: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +182,9 @@ def judged_on(
         return found
     before = today_on(stack, shelf, opened, opened.recorded, replace(manner, misses=None, live="none"), court)
     if before.outcome.status != "failed":
-        return found
+        return replace(found, replays=2)
     message = f"today's code re-enacts the incident\n{before.outcome.message}"
-    return replace(before, outcome=replace(before.outcome, message=message))
+    return replace(before, outcome=replace(before.outcome, message=message), replays=2)
 
 
 def on_run(

@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Sequence
 
+from reenact.facts.run import Run
+from reenact.testing.goldens.batch import several
 from reenact.testing.goldens.court import GoldenCourt
 from reenact.testing.goldens.opened import OpenGolden
 from reenact.testing.goldens.outcome import Outcome
-from reenact.testing.goldens.running import QUIET, Manner, served
+from reenact.testing.goldens.running import on_run
 from reenact.testing.goldens.shelf import Shelf
 
 OTHER_SEEDS = ("1", "2")
 """Hash seeds under which a golden is tried besides its own."""
 
 
-def any_seed(shelf: Shelf, opened: OpenGolden, now: Outcome, court: GoldenCourt | None = None) -> bool:
-    """Whether it comes to the same under other hash seeds; an answer that nobody has judged is another one. Two
-    processes.
+def any_seed(
+    shelf: Shelf,
+    opened: OpenGolden,
+    run: Run,
+    now: Outcome,
+    court: GoldenCourt | None = None,
+    seeds: Sequence[str] = OTHER_SEEDS,
+) -> bool:
+    """Whether it comes to the same under other hash seeds; an answer that nobody has judged is another one. A process
+    for each, two at a time.
 
     Args:
         shelf: Where it lies.
         opened: It.
+        run: The run in it that today's code was answered from.
         now: What it came to under its own.
+        seeds: Which.
         court: Who gives the opinions of models; by default those that it keeps are all there are.
 
     Raises:
         ReplayError: It cannot be started here, or has ended without a report.
     """
-    with ExitStack() as stack:
-        others = (served(stack, shelf, opened, Manner(QUIET, hash_seed=seed), court) for seed in OTHER_SEEDS)
-        return all(_alike(now, other.outcome) for other in others)
+    others = several(seeds, lambda seed, _: on_run(shelf, opened, run, hash_seed=seed, court=court), 2)
+    return all(_alike(now, other) for other in others)
 
 
 def _alike(left: Outcome, right: Outcome) -> bool:

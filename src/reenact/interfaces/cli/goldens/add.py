@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,13 @@ from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.testing.expectations.expectation import expect
 from reenact.testing.goldens.adding import Added, add_golden
 from reenact.testing.goldens.golden import ON_MISS, Golden, OnMiss, Scripted
+from reenact.testing.goldens.refusing import adding, forking
 from reenact.testing.goldens.shelf import Shelf, open_shelf
 from reenact.testing.goldens.testfile import add_test
 from reenact.timetravel.preview import safe
+
+_FEW = 6
+"""Names of answers that are listed."""
 
 
 @click.command(
@@ -31,6 +36,7 @@ from reenact.timetravel.preview import safe
     short_help="turn a run into a regression test",
     example="""
     reenact golden add @failed --as refund-loop --expect 'calls(search_docs) <= 3'
+    reenact golden add @ --as polite --holds '"sorry" not in answer'
     reenact golden run refund-loop
     """,
 )
@@ -39,6 +45,7 @@ from reenact.timetravel.preview import safe
 @click.option("--about", metavar="TEXT", default="", help="What went wrong.")
 @click.option("--expected", metavar="TEXT", default="", help="What should have happened.")
 @click.option("--expect", "expect_", metavar="EXPR", multiple=True, help="What must hold; it must fail on REF.")
+@click.option("--holds", metavar="EXPR", multiple=True, help="What holds on REF, and must stay so.")
 @click.option("--fixed", metavar="FORK", help="The fork that fixed it; what is expected must hold on it.")
 @click.option(
     "--on-miss",
@@ -57,22 +64,30 @@ from reenact.timetravel.preview import safe
 def command(
     ctx: click.Context, /, ref: str, name: str, expect_: tuple[str, ...], fixed: str | None, **how: Any
 ) -> None:
-    """Keep run REF as tests/goldens/NAME.reenact, and a test that fails now for the reason of the incident.
+    """Keep run REF as tests/goldens/NAME.reenact, and a test that fails until the mistake in REF is mended.
 
     Each --expect is an expression over a run, as for `ls --where`, and must fail on REF: one that holds already is no
-    test, and is refused. So is a golden that the code of the incident passes, as where the fork of --fixed was given
-    another answer; where that code is not at hand, the golden is kept as *not proven to fail*. Without --expect and
-    --fixed, the golden must re-enact without a difference, now too; a run that was killed does not. The bundle is
-    replayed in a clean process before it takes its name, and tried under two other hash seeds. A model that judges
+    test, and is refused. Each --holds is one that is true of REF, and must stay so; it goes alone or beside --expect.
+    Recorded answers that none of them names are listed. Without either, and without --fixed, the golden must re-enact
+    without a difference, now too; a run that was killed does not.
+
+    Before the bundle takes its name it is re-enacted on the code that REF ran: the files as they are, or the commit of
+    REF with what was not committed, in a git worktree. A golden that this code passes is refused, as where the fork of
+    --fixed was given another answer. What git does not hold is named, and the golden is *not proven on the recorded
+    code*. Then today's code runs on it, mended or not. That takes three replays at most. A model that judges
     (`judge(…)`) is asked once about each answer, and what it says is kept in the bundle.
+
+    Where the mended code asks a model what is not recorded, `golden run NAME --mode missing` records it; or give the
+    golden a fork of the mended code with --fixed, whose answers it then serves.
 
     A scripted --answer is JSON. What a model says is {"say": TEXT, "uses": [{"name": TOOL, "args": {…}}]}, in whatever
     protocol it is asked, as for `fork --result`.
     """
     shell = current(ctx)
     golden = _golden(name, **{option: how[option] for option in ("about", "expected", "on_miss", "answer")})
+    wanted, held = ([expect(text).to_json() for text in each] for each in (expect_, how["holds"]))
+    golden = replace(golden, expect=tuple(wanted), holds=tuple(held))
     shelf = open_shelf()
-    expectations = [expect(text) for text in expect_]
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
         said_around(shell, store, run)
@@ -81,7 +96,6 @@ def command(
             store,
             run,
             golden,
-            expectations,
             shelf,
             fixed=mended,
             replace_it=how["force"],
@@ -141,6 +155,8 @@ def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
                 "test": test,
                 "run": added.packed.runs[0],
                 "now": now.to_json(),
+                "code": added.code,
+                "unnamed": [asdict(each) for each in added.unnamed],
                 "removed": [place for _, place in added.packed.removed],
             }
         )
@@ -150,13 +166,35 @@ def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
     tell_findings(shell, added.packed)
     if now.opinions.get("judged"):
         shell.talk(f"reenact: opinions of models that judge, kept beside it: {added.opinions}")
-    if now.status == "failed":
-        first = (now.message or "it differs").splitlines()[0]
-        shell.talk(f"reenact: it fails now: {safe(first)}  ({now.crossed})")
-    else:
-        shell.talk(f"reenact: it passes now: {now.crossed}")
-    if added.golden.proven is False:
-        shell.talk(f"reenact: not proven to fail: {safe(added.golden.unproven)}")
+    _tell_proof(shell, added)
+    if added.unnamed:
+        named = "; ".join(map(str, added.unnamed[:_FEW]))
+        more = f"; and {len(added.unnamed) - _FEW} more" if len(added.unnamed) > _FEW else ""
+        shell.talk(f"reenact: answers that no --expect and no --holds names: {safe(named + more)}")
     if added.golden.any_seed is False:
         shell.talk("reenact: what it does depends on the hash seed: it always runs in an interpreter of its own")
-    shell.next(f"reenact golden run {shlex.quote(added.golden.name)}")
+    if now.status in ("passed", "failed"):
+        shell.next(f"reenact golden run {shlex.quote(added.golden.name)}")
+        return
+    run = tail(added.packed.runs[0])
+    shell.talk("reenact: or let a fork of today's code record its answers, and give it to the golden:")
+    shell.talk(f"  {forking(run)}")
+    shell.talk(f"  {adding(added.golden, run, '--force', '--fixed', '@')}")
+    shell.next(now.next_command or f"reenact golden run {shlex.quote(added.golden.name)}")
+
+
+def _tell_proof(shell: Shell, added: Added) -> None:
+    """What the golden came to on the recorded code, and on today's."""
+    golden, now = added.golden, added.now
+    if golden.proven is False:
+        shell.talk(f"reenact: not proven on the recorded code: {safe(golden.unproven)}")
+    elif added.code:
+        came = "it fails there, as it must" if golden.expect or not golden.holds else "it holds there"
+        shell.talk(f"reenact: proven on the recorded code, {added.code}: {came}")
+    if now.status == "passed":
+        shell.talk(f"reenact: it passes now: {now.crossed}")
+        return
+    first = (now.message or "it differs").splitlines()[0]
+    how = "it fails now" if now.status == "failed" else f"it is {now.status} now"
+    first = first.removeprefix(f"golden {golden.name} is {now.status}: ")
+    shell.talk(f"reenact: {how}: {safe(first)}  ({now.crossed})")

@@ -50,6 +50,6 @@ def _line(opened: OpenGolden) -> str:
     what = "; ".join(each.text for each in opened.expectations) if golden.judged else "must stay the same"
     reviewed = any(change.what == "reviewed" for change in golden.history)
     fixed = "" if opened.fixed is None else "  reviewed" if reviewed else "  with its fix"
-    unproven = "  not proven to fail" if golden.proven is False else ""
+    unproven = "  not proven on the recorded code" if golden.proven is False else ""
     about = f"  {golden.about}" if golden.about else ""
     return safe(f"{golden.name}  {tail(opened.recorded.id)}{fixed}  {what}{unproven}{about}")

@@ -1,0 +1,175 @@
+"""Proving a new golden: its bundle is re-enacted on the recorded code, and then on today's, before it takes its name.
+
+The usual order is fix first: when a run becomes a golden, the code that made it is mostly mended. So the recorded code
+is taken from its commit, with what was not committed. On it the golden must do what it did, which proves both the test
+and the bundle; what today's code comes to is told. Mended code may ask what is not recorded: that refuses no golden,
+and the next command records it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reenact.errors import ReenactError
+from reenact.facts.run import Run
+from reenact.testing.expectations.judging import asks_a_judge
+from reenact.testing.goldens.batch import several
+from reenact.testing.goldens.court import GoldenCourt
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.incident import IncidentCode, incident_code
+from reenact.testing.goldens.opened import OpenGolden, open_golden
+from reenact.testing.goldens.outcome import Judged, Outcome
+from reenact.testing.goldens.refusing import no_test, not_held, not_re_enacted, not_the_same
+from reenact.testing.goldens.running import QUIET, RAISED, Manner, served
+from reenact.testing.goldens.seeds import OTHER_SEEDS, any_seed
+from reenact.testing.goldens.shelf import Shelf
+
+Say = Callable[[str], object]
+MOST: Final = 3
+"""Replays that adding a golden takes at most."""
+_THEN: Final = "then"
+_NOW: Final = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What is known of a new golden.
+
+    Attributes:
+        golden: It, with that.
+        now: What today's code comes to on it.
+        code: The recorded code that it was re-enacted on, in words; empty where that is today's, or is not at hand.
+    """
+
+    golden: Golden
+    now: Outcome
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """One try: what it came to, and the run that answered; or why there was none."""
+
+    outcome: Outcome | None = None
+    run: Run | None = None
+    error: ReenactError | None = None
+    replays: int = 1
+
+    def required(self) -> Outcome:
+        if self.error is not None:
+            raise self.error
+        assert self.outcome is not None
+        return self.outcome
+
+
+class _Tries:
+    """Replays of one draft, counted."""
+
+    def __init__(self, shelf: Shelf, opened: OpenGolden, court: GoldenCourt, say: Say) -> None:
+        self._shelf = shelf
+        self._opened = opened
+        self._court = court
+        self._say = say
+        self._left = MOST
+        # Two threads would ask a model that judges the same question twice.
+        self._workers = 1 if any(asks_a_judge(each.compiled()) for each in opened.expectations) else 2
+
+    def all(self, codes: Mapping[str, IncidentCode]) -> dict[str, _Tried]:
+        """Run several codes on the draft, by their names; side by side, where that can be."""
+        names = list(codes)
+        tried = several(names, lambda name, _: self._on(codes[name]), self._workers)
+        self._left -= sum(each.replays for each in tried)
+        return dict(zip(names, tried, strict=True))
+
+    def _on(self, code: IncidentCode) -> _Tried:
+        self._say("replaying it on " + (f"the recorded code, {code}" if code.rev else "today's code"))
+        options = replace(QUIET, rev=code.rev, patch=code.patch)
+        manner = Manner(options, rev=code.rev)
+        try:
+            with ExitStack() as stack:
+                ran = served(stack, self._shelf, self._opened, manner, self._court)
+                return _Tried(ran.outcome, ran.run, replays=ran.replays)
+        except ReenactError as error:
+            return _Tried(error=error)
+
+    def under_other_seeds(self, now: _Tried) -> bool | None:
+        """Whether today's code comes to the same under other hash seeds; None where that was not tried."""
+        seeds = OTHER_SEEDS[: max(self._left, 0)]
+        if not seeds or now.outcome is None or now.run is None or now.outcome.status not in ("passed", "failed"):
+            return None
+        self._say(f"replaying it under {'another hash seed' if len(seeds) == 1 else f'{len(seeds)} other hash seeds'}")
+        return any_seed(self._shelf, self._opened, now.run, now.outcome, self._court, seeds)
+
+
+def prove(shelf: Shelf, draft: str, golden: Golden, court: GoldenCourt, say: Say) -> Proof:
+    """Re-enact a draft on the recorded code and on today's.
+
+    Args:
+        shelf: Where it lies.
+        draft: The name of its file there.
+        golden: What it says of itself.
+        court: Who gives the opinions of models.
+        say: Told what is being done, a line each.
+
+    Raises:
+        UsageError: The recorded code passes on it, or what is to stay true does not hold there.
+        UnreplayableRun: The code at hand does not re-enact the run, or it must stay the same and does not today.
+
+    Cost: three replays at most, two at a time.
+    """
+    opened = open_golden(shelf.path(draft))
+    shown = golden.judged or opened.fixed is not None
+    code = incident_code(opened.store.open(opened.recorded), str(shelf.root)) if shown else IncidentCode()
+    tries = _Tries(shelf, opened, court, say)
+    tried = tries.all({_THEN: code, _NOW: IncidentCode()} if code.rev else {_NOW: IncidentCode()})
+    then, now = tried.get(_THEN, tried[_NOW]), tried[_NOW]
+    if shown:
+        why = code.missing or _unproven(golden, opened, then, elsewhere=bool(code.rev))
+        golden = replace(golden, proven=not why, unproven=why)
+    outcome = now.required()
+    if outcome.status == "failed" and not shown:
+        raise not_the_same(golden, opened.store.run(opened.recorded.id), outcome)
+    speaks_for_it = (code.rev and golden.proven) or (code.missing and outcome.status == "stale")
+    if outcome.status not in ("passed", "failed") and not speaks_for_it:
+        raise not_re_enacted(golden, opened.recorded, outcome)
+    court.asks = "never"
+    golden = replace(golden, any_seed=tries.under_other_seeds(now))
+    return Proof(golden, outcome, str(code) if code.rev else "")
+
+
+def _unproven(golden: Golden, opened: OpenGolden, then: _Tried, *, elsewhere: bool) -> str:
+    """Why the recorded code does not prove a golden; empty where it does.
+
+    Args:
+        golden: It.
+        opened: Its draft.
+        then: What the recorded code came to.
+        elsewhere: Whether that is another code than today's.
+
+    Raises:
+        UsageError: That code passes although it made the mistake, or what is to stay true does not hold on it.
+    """
+    if then.outcome is None:
+        return f"the recorded code cannot be run: {then.error.message if then.error else ''}"
+    outcome = then.outcome
+    must_fail = bool(golden.expect) or (opened.fixed is not None and not golden.judged)
+    lost = _not_held(golden, opened, outcome)
+    strayed = elsewhere and RAISED in outcome.message  # for want of a file that git does not keep, perhaps
+    judged = outcome.status in ("passed", "failed") and not strayed and (outcome.boundaries or not golden.judged)
+    if judged and lost:
+        raise not_held(golden, opened.recorded, lost)
+    if judged and must_fail and outcome.status == "passed":
+        raise no_test(golden, opened)
+    if judged and outcome.status == ("failed" if must_fail else "passed"):
+        return ""
+    return f"the recorded code is {outcome.status} on it: {(outcome.message or outcome.status).splitlines()[0]}"
+
+
+def _not_held(golden: Golden, opened: OpenGolden, outcome: Outcome) -> tuple[Judged, ...]:
+    """What is to stay true, and was not on a replay of the run itself; a fork's answers may make it false there."""
+    if opened.fixed is not None or golden.answers:
+        return ()
+    return tuple(each for each in outcome.judged[len(golden.expect) :] if not each.holds)

@@ -1,0 +1,97 @@
+"""Refusing a new golden: why it is no test, or not one that could be run, with the command that leads on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from reenact.errors import UnreplayableRun, UsageError
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.facts.typed import typed
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.opened import OpenGolden
+from reenact.testing.goldens.outcome import Judged, Outcome
+from reenact.timetravel.forks.plan import Plan
+
+_ADVICE: Final = ("  likely cause: ", "  next: ")
+"""How lines begin that an error adds to what happened."""
+
+
+def adding(golden: Golden, run: str, *options: str) -> str:
+    """The command that adds a golden of a run, with what is expected of it and further options."""
+    words = ["reenact", "golden", "add", run, "--as", golden.name]
+    given = [("--expect", each) for each in golden.expect] + [("--holds", each) for each in golden.holds]
+    for option, each in given:
+        words += [option, str(each.get("text"))]
+    if not given:
+        words += ["--expect", "EXPR"]  # with nothing expected it must stay as it was
+    return typed([*words, *options])
+
+
+def forking(run: str) -> str:
+    """The command that lets today's code run on, with its models asked where the recording has no answer."""
+    return f"reenact fork {run}:0 --live model"
+
+
+def no_test(golden: Golden, opened: OpenGolden) -> UsageError:
+    """A golden that the recorded code passes tests nothing of the code."""
+    run = tail(opened.recorded.id)
+    plan = Plan.from_json(kept) if opened.fixed and (kept := opened.fixed.environment.get("fork")) else None
+    told = f"golden {golden.name} is not added: the code of the incident passes on it"
+    if plan is None or plan.rev or not plan.changes:
+        return UsageError(
+            told,
+            cause="with the answers that it serves, that code already does what is expected",
+            next_command=f"reenact show {run}",
+        )
+    again = adding(golden, run)
+    whose = f"fork {tail(opened.fixed.id)}" if opened.fixed else "the fork"
+    cause = f"{whose} differs by {', '.join(plan.changes)}; the golden gives that to any code, and tests none"
+    if plan.answered or plan.rewrites:
+        cause += (
+            ". Without --fixed it answers as the incident did, and asks what the mended code asks in addition with "
+            f"--on-miss live-read; golden run {golden.name} --live model asks models each time"
+        )
+        again += " --on-miss live-read"
+    return UsageError(told, cause=cause, next_command=again)
+
+
+def not_held(golden: Golden, run: Run, lost: Sequence[Judged]) -> UsageError:
+    """What holds on the recorded run and not on a replay of it can stay true for no code."""
+    return UsageError(
+        f"golden {golden.name} is not added: --holds is true of the recorded run, not of its replay: {lost[0].seen}",
+        cause="it depends on what no replay gives again, such as how long the run took",
+        next_command=f"reenact show {tail(run.id)}",
+    )
+
+
+def not_re_enacted(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
+    """A golden that no code re-enacts has been tried by nothing."""
+    told = now.message.replace(f"@golden/{golden.name} ", f"{tail(run.id)} ")  # there is no such golden yet
+    return UnreplayableRun(
+        f"golden {golden.name} is not added: today's code does not re-enact the incident\n{_without_advice(told)}",
+        cause="the code, or what it asks, has changed since the run was recorded, or the run lacks something",
+        next_command=f"reenact replay {tail(run.id)}",
+    )
+
+
+def not_the_same(golden: Golden, run: Run, now: Outcome) -> UnreplayableRun:
+    """A golden that must stay the same and does not today could pass only by chance."""
+    shown = _without_advice((now.differences or (now.message,))[0])
+    cause = "the code has changed since the run was recorded, or depends on what no replay gives it again"
+    if run.interrupted_at is not None:
+        cause = (
+            "its process was killed, and what it had done just then was never written: no code comes to the same end; "
+            "with --expect it is judged by what it did"
+        )
+    return UnreplayableRun(
+        f"golden {golden.name} is not added: nothing is expected of it, so it must stay the same; it does not\n{shown}",
+        cause=cause,
+        next_command=f"reenact replay {tail(run.id)}",
+    )
+
+
+def _without_advice(text: str) -> str:
+    """What happened, without the cause and the command of the error that told it."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith(_ADVICE))
