@@ -199,6 +199,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "plumbing", {}, "telemetry that never makes a replay differ: name to off, or to a rule of your own", _rules
     ),
+    Setting(
+        "models_may_store",
+        False,
+        "let forks make model requests that their provider stores (OpenAI's responses do unless told otherwise)",
+        _switch,
+    ),
     Setting("check_changes", True, "look for arguments that a tool changed", _switch),
 )
 """Every setting, in the order ``reenact config`` shows them."""

@@ -14,6 +14,7 @@ from reenact.replaying.options import Options
 from reenact.replaying.telling import to_divergence
 from reenact.store import open_store
 from reenact.timetravel.forks import resuming
+from reenact.timetravel.forks.allowing import require_known, with_settings
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import require_code_here
 from reenact.timetravel.forks.here import fork_here
@@ -73,7 +74,7 @@ def fork(
         at: The branching event: its number, or ``name#n``.
         change: What is different from there on; None changes nothing.
         live: Which calls may go live after the branching event: ``reads``, ``all``, ``model`` or ``none``.
-        allow_writes: Names of tools that may write.
+        allow_writes: Names of tools that may write, and patterns of them (``send_*``).
         entry: ``module:function`` to call, or a function: it is called in this process with the recorded arguments,
             or without any where it takes none. By default the recorded entry point, in a fresh interpreter.
         store: Where the run is kept and the fork goes; None takes the project's store.
@@ -98,8 +99,9 @@ def fork(
             require_ended(parent)
             require_place(recording, plan.at)
             check(recording, plan, entry.__name__)
+            require_known(target, parent, plan)
             require_code_here(parent, plan)
-            report = fork_here(target, parent, plan, entry)
+            report = fork_here(target, parent, with_settings(plan), entry)
         else:
             report = fork_run(target.url, parent.id, plan, Options(entry=entry or ""))
         return concluded(target.run(report.run), report)

@@ -20,11 +20,13 @@ from reenact.replaying.options import Options
 from reenact.replaying.starting import environment_of
 from reenact.seams.setting import variables_now
 from reenact.store.nesting import holder_of
+from reenact.timetravel.forks.allowing import require_known, with_settings
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import require_code
 from reenact.timetravel.forks.keys import Destination, address_of, keys_named_in, keys_of, said_by
 from reenact.timetravel.forks.launch import require_ended
 from reenact.timetravel.forks.models import is_model
+from reenact.timetravel.forks.permits import only_kept
 from reenact.timetravel.forks.places import inside, require_place
 from reenact.timetravel.forks.plan import Plan, may_write, opens
 from reenact.timetravel.forks.report import first_line
@@ -96,6 +98,8 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     require_ended(recording.run)
     require_place(recording, plan.at)
     check(recording, plan, options.entry)
+    require_known(store, recording.run, plan)
+    plan = with_settings(plan)
     require_code(recording.run, plan, start_of(recording.run, options, project_of(store.url)))
     frozen = after = 0
     anew: Counter[str] = Counter()
@@ -119,6 +123,7 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
             after += 1
             continue
         call = replace(event.call, body=recording.body(event.request))
+        call = replace(call, effect=Effect.READ) if plan.may_store and only_kept(call) else call
         if call.kind is Kind.HTTP and (why := unspoken(plan, call)):
             impossible[why] += 1
         if is_rewritten(plan, call) or opens(plan, call, model=is_model(call)):

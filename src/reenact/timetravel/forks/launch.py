@@ -20,6 +20,7 @@ from reenact.replaying.relocating import relocated
 from reenact.replaying.starting import Process, run_process
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
+from reenact.timetravel.forks.allowing import require_known, with_settings
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import Code, code_of
 from reenact.timetravel.forks.input import asks_people
@@ -50,6 +51,7 @@ def fork_run(
         UnreplayableRun: The run cannot be started again here.
         Unreported: The forking process ended without a report.
     """
+    plan = with_settings(plan)
     with open_store(store_url) as store:
         run = store.run(parent) if options.entry else holder_of(store, store.run(parent))
         recording = store.open(run)
@@ -57,6 +59,7 @@ def fork_run(
         if not (plan.resume and plan.at >= recording.count()):
             require_place(recording, plan.at)
         check(recording, plan, options.entry)
+        require_known(store, run, plan)
         url = store.url
     announce(first_line(run.id, plan))
     project = project_of(url)

@@ -12,11 +12,14 @@ from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.event import Event
 from reenact.privacy import make_redactor
 from reenact.timetravel.forks.moments import moment_us
+from reenact.timetravel.forks.permits import commits, meant, only_kept
 
 Opening = Literal["reads", "all", "model", "none"]
 Settling = Literal["", "done", "retry"]
 _NUMBERED = ("results", "errors", "says")
 """Fields of a plan that name events by their numbers."""
+STORED = "is stored by its provider unless it says store=false"
+"""Why a model request is a write that changes nothing else."""
 OPENINGS: tuple[Opening, ...] = ("reads", "all", "model", "none")
 
 
@@ -29,7 +32,8 @@ class Plan:
         live: What may go live after it: ``reads`` (whatever has no recorded answer and changes nothing), ``all``
             (reads and models are asked anew even where there is an answer), ``model`` (models are asked anew, the
             rest is answered by key) or ``none``.
-        allow_writes: Names of tools that may write.
+        allow_writes: Names of tools that may write, and patterns of them.
+        may_store: Whether model requests that their provider stores may go live: they count as reads.
         results: New results of recorded calls: number of the event to the value, JSON-able.
         errors: Errors in place of recorded results: number of the event to ``TYPE:TEXT``.
         says: Texts that models say in place of what they said: number of the event to the text.
@@ -55,6 +59,7 @@ class Plan:
     at: int
     live: Opening = "reads"
     allow_writes: tuple[str, ...] = ()
+    may_store: bool = False
     results: Mapping[int, Json] = field(default_factory=dict)
     errors: Mapping[int, str] = field(default_factory=dict)
     says: Mapping[int, str] = field(default_factory=dict)
@@ -161,7 +166,8 @@ def refusal(plan: Plan, call: Call, *, model: bool) -> str:
     if plan.resume:
         return ""
     if call.effect is Effect.WRITE:
-        return "" if may_write(plan, call) else f"{call.name} may change the world, and is not allowed to"
+        why = STORED if model and only_kept(call) else "may change the world"
+        return "" if may_write(plan, call) else f"{call.name} {why}, and is not allowed to"
     if plan.only:
         opened = bool(names(plan.only, call, model=model))
         return "" if opened else f"{call.name} has no recorded answer, and only {', '.join(plan.only)} may go live"
@@ -174,11 +180,7 @@ def refusal(plan: Plan, call: Call, *, model: bool) -> str:
 
 def may_write(plan: Plan, call: Call) -> bool:
     """Whether a write is allowed: by its name, or because it commits what was allowed to be written to its database."""
-    if call.name in plan.allow_writes:
-        return True
-    database = call.head.get("database")
-    commits = call.kind is Kind.DB and call.head.get("what") == "commit"
-    return commits and any(name.endswith(f" {database}") for name in plan.allow_writes)
+    return bool(meant(plan.allow_writes, call.name)) or commits(plan.allow_writes, call)
 
 
 def by_number(event: int) -> str:

@@ -12,6 +12,7 @@ from reenact.facts.making import changer
 from reenact.facts.run import Run
 from reenact.replaying.telling import from_divergence
 from reenact.timetravel.forks.course import Course
+from reenact.timetravel.forks.permits import meant
 from reenact.timetravel.forks.plan import Plan
 
 if TYPE_CHECKING:
@@ -150,12 +151,12 @@ def _unasked(plan: Plan, course: Course) -> Iterator[str]:
     """A name that is allowed and never called is mostly a name that was misspelled."""
     called = {answer.name for answer in course.answers} | course.given
     for name in dict.fromkeys(plan.allow_writes):
-        if name not in called:
+        if not meant((name,), *called):
             from difflib import get_close_matches  # late: few names are misspelled
 
             near = get_close_matches(name, called, 1)
-            meant = f"; did you mean {near[0]}?" if near else ""
-            yield f"{name} was allowed to write, and was not called from event {plan.at} on{meant}"
+            perhaps = f"; did you mean {near[0]}?" if near else ""
+            yield f"{name} was allowed to write, and was not called from event {plan.at} on{perhaps}"
 
 
 def last_line(report: ForkReport) -> str:

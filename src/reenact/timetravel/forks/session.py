@@ -11,14 +11,13 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
-from reenact.errors import Divergence, ForkError, Halt, ReplayError, StoreError
+from reenact.errors import ForkError, Halt, StoreError
 from reenact.facts.call import Call, Effect, Kind, Outcome, Value, is_transport
 from reenact.facts.connections import SESSION, is_incoming, is_of_connection
 from reenact.facts.effects import acts
 from reenact.facts.event import Event
 from reenact.facts.exporters import Endpoint
 from reenact.facts.handles import handle_of, only_looks, waits_for_message
-from reenact.facts.ids import tail
 from reenact.facts.insides import ANSWERED, holds_unseen, is_whole
 from reenact.facts.interruptions import INTERRUPTED
 from reenact.facts.keys import Rules
@@ -46,16 +45,17 @@ from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.giving import GivenCall
 from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.input import arguments, is_read
-from reenact.timetravel.forks.keeping import KeepingSession
 from reenact.timetravel.forks.keys import keys_of, said_by
 from reenact.timetravel.forks.ladder import Found, Ladder
-from reenact.timetravel.forks.ledger import Doubt, Standing, in_doubt
+from reenact.timetravel.forks.ledger import Standing
 from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.moments import moment_us
+from reenact.timetravel.forks.permits import meant, only_kept
 from reenact.timetravel.forks.places import place_at, prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
 from reenact.timetravel.forks.rewriting import as_sent, is_rewritten, said, sent, unwritable
-from reenact.timetravel.forks.stopping import nothing_comes, refused_call, unwritten
+from reenact.timetravel.forks.stopping import unwritten
+from reenact.timetravel.forks.stops import StoppingSession
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
 from reenact.timetravel.forks.things import Things, began_by, gone
 
@@ -67,7 +67,7 @@ def _worked_us() -> int:
     return REAL.process_time_ns() // 1000
 
 
-class ForkSession(KeepingSession):
+class ForkSession(StoppingSession):
     """Answers the prefix of a run from its recording, and lets it go on with something changed.
 
     Args: those of ``KeepingSession``.
@@ -156,7 +156,7 @@ class ForkSession(KeepingSession):
             self.exports.made += 1
             self._address = ""
             if self.gate.cut:
-                allowed = next((each for each in (endpoint.name, call.name) if each in self.plan.allow_writes), "")
+                allowed = meant(self.plan.allow_writes, endpoint.name, call.name)
                 if allowed or self.plan.resume:
                     return self._handed_on(lane, call, allowed)
             else:
@@ -259,6 +259,8 @@ class ForkSession(KeepingSession):
         event = found.answer
         if call.observed:
             return self._own_code(lane, call, event, None)
+        if self.plan.may_store and only_kept(call):
+            call, self._address = replace(call, effect=Effect.READ), ""
         if is_of_connection(call):
             return self._of_connection(lane, call, found)
         handle = handle_of(call)
@@ -383,14 +385,6 @@ class ForkSession(KeepingSession):
         """Numbers of the recorded calls that hold others. Reads every event, once."""
         return frozenset(event.parent for event in self.recording.events())
 
-    def stops_waiting(self) -> None:
-        """The fork is about to stop where everything waits, and so is its replay."""
-        self._stop_kept = self._stop_kept or stopped_waiting()
-
-    def diverges(self, divergence: Divergence) -> None:
-        """The recording cannot answer any more: stop."""
-        self._stop(self._diverged(divergence))
-
     def _arriving(self, lane: Lane, call: Call, found: Found) -> Crossing:
         """The request of a server comes from the recording, or from the change; who asked waits for the answer."""
         event = found.answer
@@ -438,12 +432,6 @@ class ForkSession(KeepingSession):
             return self._given(lane, call, found, Value(b"", head={}), b"null")
         remark = " with an error" if failed else ", over another connection" if elsewhere else ""
         raise self.doubted(lane, call, standing.why + remark)
-
-    def doubted(self, lane: Lane, call: Call, why: str) -> Halt:
-        """The fork stops at a write that may have been made: a person's word is needed."""
-        error = in_doubt(call, why, self.run, self.plan)
-        self.doubt = Doubt(self._address, call.name, why, call.kind is not Kind.HTTP, error.next_command)
-        return self.stopped(lane, call, error, f"{call.name} is in doubt: {why}")
 
     def _given(self, lane: Lane, call: Call, found: Found, outcome: Outcome, body: bytes) -> Crossing:
         """An answer that does not stand in the parent's recording, at least not at this call."""
@@ -582,27 +570,6 @@ class ForkSession(KeepingSession):
         except StoreError as error:
             raise self._unreadable(error) from error
 
-    def _refused(self, lane: Lane, call: Call, why: str, found: Found) -> Halt:
-        """The fork stops at a call that it may not make."""
-        near = found.place.number if found.place is not None else None
-        return self.stopped(
-            lane, call, refused_call(self.recording, self.plan, call, found, why, self.saying.next(near)), why
-        )
-
-    def stopped(self, lane: Lane, call: Call, error: ReplayError, why: str) -> Halt:
-        """Stop the fork at a call, with what is said of it; what to raise."""
-        if self._stop_kept is None:
-            self._stop_kept = stopped_at(self.child.run, lane.path, self._redactor.call(call), self.rules)
-        return self._ends(self._top + 1, call, error, why)
-
-    def _ends(self, event: int, call: Call, error: ReplayError, why: str) -> Halt:
-        self.course.refused.append(why)
-        self.say(event, call, "refused", why)
-        self.stopped_by = error
-        return self._stop(Halt(error.message))
-
-    stopped_by: ReplayError | None = None
-
     def _number(self, event: Event | None) -> int:
         """The number of a call in the fork: the parent's own up to the branching event, the next one after it."""
         kept = event is not None and (not self.gate.cut or event.number == self._branching > self._top)
@@ -644,28 +611,6 @@ class ForkSession(KeepingSession):
             self._stop_kept = self._stop_kept or stopped_waiting()
             raise self._ends(crossing.event, asked, error, error.message)
 
-    # --- what comes of the change ------------------------------------------------------------------------------
-
-    def _diverged(self, divergence: Divergence) -> Halt:
-        """What the recording cannot answer any more after the cut is no fault of the prefix. Either way it is the end,
-        and that of the fork's own replay."""
-        self._stop_kept = self._stop_kept or stopped_waiting()
-        if self.gate.cut and divergence.reason != "end":
-            divergence.cause = f"what is different since the branching event reaches this; {divergence.cause}"
-            divergence.next_command = f"reenact fork {tail(self.run.id)}:{self.plan.at} --live all"
-        return super()._diverged(divergence)
-
-    def _at_the_end(self) -> None:
-        """Everything waits for what will never come: after the cut, for what the change has removed."""
-        if not self.gate.cut:
-            super()._at_the_end()
-            return
-        if self._called_off.stop():
-            return
-        behind = [event for event in self.unused() if event.number > self._branching and not event.call.observed]
-        left = min(behind, key=lambda event: event.number, default=None)
-        self._stop(self._diverged(nothing_comes(left, self.saying.next(left.number if left is not None else None))))
-
     # --- order -------------------------------------------------------------------------------------------------
 
     def _stands_for(self, delivery: Delivery) -> bool:
@@ -677,10 +622,6 @@ class ForkSession(KeepingSession):
     def _nobody_awaits(self, delivery: Delivery) -> None:
         if not self.gate.cut:
             super()._nobody_awaits(delivery)
-
-    def next_command(self, event: int | None) -> str:
-        """What to type to see where it stopped."""
-        return self.saying.next(event)
 
     def flying(self) -> bool:
         """Whether the world is being asked."""

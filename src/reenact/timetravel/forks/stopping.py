@@ -15,6 +15,7 @@ from reenact.replaying.divergence import asked as requested
 from reenact.timetravel import preview
 from reenact.timetravel.contents import Unread, asked
 from reenact.timetravel.forks.ladder import Found
+from reenact.timetravel.forks.permits import only_kept
 from reenact.timetravel.forks.plan import Plan
 from reenact.timetravel.story import arguments_of
 
@@ -56,6 +57,11 @@ def refused_call(
     """The error for a call that the fork may not make."""
     may_be = call.effect is Effect.WRITE and not plan.only
     allowed = f"; --allow-write {shlex.quote(call.name)} lets it be made" if may_be else ""
+    if may_be and only_kept(call):
+        allowed += (
+            ", models_may_store = true in [tool.reenact] allows all of its kind, and with store=False in the code "
+            "(OpenAI's agents: ModelSettings(store=False)) nothing is stored"
+        )
     return EffectRefused(
         f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; {found.why})"
         + (recorded_calls(recording, call, found.place) if found.answer is None else ""),

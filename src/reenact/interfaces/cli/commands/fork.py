@@ -47,7 +47,7 @@ from reenact.timetravel.forks.plan import OPENINGS, Plan
 @click.option("--at-time", metavar="ISO", help="Move the agent's wall clock at EVENT.")
 @click.option("--rev", metavar="GITREV", help="Run the code of another revision, in a git worktree.")
 @click.option("--live", type=click.Choice(OPENINGS), default="reads", help="What may go live. Default: reads.")
-@click.option("--allow-write", metavar="TOOL", multiple=True, help="Let this tool write.")
+@click.option("--allow-write", metavar="TOOL", multiple=True, help="Let this tool write; a pattern too.")
 @click.option("--settle", type=click.Choice(("done", "retry")), help="Of a write in doubt: it is done, or retry it.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and make no fork.")
 @click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")

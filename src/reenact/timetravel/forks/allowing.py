@@ -1,0 +1,127 @@
+"""Whether what a person allows a fork to write is anything that the agent might do: else it was misspelled."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Final
+
+from reenact.abc.settings import load_settings
+from reenact.abc.store import Store
+from reenact.errors import UsageError
+from reenact.facts.call import Effect, Kind
+from reenact.facts.dialects import read
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.replaying.code_changes import sources_of
+from reenact.replaying.revision import REVISION
+from reenact.timetravel.forks.permits import meant
+from reenact.timetravel.forks.plan import Plan
+from reenact.timetravel.readings import reading_of
+
+_WILD: Final = frozenset("*?[")
+_SHOWN: Final = 20
+_LARGEST: Final = 1 << 20
+
+
+def require_known(store: Store, run: Run, plan: Plan) -> None:
+    """Whether each name and pattern of ``plan.allow_writes`` means a recorded call, a tool that the code declares, or
+    one whose schema the models were sent. The name of what is no tool (``POST host/path``) may be new, unless it is
+    nearly that of a recorded call; the code of another revision is not looked at, and may have any.
+
+    Raises:
+        UsageError: One means none of them.
+    """
+    wanted = dict.fromkeys(plan.allow_writes)
+    if not wanted or plan.rev:
+        return
+    recorded, offered, writes = _recorded(store, run)
+    left = [each for each in wanted if not meant((each,), *recorded, *offered)]
+    declared = set(_declared(store, run)) if left else set()
+    for each in left:
+        if meant((each,), *declared):
+            continue
+        known = recorded | offered | declared
+        near = get_close_matches(each, known, 1, 0.8)
+        if " " in each and _WILD.isdisjoint(each) and not near:
+            continue
+        listed = sorted(writes | offered | declared)
+        shown = ", ".join(listed[:_SHOWN]) + (f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else "")
+        meaning = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(
+            f"--allow-write {each} matches no call of run {tail(run.id)}, and no tool of its code",
+            cause=f"{meaning}it may name {shown}" if shown else "the run makes no writes, and its code has no tools",
+            next_command=f"reenact fork {tail(run.id)}:{plan.at} --dry-run",
+        )
+
+
+def with_settings(plan: Plan) -> Plan:
+    """The plan, with what the project's settings allow in addition."""
+    return replace(plan, may_store=True) if load_settings()["models_may_store"].value else plan
+
+
+def _recorded(store: Store, run: Run) -> tuple[set[str], set[str], set[str]]:
+    """Names of all recorded calls, of the tools that models were offered, and of the writes among the calls."""
+    recorded: set[str] = set()
+    offered: set[str] = set()
+    writes: set[str] = set()
+    recording = store.open(run)
+    seen: set[str] = set()
+    for event in recording.events():
+        recorded.add(event.name)
+        if event.call.effect is Effect.WRITE and not event.call.observed:
+            writes.add(event.name)
+        rule = event.call.head.get("plumbing")
+        recorded |= {str(rule)} if rule else set()
+        reading = reading_of(event) if event.call.kind in (Kind.HTTP, Kind.MODEL) else None
+        tools = str((reading or {}).get("tools_hash") or "")
+        if tools and tools not in seen and event.request:
+            seen.add(tools)
+            asked = read(event.call.head, recording.body(event.request), {}, b"")
+            offered |= {str(tool["name"]) for tool in (asked.tools if asked else ()) if _named(tool)}
+    return recorded, offered, writes
+
+
+def _named(tool: object) -> bool:
+    return isinstance(tool, Mapping) and bool(tool.get("name"))
+
+
+def _declared(store: Store, run: Run) -> Iterator[str]:
+    """Names of the tools in today's source files of a run: functions under a decorator that is called *tool* in some
+    way, and names that are given to one."""
+    note = store.open(run).notes(None).get(REVISION)
+    root = str((note.get("root") if isinstance(note, Mapping) else None) or run.entry.cwd)
+    for path in sources_of(store, run):
+        try:
+            with open(os.path.join(root, path), "rb") as file:
+                tree = ast.parse(file.read(_LARGEST))
+        except (OSError, SyntaxError, ValueError):
+            continue
+        yield from tools_in(tree)
+
+
+def tools_in(tree: ast.AST) -> Iterator[str]:
+    """Names of the tools that source code declares."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if any(_is_tool(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list):
+                yield node.name
+        elif isinstance(node, ast.Call) and _is_tool(node.func):
+            yield from _given(node.args[:1], node.keywords)
+
+
+def _is_tool(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return "tool" in name.lower()
+
+
+def _given(first: Iterable[ast.expr], named: Iterable[ast.keyword]) -> Iterator[str]:
+    """The name that a call gives a tool: a text, or that of the function it takes."""
+    for value in (*first, *(each.value for each in named if each.arg and "name" in each.arg)):
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.value
+        elif isinstance(value, ast.Name):
+            yield value.id

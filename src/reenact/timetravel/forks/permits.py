@@ -1,0 +1,45 @@
+"""Which writes a fork may make: names and patterns of them, and model requests that a provider only stores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from reenact.facts.call import Call, Effect, Kind
+from reenact.facts.dialects import is_model_request, stateless_model_request
+
+_KEEPS = {"store": False, "previous_response_id": None}
+"""What a request says that its provider keeps nothing of; an earlier answer that it goes on from is only read."""
+
+
+def meant(patterns: Iterable[str], *names: str) -> str:
+    """The first of some names and patterns (``send_*``, ``POST api.example.com/*``) that means one of ``names``; empty
+    where none does."""
+    return next((each for each in patterns for name in names if each == name or fnmatchcase(name, each)), "")
+
+
+def commits(patterns: Iterable[str], call: Call) -> bool:
+    """Whether a call commits what patterns allow to be written to its database."""
+    if call.kind is not Kind.DB or call.head.get("what") != "commit":
+        return False
+    database = str(call.head.get("database"))
+    return any(meant((each.rpartition(" ")[2],), database) for each in patterns if " " in each)
+
+
+def only_kept(call: Call) -> bool:
+    """Whether a call is a write for one reason alone: it asks a model, and the provider keeps request and answer.
+
+    OpenAI's responses are kept unless they say otherwise. Hosted tools, work in the background and a conversation that
+    grows at the provider are more than that.
+    """
+    if call.kind is not Kind.HTTP or call.effect is not Effect.WRITE:
+        return False
+    asked = str(call.head.get("method")), str(call.head.get("url"))
+    if not is_model_request(*asked, call.body):
+        return False
+    try:
+        request = json.loads(call.body)
+        return stateless_model_request(*asked, json.dumps({**request, **_KEEPS}).encode())
+    except (ValueError, TypeError):
+        return False

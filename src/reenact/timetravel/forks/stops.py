@@ -1,0 +1,90 @@
+"""The part of a fork's session that ends it before its end: at a call that may not be made, or that nothing answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reenact.errors import Divergence, Halt, ReplayError
+from reenact.facts.call import Call, Kind
+from reenact.facts.ids import tail
+from reenact.facts.stopped import stopped_at, stopped_waiting
+from reenact.seams.lanes import Lane
+from reenact.timetravel.forks.keeping import KeepingSession
+from reenact.timetravel.forks.ladder import Found
+from reenact.timetravel.forks.ledger import Doubt, in_doubt
+from reenact.timetravel.forks.stopping import nothing_comes, refused_call
+
+if TYPE_CHECKING:
+    from reenact.timetravel.forks.called_off import CalledOff
+
+
+class StoppingSession(KeepingSession):
+    """A session that says why a fork cannot go on, and lets its own replay stop at the same place.
+
+    Args: those of ``KeepingSession``.
+    """
+
+    _address = ""
+    """Identity of the write under way; empty where the call is none."""
+    _top = -1
+    """The highest number that the fork has given."""
+    _called_off: CalledOff
+
+    def doubted(self, lane: Lane, call: Call, why: str) -> Halt:
+        """The fork stops at a write that may have been made: a person's word is needed."""
+        error = in_doubt(call, why, self.run, self.plan)
+        self.doubt = Doubt(self._address, call.name, why, call.kind is not Kind.HTTP, error.next_command)
+        return self.stopped(lane, call, error, f"{call.name} is in doubt: {why}")
+
+    def _refused(self, lane: Lane, call: Call, why: str, found: Found) -> Halt:
+        """The fork stops at a call that it may not make."""
+        near = found.place.number if found.place is not None else None
+        return self.stopped(
+            lane, call, refused_call(self.recording, self.plan, call, found, why, self.saying.next(near)), why
+        )
+
+    def stopped(self, lane: Lane, call: Call, error: ReplayError, why: str) -> Halt:
+        """Stop the fork at a call, with what is said of it; what to raise."""
+        if self._stop_kept is None:
+            self._stop_kept = stopped_at(self.child.run, lane.path, self._redactor.call(call), self.rules)
+        return self._ends(self._top + 1, call, error, why)
+
+    def _ends(self, event: int, call: Call, error: ReplayError, why: str) -> Halt:
+        self.course.refused.append(why)
+        self.say(event, call, "refused", why)
+        self.stopped_by = error
+        return self._stop(Halt(error.message))
+
+    stopped_by: ReplayError | None = None
+
+    def stops_waiting(self) -> None:
+        """The fork is about to stop where everything waits, and so is its replay."""
+        self._stop_kept = self._stop_kept or stopped_waiting()
+
+    def diverges(self, divergence: Divergence) -> None:
+        """The recording cannot answer any more: stop."""
+        self._stop(self._diverged(divergence))
+
+    def _diverged(self, divergence: Divergence) -> Halt:
+        """What the recording cannot answer any more after the cut is no fault of the prefix. Either way it is the end,
+        and that of the fork's own replay."""
+        self._stop_kept = self._stop_kept or stopped_waiting()
+        if self.gate.cut and divergence.reason != "end":
+            divergence.cause = f"what is different since the branching event reaches this; {divergence.cause}"
+            divergence.next_command = f"reenact fork {tail(self.run.id)}:{self.plan.at} --live all"
+        return super()._diverged(divergence)
+
+    def _at_the_end(self) -> None:
+        """Everything waits for what will never come: after the cut, for what the change has removed."""
+        if not self.gate.cut:
+            super()._at_the_end()
+            return
+        if self._called_off.stop():
+            return
+        behind = [event for event in self.unused() if event.number > self._branching and not event.call.observed]
+        left = min(behind, key=lambda event: event.number, default=None)
+        self._stop(self._diverged(nothing_comes(left, self.saying.next(left.number if left is not None else None))))
+
+    def next_command(self, event: int | None) -> str:
+        """What to type to see where it stopped."""
+        return self.saying.next(event)

@@ -1,0 +1,139 @@
+"""What a fork may write is named by patterns that mean something; a model request that is only stored says so."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from reenact.facts.call import Call, Effect, Kind
+from reenact.testing import ScriptedProvider
+from reenact.testing.provider import Rule, Script, ToolUse, When
+from reenact.timetravel.forks.allowing import tools_in
+from reenact.timetravel.forks.permits import commits, meant, only_kept
+from tests.forks.conftest import Forks
+
+WORLD = Script(
+    rules=(
+        Rule(uses=(ToolUse("weather", {"city": "Oslo"}),), when=When(results=False)),
+        Rule(say=lambda ask: f"It is {ask.results[-1].text}."),
+    )
+)
+AGENT = """
+import os
+import openai, reenact
+
+client = openai.OpenAI(base_url=os.environ["WORLD"] + "/v1", api_key="k", max_retries=0)
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+TOOLS = [dict(type="function", name=name, parameters=SCHEMA, strict=False) for name in ("weather", "send_mail")]
+
+@reenact.tool(effect="read")
+def weather(city):
+    return "foggy"
+
+@reenact.tool
+def cancel_order(order):
+    return "done"
+
+asked = [dict(role="user", content="weather?")]
+said = client.responses.create(model="gpt-x", input=asked, tools=TOOLS)
+use = said.output[0]
+asked += [use, dict(type="function_call_output", call_id=use.call_id, output=weather("Oslo"))]
+print(client.responses.create(model="gpt-x", input=asked, tools=TOOLS).output_text)
+"""
+
+
+@pytest.fixture
+def agent(forks: Forks) -> Iterator[Forks]:
+    """An agent whose model requests are stored by their provider, as OpenAI's responses are."""
+    with ScriptedProvider(WORLD) as provider:
+        forks.desk.environ = {"WORLD": provider.url}
+        assert forks.record(AGENT).strip() == "It is foggy."
+        yield forks
+
+
+SUNNY = ("weather#1", "--result", 'weather#1="sunny"')
+
+
+def test_a_request_that_is_only_stored_says_so_and_names_what_lets_it_go(agent: Forks) -> None:
+    name = f"POST {agent.desk.environ['WORLD'][7:]}/v1/responses"
+    refused = agent.fork(*SUNNY, status=5)
+    assert f"{name} is stored by its provider unless it says store=false" in refused["message"]
+    assert f"--allow-write '{name}' lets it be made" in refused["message"]
+    assert "models_may_store = true in [tool.reenact]" in refused["message"]
+    assert "ModelSettings(store=False)" in refused["message"]
+    for word in (name, "POST */v1/responses"):
+        report = agent.fork(*SUNNY, "--allow-write", word)
+        assert (report["printed"].strip(), report["live"]) == ("It is sunny.", 1)
+    agent.replays_exactly()
+
+
+def test_a_setting_says_once_that_they_may_go(agent: Forks) -> None:
+    (agent.desk.folder / "reenact.toml").write_text("models_may_store = true\n")
+    report = agent.fork(*SUNNY)
+    assert (report["printed"].strip(), report["live"]) == ("It is sunny.", 1)
+    assert agent.fork(0, "--live", "model")["live"] == 2, "what is only stored is sampled again as a read is"
+    agent.replays_exactly()
+
+
+@pytest.mark.parametrize(
+    ("word", "near"), [("send_mial", "send_mail"), ("cancel_ordr", "cancel_order"), ("wire_*", ""), ("refund", "")]
+)
+def test_a_pattern_that_means_nothing_is_refused_with_the_list(agent: Forks, word: str, near: str) -> None:
+    refused = agent.fork(*SUNNY, "--allow-write", word, status=2)["said"]
+    assert f"--allow-write {word} matches no call of run" in refused
+    assert (f"did you mean {near}?" in refused) == bool(near)
+    assert "cancel_order, send_mail, weather" in refused.replace("\n", " ")
+    assert len(agent.runs()) == 1
+
+
+def test_what_the_code_declares_and_models_are_offered_can_be_allowed(agent: Forks) -> None:
+    plan = agent.desk.run(
+        "fork", f"{agent.parent}:0", "--dry-run", "--allow-write", "cancel_*", "--allow-write", "send_*"
+    )
+    assert "writes: cancel_*, send_*" in plan.stdout
+
+
+def responses(more: str, effect: Effect = Effect.WRITE) -> Call:
+    head = {"method": "POST", "url": "https://api.openai.com/v1/responses", "transport": "httpx"}
+    body = f'{{"model": "gpt-x", "input": "hi"{more}}}'.encode()
+    return Call(Kind.HTTP, "POST api.openai.com/v1/responses", effect, "http/1", head, body)
+
+
+@pytest.mark.parametrize(
+    ("more", "kept"),
+    [
+        ("", True),
+        (', "store": true', True),
+        (', "previous_response_id": "resp_1"', True),
+        (', "conversation": "conv_1"', False),
+        (', "background": true', False),
+        (', "tools": [{"type": "web_search"}]', False),
+        (', "tools": [{"type": "function", "name": "look"}]', True),
+    ],
+)
+def test_only_what_the_provider_keeps_is_kept(more: str, kept: bool) -> None:
+    assert only_kept(responses(more)) is kept
+    assert not only_kept(responses(more, Effect.READ))
+
+
+def test_patterns_mean_names() -> None:
+    assert meant(("send", "send_*"), "send_mail") == "send_*"
+    assert not meant(("send",), "send_mail")
+    commit = Call(Kind.DB, "commit r.db", Effect.WRITE, "db/1", {"what": "commit", "database": "r.db"}, b"")
+    assert commits(("insert r.db",), commit) and commits(("insert *",), commit)
+    assert not commits(("insert s.db",), commit) and not commits(("insert",), commit)
+
+
+def test_tools_are_found_in_source_code() -> None:
+    code = """
+@tool
+def one(): ...
+@agents.function_tool(name_override="two")
+async def three(): ...
+Tool(name="four", func=five)
+StructuredTool(func=print, name="six")
+def seven(): ...
+"""
+    assert {"one", "three", "two", "four", "six"} == set(tools_in(ast.parse(code)))
