@@ -63,9 +63,9 @@ def test_a_request_that_is_only_stored_says_so_and_names_what_lets_it_go(agent: 
     assert f"--allow-write '{name}' lets it be made" in refused["message"]
     assert "models_may_store = true in [tool.reenact]" in refused["message"]
     assert "ModelSettings(store=False)" in refused["message"]
-    for word in (name, "POST */v1/responses"):
-        report = agent.fork(*SUNNY, "--allow-write", word)
-        assert (report["printed"].strip(), report["live"]) == ("It is sunny.", 1)
+    for sky, word in (("sunny", name), ("windy", "POST */v1/responses")):
+        report = agent.fork("weather#1", "--result", f'weather#1="{sky}"', "--allow-write", word)
+        assert (report["printed"].strip(), report["live"]) == (f"It is {sky}.", 1)
     agent.replays_exactly()
 
 

@@ -73,8 +73,11 @@ def test_a_write_may_have_been_made(forks: Forks) -> None:
     assert "pay may have changed the world already" in doubted["message"]
     forks.replays_exactly()
     assert paid.read_text() == "x"
-    done = forks.fork("plan#1", *allowed, "--settle", "done")
-    assert "got None\nthen 0.002\n" in done["printed"]
+    doubted = forks.fork("plan#1", *allowed, "--settle", "done", status=3)
+    option = doubted["doubted"]["next_command"].partition("--settle done ")[2]
+    assert option in doubted["message"], "what it gave must be said"
+    done = forks.fork("plan#1", *allowed, "--settle", "done", *option.replace("'{…}'", '"so"').split())
+    assert "got so\nthen 0.002\n" in done["printed"]
     assert paid.read_text() == "x"
     again = forks.fork("plan#1", *allowed, "--settle", "retry")
     assert "got paid\nthen 0.002\n" in again["printed"]

@@ -76,6 +76,31 @@ def test_what_was_done_before_the_question_is_not_done_again(scene: Scene) -> No
     scene.replays_exactly(run)
 
 
+def test_what_happened_is_said_with_its_result(scene: Scene) -> None:
+    scene.mark("die 3")
+    scene.record()
+    scene.mark("die 3", False)
+    run = scene.runs()[-1]["run"]
+    told = json.loads(scene.reenact("--json", "resume", f"{run}:paying#1", "--settle", "done", code=3).out)
+    command = told["doubted"]["next_command"]
+    assert "--settle done --result " in command and command in told["message"]
+    words = [word.replace("'{…}'", "3") for word in command.split()[1:]]
+    done = scene.reenact(*words)
+    assert done.out.decode().splitlines() == WHOLE
+    assert set(scene.counts()["asked"].values()) == {1}, "nothing is paid twice"
+    scene.replays_exactly("@")
+
+
+def test_at_a_terminal_the_result_is_asked_for(scene: Scene) -> None:
+    scene.mark("die 3")
+    scene.record()
+    scene.mark("die 3", False)
+    code, out, err = at_a_terminal(scene, "done\n3\n", "resume")
+    assert (code, out.splitlines()) == (0, WHOLE), err
+    assert "What did it give?" in err
+    assert set(scene.counts()["asked"].values()) == {1}
+
+
 def test_in_code_the_error_names_what_to_type() -> None:
     @reenact.tool
     def send(text: str) -> int:

@@ -10,6 +10,7 @@ import reenact
 from reenact.errors import EffectInDoubt, UsageError
 from tests.resume.conftest import Scene
 
+RECEIVE = "RECEIPTS[order] = pay(order, amount)"
 WHOLE = [f"order {n} receipt {n}" for n in range(1, 6)] + ["paid 140"]
 
 
@@ -61,8 +62,33 @@ def test_what_is_said_to_be_done_is_not_made_again(scene: Scene) -> None:
         for line in scene.reenact("show", "--all").out.decode().splitlines()
         if "(order=2" in line and "pay" in line
     )
+    asked = scene.reenact("resume", code=3).err.decode()
+    assert f"--settle done --result {number}=" in asked
+    asked = scene.reenact("resume", "--settle", "done", code=2).err.decode()
+    assert "what was it answered?" in asked and f"--settle done --result {number}=" in asked
+    done = scene.reenact("resume", "--settle", "done", "--result", f"{number}=9")
+    assert done.out.decode().splitlines() == [WHOLE[0], "order 2 receipt 9", *WHOLE[2:]]
     done = scene.reenact("resume", "--settle", "done", "--result", f"{number}=2")
-    assert done.out.decode().splitlines() == WHOLE
+    assert done.out.decode().splitlines() == WHOLE, "a wrong result is settled again, though the run has ended well"
+    assert set(scene.counts()["asked"].values()) == {1}
+    assert b"ended well" in scene.reenact("resume", code=2).err
+    scene.replays_exactly("@")
+
+
+def test_a_wrong_result_is_settled_again_where_the_run_has_failed_since(scene: Scene) -> None:
+    agent = scene.folder / "agent.py"
+    agent.write_text(agent.read_text().replace("    total += amount\n", "    total += amount + RECEIPTS[order]\n"))
+    program = agent.read_text().replace('print("order", order, "receipt", pay(order, amount), flush=True)', RECEIVE)
+    agent.write_text(program.replace("total = 0\n", "total, RECEIPTS = 0, {}\n"))
+    scene.mark("die 2")
+    scene.record()
+    scene.mark("die 2", False)
+    asked = scene.reenact("resume", "--settle", "done", code=2).err.decode()
+    number = asked.partition("--result ")[2].partition("=")[0]
+    failed = scene.reenact("resume", "--settle", "done", "--result", f'{number}="two"', code=1)
+    assert b"unsupported operand" in failed.err
+    done = scene.reenact("resume", "--settle", "done", "--result", f"{number}=2")
+    assert done.out.decode().splitlines()[-1] == "paid 155"
     assert set(scene.counts()["asked"].values()) == {1}
     scene.replays_exactly("@")
 

@@ -45,7 +45,7 @@ def require_known(store: Store, run: Run, plan: Plan) -> None:
         if meant((each,), *declared):
             continue
         known = recorded | offered | declared
-        near = get_close_matches(each, known, 1, 0.8)
+        near = get_close_matches(each, known, 1, 0.8 if " " in each else 0.6)
         if " " in each and _WILD.isdisjoint(each) and not near:
             continue
         listed = sorted(writes | offered | declared)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from reenact.facts.call import Call, Effect, Failure, Kind, Value
 from reenact.facts.connections import is_of_connection
+from reenact.facts.effects import Claim
 from reenact.facts.ids import tail
 from reenact.facts.serving import arrives
+from reenact.facts.values import encode
 from reenact.timetravel.forks.handing import Handing
 from reenact.timetravel.forks.models import is_model
 from reenact.timetravel.forks.plan import Settling, said_of
@@ -57,7 +59,8 @@ class CalledOff:
             number = taped.recorded.number
             if why == _IN_DOUBT:
                 place = f"event {number} of run {tail(session.run.id)}"
-                session.doubted(taped.lane, call, f"it was begun as {place}, and given up before it ended")
+                claim = Claim(session.child.effects[taped.event], session.run.id, number)
+                session.doubted(taped.lane, call, f"it was begun as {place}, and given up before it ended", claim)
             elif call.effect is Effect.WRITE:
                 session.stopped(taped.lane, call, given_up(call, why, session.next_command(number)), why)
             else:
@@ -90,17 +93,21 @@ class CalledOff:
         """What has been said of a write that is in doubt."""
         address = self._session.child.effects.get(taped.event, "")
         word = said_of(self._session.plan, address, taped.recorded) if address else ""
-        return "" if word == "done" and taped.asked.kind is Kind.HTTP else word
+        return "" if word == "done" else word  # what it gave is said of it, or it stays in doubt
 
     def _known(self, taped: TapedCall) -> tuple[Value | Failure, str] | None:
         """What came of a write that somebody of this lineage has made since, or is said to have come of it, and why it
         is given; None where that is not known."""
-        standing = self._session.standing(self._session.child.effects.get(taped.event, ""))
+        address = self._session.child.effects.get(taped.event, "")
+        standing = self._session.standing(address)
         if standing is not None and isinstance(standing.outcome, Value):
             return replace(standing.outcome, body=standing.body), standing.why
         if standing is not None and isinstance(standing.outcome, Failure):
             return standing.outcome, standing.why
-        return (Value(b"null", head={}), "said to have been done") if self._word(taped) == "done" else None
+        given = self._session.plan.given
+        if address not in given or taped.asked.kind is Kind.HTTP:
+            return None
+        return Value(encode(given[address]).body, head={}), "said to have been done"
 
     def _why_not(self, taped: TapedCall) -> str:
         """Why it may not go on; empty where it may."""

@@ -176,14 +176,22 @@ def claims_of(recording: Recording) -> Iterator[Claim]:
         yield Claim(address, run.id, event.number)
 
 
-def in_doubt(call: Call, why: str, run: Run, plan: Plan) -> EffectInDoubt:
-    """The error for a write that began and whose end nobody saw, in a fork or resumption of ``run``."""
-    place = f"{tail(run.id)}:{plan.at}" if plan.apart else tail(run.id)
+def address_of(recording: Recording, event: int) -> str:
+    """The identity of a write that a run has begun; empty where that event is none."""
+    return next((claim.address for claim in claims_of(recording) if claim.event == event), "")
+
+
+def in_doubt(call: Call, why: str, run: Run, plan: Plan, claim: Claim | None = None) -> EffectInDoubt:
+    """The error for a write that began and whose end nobody saw, in a fork or resumption of ``run``; ``claim``: who
+    began it, where its result can be said."""
+    name = f"{tail(run.id)}:{plan.at}" if plan.apart or not plan.resume else tail(run.id)
+    said = claim is not None and call.kind is not Kind.HTTP
+    write = f"{tail(claim.run)}:{claim.event}" if claim is not None and said else ""
+    asks = write and plan.settle == "done"
+    done = f" --settle done --result {write}='{{…}}'" if asks else " --settle retry"
     return EffectInDoubt(
         f"{call.name} may have changed the world already: {why} (at {call.source or 'an unknown place'})",
         cause="its process was stopped, or its connection broke, while the write was under way; --settle retry makes "
-        "it again, --settle done takes it as made",
-        next_command=f"reenact resume {place} --settle retry"
-        if plan.resume
-        else f"reenact fork {tail(run.id)}:{plan.at} --settle retry",
+        "it again" + (f", --settle done --result {write}='{{…}}' takes it as made, with what it gave" if write else ""),
+        next_command=f"reenact resume {name}{done}" if plan.resume else f"reenact fork {name}{done}",
     )

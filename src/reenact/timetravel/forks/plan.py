@@ -53,6 +53,7 @@ class Plan:
         apart: What is resumed becomes a run of its own, instead of taking the place of the one that broke off.
         anew: Numbers of recorded calls whose outcome is not to be given again: what a failed run failed with.
         settle: What is said of writes in doubt: ``done`` (they happened) or ``retry`` (make them again); empty: stop.
+        given: What writes in doubt that happened have given, by their identity: JSON-able values.
         settled: What is said of single ones, by their identity or ``by_number``; goes before ``settle``.
     """
 
@@ -77,6 +78,7 @@ class Plan:
     anew: tuple[int, ...] = ()
     settle: Settling = ""
     settled: Mapping[str, Settling] = field(default_factory=dict)
+    given: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.at_time:

@@ -13,7 +13,7 @@ from typing import Any
 
 from reenact.abc.store import Store
 from reenact.errors import EffectInDoubt, UsageError
-from reenact.facts.call import Json, Kind
+from reenact.facts.call import Json
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Run, Status
@@ -41,7 +41,14 @@ class Resumption:
     doubts: tuple[Event, ...] = ()
 
 
-def resumption(store: Store, run: Run, step: str, settle: Settling, results: Mapping[int, Json]) -> Resumption:
+def resumption(
+    store: Store,
+    run: Run,
+    step: str,
+    settle: Settling,
+    results: Mapping[int, Json],
+    given: Mapping[str, Json] | None = None,
+) -> Resumption:
     """What resuming a run would do.
 
     Args:
@@ -49,7 +56,9 @@ def resumption(store: Store, run: Run, step: str, settle: Settling, results: Map
         run: The run.
         step: Event to go on from as a run of its own; empty: the head, under the run's own id.
         settle: What is said of writes in doubt.
-        results: Answers to recorded calls, by number: of a write in doubt that has happened.
+        results: Answers to recorded calls, by number: of a write in doubt that has happened, or of one whose answer was
+            said wrong before.
+        given: The same, of writes that other runs of the lineage have begun, by their identity.
 
     Raises:
         UsageError: There is nothing to resume.
@@ -63,17 +72,27 @@ def resumption(store: Store, run: Run, step: str, settle: Settling, results: Map
         )
     if step:
         at = store.event(f"{run.id}:{step}").number
-        return Resumption(run, run, Plan(at, "all", results=results, resume=True, apart=True, settle=settle))
+        plan = Plan(at, "all", results=results, resume=True, apart=True, settle=settle, given=given or {})
+        return Resumption(run, run, plan)
     if run.relation == "attempt" and run.parent:  # whoever names an attempt means what it was an attempt at
         run = store.run(run.parent)
     run = holder_of(store, run)
-    require_broken(run)
-    base = _furthest(store, run)
-    head: Head = head_of(store.open(base))
+    again = sorted(_said_before(run).intersection(results))
+    if not (again and run.status is Status.OK):
+        require_broken(run)
+    base = run if again else _furthest(store, run)
+    head = Head(again[0]) if again and run.status is Status.OK else head_of(store.open(base))
+    at = min((head.at, *again))
     doubts = tuple(event for event in head.doubts if event.number not in results)
     moved = str((base.environment.get("fork") or {}).get("at_time") or "")
-    plan = Plan(head.at, results=results, resume=True, anew=head.anew, settle=settle, at_time=moved)
+    plan = Plan(at, results=results, resume=True, anew=head.anew, settle=settle, at_time=moved, given=given or {})
     return Resumption(run, base, plan, doubts)
+
+
+def _said_before(run: Run) -> frozenset[int]:
+    """Numbers of the events whose answers a person has said when the run was resumed: they can be said again."""
+    kept: Any = run.environment.get("resumed") or ()
+    return frozenset(number for each in kept for number in each.get("said") or ())
 
 
 def require_settled(told: Resumption) -> None:
@@ -91,14 +110,14 @@ def require_settled(told: Resumption) -> None:
             raise EffectInDoubt(
                 f"{where} was under way when the run broke off: nobody saw whether it happened",
                 cause="its process was stopped, or its connection broke, before the answer came; --settle retry makes "
-                "it again, --settle done takes it as made",
+                f"it again, --settle done --result {event.number}='{{…}}' takes it as made, with what it gave",
                 next_command=f"reenact resume {name} --settle retry",
                 event=event.number,
             )
-        if word == "done" and event.call.kind is Kind.HTTP:
+        if word == "done":
             raise UsageError(
                 f"{where} has happened, but what was it answered?",
-                cause="the code goes on with the response, which nobody saw",
+                cause="the code goes on with the answer, which was not recorded: JSON, null where it gives nothing",
                 next_command=f"reenact resume {name} --settle done --result {event.number}='{{}}'",
             )
 
@@ -143,7 +162,7 @@ def _continued(before: Run, attempt: Run, plan: Plan) -> Run:
         environment={
             **environment,
             **({"fork": kept} if kept is not None else {}),
-            "resumed": [*resumed, {"at": plan.at, "started_us": attempt.started_us}],
+            "resumed": [*resumed, {"at": plan.at, "started_us": attempt.started_us, "said": sorted(plan.results)}],
         },
         capture={**attempt.capture, "seal": before.capture.get("seal")},
         **{name: getattr(before, name) for name in _OWN},
@@ -167,27 +186,31 @@ def _left(before: Run, attempt: Run) -> Run:
     )
 
 
-def settled_on_the_way(store: Store, told: Resumption, report: ForkReport, word: Settling) -> Resumption:
+def settled_on_the_way(
+    store: Store, told: Resumption, report: ForkReport, word: Settling, result: Json = None
+) -> Resumption:
     """What to do next, once a person has said what became of the write that a resumption was stopped at.
 
-    What the stopped attempt has done is not done again: it is gone on from, where it came further.
+    What the stopped attempt has done is not done again: it is gone on from, where it came further. Where the write
+    happened, ``result`` is what it gave.
 
     Raises:
         UsageError: There is nothing to resume any more.
     """
     assert report.doubted is not None
     settled = {**told.plan.settled, str(report.doubted["write"]): word}
+    given = {**told.plan.given, **({str(report.doubted["write"]): result} if word == "done" else {})}
     if told.plan.apart:
-        return replace(told, plan=replace(told.plan, settled=settled))
+        return replace(told, plan=replace(told.plan, settled=settled, given=given))
     again = resumption(store, store.run(told.run.id), "", told.plan.settle, {})
     if again.base.id == told.base.id:
-        return replace(told, plan=replace(told.plan, settled=settled))
+        return replace(told, plan=replace(told.plan, settled=settled, given=given))
     settled = {name: said for name, said in settled.items() if not is_number(name)}  # of another recording's events
-    return replace(again, plan=replace(again.plan, settled=settled))
+    return replace(again, plan=replace(again.plan, settled=settled, given=given))
 
 
-Asking = Callable[[Event], Settling]
-"""Asks a person what became of a write in doubt."""
+Asking = Callable[[Event], tuple[Settling, Json]]
+"""Asks a person what became of a write in doubt, and what it gave where it happened."""
 
 
 def settled(told: Resumption, ask: Asking) -> Resumption:
@@ -195,6 +218,9 @@ def settled(told: Resumption, ask: Asking) -> Resumption:
     if told.plan.settle:
         return told
     known = told.plan.settled
-    asked = [event for event in told.doubts if by_number(event.number) not in known]
-    words = {by_number(event.number): ask(event) for event in asked}
-    return replace(told, plan=replace(told.plan, settled={**known, **words}))
+    asked = {event.number: ask(event) for event in told.doubts if by_number(event.number) not in known}
+    words: dict[str, Settling] = {by_number(number): word for number, (word, _) in asked.items()}
+    results = {number: result for number, (word, result) in asked.items() if word == "done"}
+    left = tuple(event for event in told.doubts if event.number not in results)
+    plan = replace(told.plan, settled={**known, **words}, results={**told.plan.results, **results})
+    return replace(told, plan=plan, doubts=left)

@@ -26,6 +26,7 @@ from reenact.facts.plumbing import is_plumbing, marked
 from reenact.facts.record import Noted
 from reenact.facts.serving import GONE, REQUEST, arrives
 from reenact.facts.stopped import stopped_at, stopped_waiting
+from reenact.facts.values import encode
 from reenact.recording.calls import LiveCall
 from reenact.recording.repeats import RepeatedCall
 from reenact.replaying.ambient import MOVES
@@ -427,11 +428,11 @@ class ForkSession(StoppingSession):
         word = said_of(self.plan, self._address, found.answer)
         if word == "retry" or lane.parent in self._retried:
             return None
-        if word == "done" and call.kind is not Kind.HTTP:
+        if self._address in self.plan.given and call.kind is not Kind.HTTP:
             self.say(self._top + 1, call, "frozen", "said to have been done")
-            return self._given(lane, call, found, Value(b"", head={}), b"null")
+            return self._given(lane, call, found, Value(b"", head={}), encode(self.plan.given[self._address]).body)
         remark = " with an error" if failed else ", over another connection" if elsewhere else ""
-        raise self.doubted(lane, call, standing.why + remark)
+        raise self.doubted(lane, call, standing.why + remark, standing.claim)
 
     def _given(self, lane: Lane, call: Call, found: Found, outcome: Outcome, body: bytes) -> Crossing:
         """An answer that does not stand in the parent's recording, at least not at this call."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from reenact.errors import Divergence, Halt, ReplayError
 from reenact.facts.call import Call, Kind
+from reenact.facts.effects import Claim
 from reenact.facts.ids import tail
 from reenact.facts.stopped import stopped_at, stopped_waiting
 from reenact.seams.lanes import Lane
@@ -30,9 +31,9 @@ class StoppingSession(KeepingSession):
     """The highest number that the fork has given."""
     _called_off: CalledOff
 
-    def doubted(self, lane: Lane, call: Call, why: str) -> Halt:
-        """The fork stops at a write that may have been made: a person's word is needed."""
-        error = in_doubt(call, why, self.run, self.plan)
+    def doubted(self, lane: Lane, call: Call, why: str, claim: Claim | None = None) -> Halt:
+        """The fork stops at a write that may have been made: a person's word is needed, and what it gave."""
+        error = in_doubt(call, why, self.run, self.plan, claim)
         self.doubt = Doubt(self._address, call.name, why, call.kind is not Kind.HTTP, error.next_command)
         return self.stopped(lane, call, error, f"{call.name} is in doubt: {why}")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,10 @@ from reenact.timetravel import preview
 from reenact.timetravel.forks.dry import DryRun
 from reenact.timetravel.forks.dry import dry_run as planned
 from reenact.timetravel.forks.launch import fork_run
+from reenact.timetravel.forks.ledger import address_of
 from reenact.timetravel.forks.plan import OPENINGS, Plan
+
+_OF_ANOTHER = re.compile(r"(?P<run>@[~\d]*|[0-9a-z]{4,32}):(?P<event>\d+)")
 
 
 @click.command(
@@ -66,7 +71,10 @@ def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, ent
         run = store.run(named.run)
         said_around(shell, store, run, entry)
         at = store.event(f"{run.id}:{named.event}").number if named.event and not named.event.isdigit() else None
-        plan = plan_of(how, at if at is not None else int(named.event or 0), numbering(store, run.id))
+        number = numbering(store, run.id)
+        results, given = results_of(store, how["result"], number)
+        plan = replace(plan_of(how, at if at is not None else int(named.event or 0), number), given=given)
+        plan = replace(plan, results=results)
         url = store.url
         words = tuple(shlex.split(cmd)) if cmd is not None else ()
         options = Options(command=words, entry=entry, divert_output=shell.json)
@@ -87,6 +95,34 @@ def numbering(store: Any, run: str) -> Callable[[str], int]:
     return number
 
 
+def results_of(
+    store: Any, texts: Iterable[str], number: Callable[[str], int]
+) -> tuple[dict[int, Json], dict[str, Json]]:
+    """New results: by the number of an event of the run; and by its identity, where a write is named that another run
+    has begun (``RUN:EVENT``).
+
+    Raises:
+        UsageError: One is no result, or names no write of that run.
+    """
+    results: dict[int, Json] = {}
+    given: dict[str, Json] = {}
+    for name, text in pairs(texts, "--result EVENT=JSON"):
+        other = _OF_ANOTHER.fullmatch(name)
+        if other is None:
+            results[number(name)] = value(text)
+            continue
+        run = store.run(other["run"])
+        write = address_of(store.open(run), int(other["event"]))
+        if not write:
+            raise UsageError(
+                f"--result {name}: event {other['event']} of run {other['run']} is no write",
+                cause="RUN:EVENT names a write in doubt; results of the run itself are named by its event alone",
+                next_command=f"reenact show {other['run']}",
+            )
+        given[write] = value(text)
+    return results, given
+
+
 def plan_of(how: dict[str, Any], at: int, number: Callable[[str], int]) -> Plan:
     """What was asked for on the command line, as a plan.
 
@@ -101,7 +137,6 @@ def plan_of(how: dict[str, Any], at: int, number: Callable[[str], int]) -> Plan:
         live=how["live"],
         allow_writes=tuple(how["allow_write"]),
         settle=how["settle"] or "",
-        results={number(name): value(text) for name, text in pairs(how["result"], "--result EVENT=JSON")},
         says={number(name): text for name, text in pairs(how["say"], "--say EVENT=TEXT")},
         errors={number(name): text for name, text in pairs(how["error"], "--error EVENT=TYPE:TEXT")},
         state={name: value(text) for name, text in pairs(how["state"], "--set PATH=JSON")},

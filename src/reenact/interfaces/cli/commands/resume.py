@@ -7,10 +7,11 @@ import sys
 
 import click
 
+from reenact.facts.call import Json
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.interfaces.cli.arguments import reference
-from reenact.interfaces.cli.commands.fork import numbering, pairs, value
+from reenact.interfaces.cli.commands.fork import numbering, results_of, value
 from reenact.interfaces.cli.opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.replaying.options import Options
@@ -36,7 +37,7 @@ _WORDS = ("done", "retry")
 )
 @click.argument("ref", default="@")
 @click.option("--settle", type=click.Choice(_WORDS), default=None, help="Of a write in doubt: it is done, or retry it.")
-@click.option("--result", metavar="EVENT=JSON|@FILE", multiple=True, help="What a write in doubt was answered.")
+@click.option("--result", metavar="EVENT=JSON|@FILE", multiple=True, help="What a write in doubt gave.")
 @click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
 @click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
 @click.pass_context
@@ -54,9 +55,8 @@ def command(
     with opened(shell) as store:
         run = store.run(named.run)
         said_around(shell, store, run, entry)
-        number = numbering(store, run.id)
-        results = {number(name): value(text) for name, text in pairs(result, "--result EVENT=JSON")}
-        told = resuming.resumption(store, run, named.event or "", settle or "", results)
+        results, given = results_of(store, result, numbering(store, run.id))
+        told = resuming.resumption(store, run, named.event or "", settle or "", results, given)
         asks = sys.stdin.isatty() and not shell.json
         if asks:
             told = resuming.settled(told, lambda event: _asked(shell, event))
@@ -75,33 +75,41 @@ def _resumed(shell: Shell, url: str, told: Resumption, options: Options, *, asks
         report = fork_run(url, told.base.id, told.plan, options, announce=lambda line: shell.talk(f"reenact: {line}"))
         with opened(shell) as store:
             report = resuming.conclude(store, told, report)
-            word = _asked_on_the_way(shell, report) if asks else ""
+            if not asks:
+                return report
+            word, result = _asked_on_the_way(shell, report)
             if not word:
                 return report
-            told = resuming.settled_on_the_way(store, told, report, word)
+            told = resuming.settled_on_the_way(store, told, report, word, result)
         told = resuming.settled(told, lambda event: _asked(shell, event))
         resuming.require_settled(told)
 
 
-def _asked_on_the_way(shell: Shell, report: ForkReport) -> Settling:
-    """A person's word on the write in doubt that a resumption was stopped at; empty where there is none."""
+def _asked_on_the_way(shell: Shell, report: ForkReport) -> tuple[Settling, Json]:
+    """A person's word on the write in doubt that a resumption was stopped at, and what it gave; empty where there is
+    none."""
     doubt = report.doubted
     if doubt is None:
-        return ""
+        return "", None
     shell.talk(f"reenact: {doubt['name']} is in doubt: {doubt['why']}.")
     words = ("done", "retry", "stop") if doubt["can_be_done"] else ("retry", "stop")
     question = "Has it happened (done), shall it be made again (retry), or does it stay in doubt (stop)?"
     word = click.prompt(question, type=click.Choice(words), err=True)
-    return "done" if word == "done" else "retry" if word == "retry" else ""
+    return ("done", _result()) if word == "done" else ("retry" if word == "retry" else "", None)
 
 
-def _asked(shell: Shell, event: Event) -> Settling:
-    """A person's word on a write in doubt."""
+def _asked(shell: Shell, event: Event) -> tuple[Settling, Json]:
+    """A person's word on a write in doubt, and what it gave."""
     shell.talk(f"reenact: {event.name} (event {event.number}) was under way when the run broke off.")
     word = click.prompt(
         "Has it happened (done), or shall it be made again (retry)?", type=click.Choice(_WORDS), err=True
     )
-    return "done" if word == "done" else "retry"
+    return ("done", _result()) if word == "done" else ("retry", None)
+
+
+def _result() -> Json:
+    """What a write gave that has happened."""
+    return value(click.prompt("What did it give? (JSON, or null where it gives nothing)", err=True))
 
 
 def _tell(shell: Shell, report: ForkReport) -> None:
