@@ -13,6 +13,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
 from reenact.errors import Halt, ReenactError
+from reenact.facts.call import Json
 from reenact.facts.changed import changed
 from reenact.facts.error_line import error_line
 from reenact.facts.ids import make_run_id
@@ -30,6 +31,8 @@ from reenact.recording.surroundings import same_surroundings, surroundings
 from reenact.recording.unthreaded import Unthreaded
 from reenact.recording.writer import Writer
 from reenact.seams import trust, wiring
+from reenact.seams.origins import RAISED_AT, raised_at
+from reenact.seams.places import root_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +210,12 @@ def missing(run: Run, required: Iterable[str]) -> list[str]:
         if not (getattr(run, field) if field in own else run.tags.get(name)):
             found.append(name)
     return found
+
+
+def evidence_of(error: BaseException | None, run: Run) -> dict[str, Json]:
+    """What a run's capture says of how it ended: which line of the agent's code raised."""
+    place = "" if error is None or isinstance(error, (Halt, SystemExit)) else raised_at(error, root_of(run))
+    return {RAISED_AT: place} if place else {}
 
 
 def status_of(error: BaseException | None) -> tuple[Status, str]:

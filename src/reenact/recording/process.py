@@ -15,7 +15,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
-from reenact.recording.opening import Opened, Who, hash_seed, interpreter, new_run, status_of
+from reenact.recording.opening import Opened, Who, evidence_of, hash_seed, interpreter, new_run, status_of
 from reenact.recording.requests import Requests
 from reenact.recording.speech import Spoken
 from reenact.seams import escapes, lanes, logs, speech, stdio, wiring
@@ -116,7 +116,7 @@ class RecordedProcess:
         lanes.session_ended()
         self._stack.close()
         files = file_digests(self._opened.run.entry.cwd, self._policy.files)
-        capture = {**self._opened.run.capture, **self._requests.summary()}
+        capture = {**self._opened.run.capture, **self._requests.summary(), **evidence_of(self._error, self._opened.run)}
         self._opened.close(status, CLOCK.wall_us(), error=line, files=files, capture=capture)
 
 

@@ -20,9 +20,9 @@ from reenact.facts.ids import tail
 from reenact.facts.values import decode, describe_error, encode
 from reenact.replaying import process
 from reenact.replaying.entries import recording_command
-from reenact.replaying.raised import agents_line
 from reenact.replaying.session import ReplaySession
 from reenact.seams import lanes
+from reenact.seams.origins import agents_line
 from reenact.seams.places import installed
 
 _TAKES_ANY: Final = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
