@@ -10,7 +10,7 @@ _LONGEST = 2000
 def error_line(error: BaseException) -> str:
     """Its type and its text on one line, without the notes that its catchers have added: they say where it passed."""
     told = traceback.TracebackException(type(error), error, None, lookup_lines=False, compact=True)
-    told.__notes__ = None  # type: ignore[assignment]
+    told.__notes__ = None
     lines = list(told.format_exception_only())
     if isinstance(error, SyntaxError):  # the lines before show the code
         lines = lines[-1:]

@@ -15,11 +15,11 @@ from reenact.facts.event import Event
 from reenact.facts.expressions import Form, Word
 from reenact.facts.run import Run
 from reenact.timetravel.conduct import Finding, acts, came_before, in_order, outermost, repeated, state_left, unanswered
-from reenact.timetravel.contents import Unread, answered, asked, error_of, status_of
+from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, status_of
 from reenact.timetravel.cost import event_cost, prices, run_cost
 from reenact.timetravel.readings import decision_of, is_model, model_name, reading_of
 from reenact.timetravel.steps import event_state
-from reenact.timetravel.story import arguments_of, elapsed
+from reenact.timetravel.story import elapsed
 
 RUN_WORDS: tuple[Word, ...] = (
     Word("acts", Form.VALUE, "what it did: a list, tool, kind, args, result, error and event of each outermost call"),

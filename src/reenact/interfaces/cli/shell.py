@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -19,6 +20,9 @@ from typing import IO, Any
 import click
 
 from reenact.facts.call import Json
+
+_WIDE = 160
+_NARROW = 40
 
 
 @dataclass(slots=True)
@@ -84,6 +88,18 @@ class Shell:
         for name, path in self.named.items():
             command = path.join(re.split(rf"(?<![0-9a-z]){name}(?![0-9a-z])", command))
         return command
+
+
+def columns() -> int:
+    """How wide a line may be: the terminal's width, or what ``COLUMNS`` says; 160 where there is neither."""
+    return max(shutil.get_terminal_size((_WIDE, 24)).columns, _NARROW)
+
+
+def wrapped(head: str, text: str, width: int) -> Iterator[str]:
+    """A text behind a head on as many lines as it needs, the next ones below its beginning."""
+    lines = textwrap.wrap(text, max(width - len(head), _NARROW // 2), break_on_hyphens=False) or [""]
+    for n, line in enumerate(lines):
+        yield f"{head if n == 0 else ' ' * len(head)}{line}"
 
 
 def binary_stdout() -> IO[bytes]:
