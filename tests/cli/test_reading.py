@@ -25,7 +25,9 @@ def test_an_empty_store_says_what_to_do(reenact: Cli) -> None:
 
 def test_ls_is_a_table_newest_first(filled: Any, reenact: Cli) -> None:
     answer = reenact("ls")
-    assert answer.lines[0].split() == ["RUN", "WHEN", "AGENT", "OUTCOME", "EVENTS", "MODEL", "TOOL", "TIME"]
+    assert answer.lines[0].split() == [
+        "RUN", "WHEN", "AGENT", "STATUS", "EVENTS", "MODELS", "TOOLS", "DURATION", "QUESTION",
+    ]  # fmt: skip
     assert [line.split()[0] for line in answer.lines[1:]] == [tail(run.id) for run in filled.runs()]
     assert answer.err.startswith("next: reenact show ")
 
@@ -41,7 +43,7 @@ def test_ls_hands_filters_to_the_store(filled: Any, reenact: Cli) -> None:
     }
     reenact("ls", "--since", "2h")
     assert filled.filters[-1].keys() == {"since_us"}
-    assert reenact("ls", "--user", "nobody").err.startswith("no run fits")
+    assert reenact("ls", "--user", "nobody").err.startswith("no matching runs")
 
 
 @pytest.mark.parametrize(

@@ -47,3 +47,26 @@ def _place(line: str) -> tuple[bool, bool, str]:
 def test_no_line_is_a_false_alarm(desk: Desk, name: str) -> None:
     marks = [line.rpartition("<- ")[2] for line in desk.show(name, 140).splitlines() if "<- " in line]
     assert marks == (["error"] if name in ("declined", "ask_bad") else [])
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_the_list_reads_as_it_is_kept(desk: Desk, width: int) -> None:
+    listed = desk.call("reenact", "ls", more={"COLUMNS": str(width)})
+    text = re.sub(r"(?<=  )(now|\d+ (s|min)) +(?=  )", "AGO   ", desk.settled(listed.stdout))
+    text = re.sub(r"(?<=  ) *\d+(\.\d)? (ms|s|µs)(?=  )", "       T", text)
+    compared("ls", width, text)
+
+
+@pytest.mark.parametrize("command", [("python", "nosuch.py"), ("python", "-m", "nosuch")])
+def test_a_program_that_could_not_start_leaves_no_run(desk: Desk, command: tuple[str, ...]) -> None:
+    before = desk.listed("-n", "1")
+    ended = desk.call("reenact", "record", "--", *command)
+    assert ended.returncode in (1, 2) and "nosuch" in ended.stderr and "not recorded" in ended.stderr
+    assert desk.listed("-n", "1") == before
+
+
+def test_a_program_that_fails_at_once_is_a_run(desk: Desk) -> None:
+    ended = desk.call("reenact", "record", "--", "python", "-c", "raise SystemExit(3)")
+    assert (ended.returncode, "failed: exit status 3" in ended.stderr) == (3, True)
+    (run,) = desk.listed("-n", "1")
+    assert run["exit_status"] == 3

@@ -170,7 +170,7 @@ class Store(Protocol):
     url: str
 
     def runs(self, **filters: Any) -> Iterator[Run]:
-        """Runs, newest first.
+        """Runs, the one that was made last first.
 
         Filters (all optional): ``agent``, ``user``, ``tenant``, ``session``, ``status``, ``failed`` (bool), ``tag``
         (mapping of labels that must agree), ``since_us``, ``text`` (full text over messages and tool data),

@@ -172,17 +172,19 @@ class Opened:
         for name in missing(run, policy.require):
             self.session.gap("a required field is missing", name)
 
-    def close(self, status: Status, ended_us: int, *, sampled: bool = False, **changes: Any) -> Run:
+    def close(self, status: Status, ended_us: int, *, sampled: bool = False, idle: bool = False, **changes: Any) -> Run:
         """End the run and release the store. Waits until it is written.
 
         Args:
             status: How it has ended.
             ended_us: When, microseconds since the epoch.
             sampled: Whether it may be left out of the sample that the policy asks for.
+            idle: Whether its program did not begin: it is not kept then, unless anything happened in it.
             **changes: What else is known now.
         """
         run = self.session.close(changed(self.run, status=status, ended_us=ended_us, **changes))
-        if sampled and leaves_out(run.id, run.status, self.session.policy.sample):
+        nothing = idle and not run.totals.events
+        if nothing or (sampled and leaves_out(run.id, run.status, self.session.policy.sample)):
             with suppress(ReenactError):  # then it is kept
                 self._store.discard(run.id)
         self._release()

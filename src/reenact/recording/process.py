@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import signal
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -117,7 +118,16 @@ class RecordedProcess:
         self._stack.close()
         files = file_digests(self._opened.run.entry.cwd, self._policy.files)
         capture = {**self._opened.run.capture, **self._requests.summary(), **evidence_of(self._error, self._opened.run)}
-        self._opened.close(status, CLOCK.wall_us(), error=line, files=files, capture=capture)
+        idle = self._opened.run.parent is None and not _main_began()
+        self._opened.close(status, CLOCK.wall_us(), idle=idle, error=line, files=files, capture=capture)
+
+
+def _main_began() -> bool:
+    """Whether the interpreter has found the program that it was to run: a script, a module, or what ``-c`` says."""
+    main = sys.modules.get("__main__")
+    if main is None or getattr(main, "__file__", None) or getattr(main, "__spec__", None):
+        return True
+    return not sys.argv or sys.argv[0] in ("", "-", "-c")
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from reenact.facts.record import (
     HeadArrived,
     LaneOpened,
     Noted,
+    Printed,
     Record,
     SegmentArrived,
     StreamEnded,
@@ -119,7 +120,7 @@ class Kept:
             call.ended = record
 
 
-_WITH_TEXT: Final = frozenset({CallIssued, CallSettled, Noted})
+_WITH_TEXT: Final = frozenset({CallIssued, CallSettled, Noted, Printed})
 """The records that ``store.words`` takes texts from."""
 
 _TAKEN_BY: Final[Mapping[type, Callable[[Kept, Any], None]]] = {

@@ -14,7 +14,7 @@ from reenact.abc.sources import ENTROPY, Entropy
 from reenact.abc.store import Log
 from reenact.errors import StoreBusy, StoreError, UsageError
 from reenact.facts.effects import Claim
-from reenact.facts.ids import tail
+from reenact.facts.ids import TIME_LENGTH, tail
 from reenact.facts.record import (
     Record,
     RunClosed,
@@ -58,7 +58,9 @@ class MemoryStore(Views):
         return islice(found, filters.get("limit"))
 
     def _newest(self) -> list[Run]:
-        order = sorted(enumerate(self._runs.values()), key=lambda each: (each[1].started_us, each[0]), reverse=True)
+        order = sorted(
+            enumerate(self._runs.values()), key=lambda each: (each[1].id[:TIME_LENGTH], each[0]), reverse=True
+        )
         return [self._now(run) for _, run in order]
 
     def _agrees(self, run: Run, filters: Mapping[str, Any]) -> bool:
@@ -109,7 +111,8 @@ class MemoryStore(Views):
             refuse_run(ref, ())
         if wanted.text in self._runs:
             return self._now(self._runs[wanted.text])
-        found = [each for each in self._runs if each.startswith(wanted.text) or tail(each).startswith(wanted.text)]
+        found = [each for each in self._runs if tail(each).startswith(wanted.text)]
+        found = found or [each for each in self._runs if each.startswith(wanted.text)]
         if len(found) != 1:
             refuse_run(ref, sorted(found, reverse=True))
         return self._now(self._runs[found[0]])

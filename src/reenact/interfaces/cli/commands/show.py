@@ -204,8 +204,10 @@ def headline(
         width: Most characters.
     """
     parts = [tail(run.id)]
-    if run.title != "-":
-        parts.append(run.title + (f"@{run.version}" if run.version else ""))
+    if run.agent:
+        parts.append(run.agent + (f"@{run.version}" if run.version else ""))
+    if run.route and not told:
+        parts.append(run.route)
     parts.append(outcome(run, told=told))
     parts.append(counted(run.totals.events, "event"))
     if run.ended_us is not None:
