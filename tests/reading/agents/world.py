@@ -1,7 +1,6 @@
 """What the models and tools of the sample agents say."""
 
-from reenact.testing.provider.asks import Ask, ToolUse
-from reenact.testing.provider.script import Route, Rule, Script, When
+from reenact.testing.provider import Ask, Route, Rule, Script, ToolUse, When
 
 
 def _next(ask: Ask) -> tuple[ToolUse, ...]:

@@ -171,7 +171,7 @@ def _question(store: Store, run: Run) -> str:
     """What a run was asked, behind what it came of: a fork, a replay that was kept."""
     came = "" if run.relation == "request" else origin(run)
     try:
-        asked = question_of(store.open(run)) or command_of(run)
+        asked = question_of(store.open(run)) or ("" if run.route else command_of(run))
     except ReenactError:  # damaged: the list is of all runs, and `show` says what is amiss with this one
         asked = ""
     return f"{came}: {asked}" if came and asked else came or asked
