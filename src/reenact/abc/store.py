@@ -206,10 +206,11 @@ class Store(Protocol):
         """
         ...
 
-    def payload(self, digest: str) -> bytes:
-        """Bytes by digest, checked.
+    def payload(self, digest: Payload | str) -> bytes:
+        """Bytes by digest, or by the ``Payload`` of an event, checked.
 
         Raises:
+            UsageError: it is no digest.
             BlobMissing, BlobCorrupt: the bytes are gone or are not what was stored.
         """
         ...

@@ -16,7 +16,7 @@ from typing import Any
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.errors import Halt, UsageError
-from reenact.facts.call import Call, Effect, Failure, Kind, Value
+from reenact.facts.call import RETURN, Call, Effect, Failure, Kind, Value
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunClosed, RunOpened
@@ -237,7 +237,7 @@ class RootBlock(Block):
             return
         session = self._opened.session
         outcome = Value(encode(result).body) if error is None else Failure(describe_error(error))
-        call = Call(Kind.OUTPUT, "return", Effect.NONE, "value/1", observed=True)
+        call = Call(Kind.OUTPUT, RETURN, Effect.NONE, "value/1", observed=True)
         crossing = session.decide(session.root, call)
         if crossing is not None and crossing.mode == "live":
             crossing.settle(outcome)

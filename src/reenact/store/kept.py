@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from reenact.facts.call import RETURN, Kind, Value
 from reenact.facts.event import Event, LaneFact
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
@@ -73,6 +74,15 @@ class Kept:
         for record in self._texts:
             words.see(record)
         return words.text()
+
+    def returned(self) -> bytes:
+        """What the function returned that the run is a call of, encoded; empty for nothing."""
+        for each in reversed(self.calls.values()):
+            call = each.issued.call
+            if call.kind is Kind.OUTPUT and call.name == RETURN and each.settled is not None:
+                outcome = each.settled.outcome
+                return outcome.body if isinstance(outcome, Value) else b""
+        return b""
 
     def _call(self, record: CallIssued) -> None:
         self.calls[record.event] = Answered(record)

@@ -16,7 +16,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from reenact.errors import BlobCorrupt, BlobMissing
+from reenact.errors import BlobCorrupt, BlobMissing, UsageError
+from reenact.facts.event import Payload
 from reenact.facts.ids import tail
 from reenact.facts.weaving import Piece, Woven
 
@@ -184,6 +185,51 @@ def corrupt(digest: str, found: str, *, run: str = "", event: int | None = None)
         found=found,
         run=run,
         event=event,
+    )
+
+
+def address_of(asked: Payload | str) -> bytes:
+    """The address of a payload that a caller asks for.
+
+    Raises:
+        UsageError: It is none.
+    """
+    digest = asked.digest if isinstance(asked, Payload) else asked
+    if not isinstance(digest, str):
+        raise UsageError(
+            f"payload() takes a digest or a Payload, not {type(asked).__name__}",
+            cause="event.request and event.answer are a Payload each, or None where there is no body",
+            next_command="reenact show @ --json",
+        )
+    if not digest:
+        raise UsageError(
+            "an empty digest names no payload",
+            cause="nothing was kept there: the call had no body, or the run returned nothing",
+            next_command="reenact show @ --json",
+        )
+    try:
+        address = bytes.fromhex(digest)
+    except ValueError:
+        address = b""
+    if len(address) < DIGEST_SIZE:
+        raise UsageError(
+            f"{digest[:40]!r} is not a digest",
+            cause="a digest is hexadecimal, as `show --json` prints it",
+            next_command="reenact show @ --json",
+        )
+    return address
+
+
+def unknown(address: bytes) -> BlobMissing:
+    """The error for a digest that a caller asks for and the store does not hold."""
+    digest = address.hex()
+    return BlobMissing(
+        f"no payload {digest[:12]} is in this store",
+        cause="its run was deleted, or it is of another store: each has digests of its own",
+        next_command="reenact ls",
+        digest=digest,
+        run="",
+        event=None,
     )
 
 

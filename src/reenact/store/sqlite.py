@@ -18,6 +18,7 @@ from typing import Any
 from reenact.abc.sources import ENTROPY, Entropy
 from reenact.errors import RunNotFound, StoreBusy, StoreError, UsageError
 from reenact.facts.effects import Claim
+from reenact.facts.event import Payload
 from reenact.facts.ids import TIME_LENGTH, is_run_id, tail
 from reenact.facts.record import Record
 from reenact.facts.run import INNER, Run, Status
@@ -27,7 +28,7 @@ from reenact.store.forgetting import forget, unneeded
 from reenact.store.inherited import SharingRecording
 from reenact.store.liveness import LiveLock, is_live
 from reenact.store.making import make_file
-from reenact.store.payloads import KeyedHash, checked, missing
+from reenact.store.payloads import KeyedHash, address_of, checked, unknown
 from reenact.store.reading import SqliteRecording
 from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of, update_run
@@ -219,13 +220,10 @@ class SqliteStore(Views):
             self._shares = bool(reading.rows("SELECT 1 FROM sqlite_master WHERE name = 'piece'"))
         return self._shares
 
-    def payload(self, digest: str) -> bytes:
+    def payload(self, digest: Payload | str) -> bytes:
         """See ``abc.store.Store``."""
         reading, hasher = self._read()
-        try:
-            address = bytes.fromhex(digest)
-        except ValueError:
-            raise missing(digest) from None
+        address = address_of(digest)
         row = reading.row("SELECT codec, data FROM payload WHERE digest = ?", (address,))
         if row is not None:
             return checked(hasher, address, *row)
@@ -233,7 +231,7 @@ class SqliteStore(Views):
             "SELECT s.id, r.run_id FROM stream s JOIN run r ON r.id = s.id >> 32 WHERE s.digest = ?", (address,)
         )
         if row is None:
-            raise missing(digest)
+            raise unknown(address)
         return b"".join(data for _, _, data in self.open(row[1]).parts(row[0] & LOW))
 
     def begin(self, run: Run) -> SqliteLog:
