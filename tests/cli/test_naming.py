@@ -12,6 +12,7 @@ from reenact.facts.difference import words
 from reenact.facts.expressions import compile_expression
 from reenact.facts.ids import made_us, make_run_id, tail
 from reenact.facts.run import Run, Status
+from reenact.interfaces.cli.shell import folded
 from reenact.store import open_store
 from reenact.store.memory import MemoryStore
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
@@ -121,3 +122,14 @@ def test_a_list_is_as_wide_as_the_terminal_and_says_what_was_asked(filled: Any, 
     fork = scenes.Scene(filled, 7, parent=next(filled.runs()).id, relation="fork", fork_event=4)
     fork.close(Status.OK)
     assert f"fork of {tail(fork.run.parent or '')} at #4" in reenact("ls").lines[1]
+
+
+def test_a_long_line_is_folded_for_a_terminal_and_a_command_is_not() -> None:
+    line = "reenact: verdict: same (exact)  live calls made: 0  matched 2 of 2  fidelity: redacted  enforcement: none"
+    lines = folded(line).splitlines()
+    assert len(lines) == 2 and max(map(len, lines)) <= 80 and lines[1].startswith("         ")
+    assert " ".join("".join(lines).split()) == " ".join(line.split())
+    recorded = folded(f"reenact: z5n80fhm  failed: RuntimeError: {'declined ' * 9}  -> reenact show z5n80fhm")
+    assert recorded.splitlines()[-1] == "         -> reenact show z5n80fhm"
+    command = f"reenact: next: reenact fork @:4 --result {'x' * 80}"
+    assert folded(command) == command and folded("short") == "short"
