@@ -18,7 +18,7 @@ SESSION = "session"
 """The word for what an MCP session needs besides the calls that the agent makes in it."""
 
 _ASKS = ("tools/call", "resources/read", "prompts/get", "completion/complete")
-_NAMED = 4
+_NAMED = 8
 
 
 def group_of(event: Event) -> str:
