@@ -66,6 +66,14 @@ def test_a_program_that_could_not_start_leaves_no_run(desk: Desk, command: tuple
     assert desk.listed("-n", "1") == before
 
 
+@pytest.mark.parametrize("last", ["pass", "import sys; sys.argv[:] = ['nosuch.py']", "import os; os.chdir('/')"])
+def test_a_program_in_which_nothing_happens_is_a_run(desk: Desk, last: str) -> None:
+    (desk.folder / "idle.py").write_text(f"print('idle'); {last}\n")
+    for command in (("idle.py",), ("-m", "idle"), ("-c", "print('idle')")):
+        ended = desk.call("reenact", "record", "--", "python", *command)
+        assert (ended.returncode, ended.stdout, "  ok  0 events" in ended.stderr) == (0, "idle\n", True), ended.stderr
+
+
 def test_a_program_that_fails_at_once_is_a_run(desk: Desk) -> None:
     ended = desk.call("reenact", "record", "--", "python", "-c", "raise SystemExit(3)")
     assert (ended.returncode, "failed: exit status 3" in ended.stderr) == (3, True)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from importlib.machinery import BuiltinImporter
 from pathlib import Path
 from typing import Any
 
@@ -123,9 +124,10 @@ class RecordedProcess:
 
 
 def _main_began() -> bool:
-    """Whether the interpreter has found the program that it was to run: a script, a module, or what ``-c`` says."""
+    """Whether the interpreter has found the program that it was to run: a script, a module, or what ``-c`` says. It has
+    given the main module another loader then, which stays; ``__file__`` is gone when a script has ended."""
     main = sys.modules.get("__main__")
-    if main is None or getattr(main, "__file__", None) or getattr(main, "__spec__", None):
+    if main is None or getattr(main, "__loader__", None) is not BuiltinImporter:
         return True
     return not sys.argv or sys.argv[0] in ("", "-", "-c")
 
