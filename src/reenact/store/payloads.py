@@ -120,14 +120,15 @@ def _packed(data: Woven) -> bytes:
 
 def _grouped(group: list[Piece | bytes]) -> bytes:
     """The block of pieces in a row with what stands between them, which the first of them knows."""
-    first = next((part for part in group if isinstance(part, Piece)), None)
+    at, first = next(((at, part) for at, part in enumerate(group) if isinstance(part, Piece)), (0, None))
+    others = at, group[:at] + group[at + 1 :]  # without itself, or it would be there until the next collection
     known = first.known.get("packed") if first is not None else None
-    if known is not None and known[0] == group:
+    if known is not None and known[0] == others:
         found: bytes = known[1]
         return found
     packed = _block(b"".join([part if isinstance(part, bytes) else part.text for part in group]))
     if first is not None:
-        first.known["packed"] = (group, packed)
+        first.known["packed"] = (others, packed)
     return packed
 
 
