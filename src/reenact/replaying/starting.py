@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reenact.errors import ReplayError, UnreplayableRun
+from reenact.facts.bases import moved_bases
 from reenact.facts.ids import tail
 from reenact.facts.known import placeholder
 from reenact.facts.run import Run
@@ -64,6 +65,9 @@ class Starting:
 
 LENT: Final = "lent"
 """Instruction that lists the variables which are not today's: they come from the recording."""
+
+BASES: Final = "bases"
+"""Instruction that lists addresses which have moved since the recording, each with today's."""
 
 AS_RECORDED: Final = Starting()
 
@@ -221,9 +225,8 @@ def _ran(process: Process, start_it: Starter) -> Left:
     seed = process.hash_seed or run.entry.hash_seed or None
     shown = bool(run.environment.get("hash_seed_set"))
     lent = sorted(name for name, value in environment.items() if os.environ.get(name) != value)
-    with Boot(
-        {**process.instructions, LENT: lent}, environment, hash_seed=seed, show_seed=shown, place=process.place
-    ) as boot:
+    told = {**process.instructions, LENT: lent, BASES: moved_bases(environment, os.environ, lent)}
+    with Boot(told, environment, hash_seed=seed, show_seed=shown, place=process.place) as boot:
         program = find_program(start.argv, boot.environment.get("PATH"))
         with tempfile.TemporaryFile() as given:
             given.write((process.given or "").encode())

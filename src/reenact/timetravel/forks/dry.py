@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from reenact.abc.store import Store
+from reenact.facts.bases import Bases, moved_bases
 from reenact.facts.call import Effect, Kind
 from reenact.facts.connections import is_of_connection
 from reenact.facts.phrases import counted
@@ -144,13 +145,16 @@ def _goes_to(run: Run, plan: Plan, options: Options, asked: Mapping[str, Iterabl
     """Each host of these addresses, with the variables whose values were sent there."""
     now = variables_now()
     starts = environment_of(run, now, live=True)
+    bases = Bases(tuple((before, there) for before, there in moved_bases(starts, now, starts)))
     lent = {name: value for name, value in starts.items() if now.get(name) != value}
     keys = keys_of(run, now, {**_named(run), **lent}, (*options.command, *said_by(plan)))
     found: dict[str, Destination] = {}
-    for url, carried in asked.items():
+    for recorded, carried in asked.items():
+        url = bases.today(recorded)
+        moved = "" if url == recorded else f"today's address instead of {urlsplit(recorded).netloc}"
         host = urlsplit(url).netloc.rpartition("@")[2]
         names = tuple(dict.fromkeys((*(found[host].keys if host in found else ()), *carried)))
-        found[host] = Destination(host, names, keys.remark(url, names))
+        found[host] = Destination(host, names, "; ".join(filter(None, (moved, keys.remark(url, names)))))
     return tuple(found.values())
 
 

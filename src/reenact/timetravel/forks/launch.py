@@ -20,6 +20,7 @@ from reenact.replaying.relocating import relocated
 from reenact.replaying.starting import Process, run_process
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
+from reenact.timetravel.comparing import Comparison
 from reenact.timetravel.forks.allowing import require_known, with_settings
 from reenact.timetravel.forks.changes import check
 from reenact.timetravel.forks.code import Code, code_of
@@ -80,7 +81,18 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     if preamble_of(run):  # a request is a part of its process, whose status is not its own
         return report
     report = replace(report, status=keep_status(url, child, left.status).status.value)
+    report = replace(report, parts="" if plan.resume else _parts(url, run.id, child))
     return replace(report, last_line=last_line(report))
+
+
+def _parts(url: str, parent: str, child: str) -> str:
+    """Where a fork parts from its parent: the event of the fork, or of its parent where the fork does not have it."""
+    with open_store(url) as store:
+        pair = Comparison(store.open(parent), store.open(child)).first_difference
+        if pair is None:
+            return ""
+        where = "" if pair.numbers[1] is not None else " of the parent, which the fork does not make"
+        return f"event {pair.event.number} ({pair.event.name}){where}"
 
 
 def require_ended(run: Run) -> None:

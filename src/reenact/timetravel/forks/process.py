@@ -9,6 +9,7 @@ from typing import Any
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
+from reenact.facts.bases import Bases
 from reenact.facts.run import Status
 from reenact.facts.serving import failure_of
 from reenact.recording.opening import status_of
@@ -17,7 +18,7 @@ from reenact.replaying import guard
 from reenact.replaying import process as replaying
 from reenact.replaying.isolation import Isolation
 from reenact.replaying.reaching import Reaches
-from reenact.replaying.starting import LENT
+from reenact.replaying.starting import BASES, LENT
 from reenact.seams import lanes, stdio, wiring
 from reenact.seams.files import file_digests
 from reenact.store import open_store
@@ -90,6 +91,7 @@ class ForkingProcess(replaying.ReplayingProcess):
     def start(self) -> None:
         """Answer the main thread and every thread nobody else answers."""
         self.session.lends(self.instructions.get(LENT) or ())
+        self.session.bases = Bases(tuple((before, now) for before, now in self.instructions.get(BASES) or ()))
         super().start()
         self._guard.permits = self.session.flying
 

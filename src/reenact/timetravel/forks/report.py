@@ -45,6 +45,8 @@ class ForkReport:
         doubted: Which one: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, ``next_command``.
         exit_code: 0 fine, 1 the prefix diverged (or what was resumed has failed again), 3 a write in doubt, 5 a
             refused call.
+        change: What is different, in words; empty for a resumption.
+        parts: Where the runs part: the event of the fork, and its name; empty where they do not, or it is not known.
         raised: The exception that ended the program, and the line of its code, where the parent did not end so.
     """
 
@@ -68,6 +70,8 @@ class ForkReport:
     doubted: Mapping[str, Json] | None = None
     exit_code: int = 0
     raised: str = ""
+    change: str = ""
+    parts: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON-able data."""
@@ -143,6 +147,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         doubt=session.doubt is not None,
         doubted=asdict(session.doubt) if session.doubt is not None else None,
         exit_code=code,
+        change="" if plan.resume else "; ".join(plan.changes) or "none",
     )
     return session.hidden(_with(report, last_line=last_line(report)))
 
@@ -163,7 +168,9 @@ def last_line(report: ForkReport) -> str:
     """Live calls made, frozen ones, renamed strands, plumbing, how it ended."""
     renamed = f", renamed {report.renamed}" if report.renamed else ""
     plumbing = f", plumbing {report.plumbing}" if report.plumbing else ""
+    change = f"  change: {report.change}" if report.change else ""
+    parts = f"  parts at {report.parts}" if report.parts else ""
     return (
         f"live calls made: {report.live}  frozen: {report.frozen}{renamed}{plumbing}  refused: {len(report.refused)}"
-        f"  status: {report.status}  kept as {tail(report.run)}"
+        f"  status: {report.status}  kept as {tail(report.run)}{change}{parts}"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Final
+from urllib.parse import urlsplit
 
 from reenact.facts.call import Call, Json, Kind
 from reenact.facts.dialects import recognise, sort_of
@@ -14,6 +15,9 @@ from reenact.timetravel.forks.plan import Plan
 
 _TRANSPORTS: Final = ("httpx", "httpx2", "urllib3", "aiohttp", "http.client")
 """Transports that send what ``Live.sends`` says."""
+
+_REDIRECTED: Final = ("httpx", "httpx2")
+"""Transports that choose their connection below the seam: OpenAI's, Anthropic's, Google's and Mistral's clients do."""
 
 
 def is_rewritten(plan: Plan, call: Call) -> bool:
@@ -66,6 +70,18 @@ def as_sent(plan: Plan, call: Call) -> Call:
     asked = str(call.head.get("url", "")), call.body
     url, body = sent(plan, call, *asked)
     return call if (url, body) == asked else replace(call, head={**call.head, "url": url}, body=body)
+
+
+def redirects(call: Call) -> bool:
+    """Whether a call can be sent to another host than its client has chosen."""
+    return call.kind is Kind.HTTP and call.head.get("transport") in _REDIRECTED
+
+
+def unmoved(call: Call, there: str) -> str:
+    """What is said of a call that goes to its recorded address although today's is another."""
+    return (
+        f"{call.name} goes where it went then, not to {urlsplit(there).netloc}: {call.head.get('transport')} sends it"
+    )
 
 
 def said(plan: Plan) -> dict[str, Json]:

@@ -12,6 +12,7 @@ from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import ForkError, Halt, StoreError
+from reenact.facts.bases import Bases
 from reenact.facts.call import Call, Effect, Kind, Outcome, Value, is_transport
 from reenact.facts.connections import SESSION, is_incoming, is_of_connection
 from reenact.facts.effects import acts
@@ -54,7 +55,7 @@ from reenact.timetravel.forks.moments import moment_us
 from reenact.timetravel.forks.permits import meant, only_kept
 from reenact.timetravel.forks.places import place_at, prefix_is_behind
 from reenact.timetravel.forks.plan import Plan, opens, refusal, said_of
-from reenact.timetravel.forks.rewriting import as_sent, is_rewritten, said, sent, unwritable
+from reenact.timetravel.forks.rewriting import as_sent, is_rewritten, redirects, said, sent, unmoved, unwritable
 from reenact.timetravel.forks.stopping import unwritten
 from reenact.timetravel.forks.stops import StoppingSession
 from reenact.timetravel.forks.taping import OwnCall, TapedCall
@@ -75,6 +76,8 @@ class ForkSession(StoppingSession):
     """
 
     mode = "fork"
+    bases = Bases()
+    """Addresses of the recording that are others today."""
     revives = True
     """Whether calls that were cancelled in the parent, and are not here, may be made."""
     placed: Callable[[Call], Call] = staticmethod(lambda call: call)
@@ -461,6 +464,8 @@ class ForkSession(StoppingSession):
 
     def outgoing(self, call: Call, event: int, url: str, body: bytes) -> tuple[str, bytes]:
         """Where a call that is performed goes, and what it says."""
+        if redirects(call):
+            url = self.bases.today(url)
         if not is_rewritten(self.plan, call):
             return url, body
         self.child.put(Noted(event, "rewritten", said(self.plan)))
@@ -560,9 +565,20 @@ class ForkSession(StoppingSession):
     def _require_keys(self, lane: Lane, call: Call) -> None:
         """What is about to be sent has the keys that it needs, and carries none to where none belongs; else the fork
         stops here."""
-        error = self._keys.refused(call, self.run, self.plan)
+        error = self._keys.refused(self._where_it_goes(call), self.run, self.plan)
         if error is not None:
             raise self.stopped(lane, call, error, error.message)
+
+    def _where_it_goes(self, call: Call) -> Call:
+        """A call with the address that it is sent to today; one that cannot be sent there is told of."""
+        url = str(call.head.get("url") or "")
+        there = self.bases.today(url)
+        if there == url:
+            return call
+        if redirects(call):
+            return replace(call, head={**call.head, "url": there})
+        self.course.remarks.append(unmoved(call, there))
+        return call
 
     def _claimed(self, number: int, standing: Standing | None) -> bool:
         """Whether the write is this call's to make. What cannot be claimed is not made."""

@@ -12,7 +12,7 @@ import click
 from reenact.abc.settings import load_settings
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
-from reenact.facts.kit import Bucket, Item, Standing
+from reenact.facts.kit import Standing
 from reenact.facts.phrases import counted
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
@@ -137,8 +137,7 @@ def _order(shell: Shell, run: Run) -> str:
 
 
 def _kit(shell: Shell, run: Run) -> str:
-    """How complete the kit is, where something is missing that the run used and where that is quickly told; the program
-    has ended, and its user waits."""
+    """How complete the kit is, where that is quickly told; the program has ended, and its user waits."""
     if run.totals.events > _QUICK:
         return ""
     try:
@@ -147,12 +146,6 @@ def _kit(shell: Shell, run: Run) -> str:
     except ReenactError:  # the run is kept; what became of it since, `reenact kit` says
         return ""
     there, counted = kit.score
-    missing = [preview.safe(item.name) for item in kit.lacking if _used(item)]
+    missing = [preview.safe(item.name) for item in kit.lacking if item.standing is Standing.MISSING]
     more = " …" if len(missing) > _FEW else ""
-    return f"  kit {there}/{counted} ({', '.join(missing[:_FEW])}{more} missing)" if missing else ""
-
-
-def _used(item: Item) -> bool:
-    """Whether an item is missing that this run used, or was told to have: `reenact kit` lists the others too."""
-    used = bool(item.events or item.stops) or item.bucket is not Bucket.ENVIRONMENT
-    return item.standing is Standing.MISSING and used
+    return f"  kit {there}/{counted}" + (f" ({', '.join(missing[:_FEW])}{more} missing)" if missing else "")
