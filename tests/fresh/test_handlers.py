@@ -188,6 +188,43 @@ def test_a_handler_that_raises_before_a_call_is_made_raises_there_again(desk: De
     assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err
 
 
+WHILE_IT_IS_MADE = """
+    import requests
+
+    class Late(Exception):
+        pass
+
+    class Loud(str):
+        def encode(self, *how):
+            if sys._getframe(1).f_code.co_name == "putheader":
+                os.kill(os.getpid(), signal.SIGALRM)
+            return super().encode(*how)
+
+    def ring(number, frame):
+        print("rings", time.time(), flush=True)
+        raise Late(random.random())
+
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, ring)
+    for turn in range(2):
+        try:
+            print(requests.get(os.environ["WORLD"], headers={"X-Loud": Loud(turn)}).text)
+        except Late as error:
+            print("late", error)
+"""
+
+
+def test_a_handler_that_raises_while_a_request_is_put_together_ends_that_call_again(desk: Desk) -> None:
+    """The call has been issued, and its client does not wait for anything yet."""
+    pytest.importorskip("requests")
+    _write(desk, textwrap.dedent(HEAD + WHILE_IT_IS_MADE + TAIL))
+    recorded = desk.record(["python", "agent.py"])
+    assert recorded.out.count(b"late") == recorded.out.count(b"rings") == 2, recorded.err
+    for _ in range(2):
+        replayed = desk.replay()
+        assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err
+
+
 @pytest.mark.parametrize(
     ("place", "kept"),
     [

@@ -168,7 +168,7 @@ class Taping(GateTurn):
 class LiveCall:
     """One call being performed (``abc.session.Live``)."""
 
-    __slots__ = ("_below", "_call", "_ended", "_lane", "_parts", "_scope", "event", "owned", "session")
+    __slots__ = ("_around", "_below", "_call", "_ended", "_lane", "_parts", "_scope", "event", "owned", "session")
     mode: Literal["live"] = "live"
 
     def __init__(self, session: Taper, lane: Lane, call: Call, event: int) -> None:
@@ -181,6 +181,9 @@ class LiveCall:
         self._scope: Lane | None = None
         self.owned = lane.owned
         self.event = event
+        self._around = lane.call
+        if self._below:
+            lane.call = event
 
     @total
     def ready(self) -> Any:
@@ -236,8 +239,14 @@ class LiveCall:
         """When what is at hand has come: microseconds since the run began."""
         return self.session.now_us()
 
+    def _answers(self) -> None:
+        """What is raised in its lane from now on is not its outcome."""
+        if self._lane.call == self.event:
+            self._lane.call = self._around
+
     def _came(self, outcome: Value | Failure) -> None:
         self._ended = True
+        self._answers()
         if "key" in self._call.head:
             self.session.came(self._call, self.event, outcome)
 
@@ -267,6 +276,7 @@ class LiveCall:
     @total
     def dropped(self, end: End) -> None:
         """Note an end that the agent itself made."""
+        self._answers()
         if not self._ended:
             self._ended = True
             if not self.session.closed:
@@ -274,6 +284,7 @@ class LiveCall:
 
     def _turn(self, part: int, make: Callable[..., Record], what: Any) -> Any:
         """A turn at the gate; when it has come, the record is noted."""
+        self._answers()
         session = self.session
         if session.closed:
             return NOW

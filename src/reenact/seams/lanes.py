@@ -40,7 +40,8 @@ class Lane:
         parent: Event this lane is inside, or None.
         position: How many calls it has issued.
         below: True below a transport: nothing here is recorded, ordered or numbered.
-        call: Below a transport, the call that it performs, if it is one.
+        call: The exchange that it is performing, or of which it is the inside below the transport: the call whose
+            outcome is whatever is raised here; None where there is none.
         number: Number in the log, given by the session when first needed; -1 before.
         ended: Whether its thread or job has finished; ``unit`` refers to its task, if it is one (``finished``).
         expected: The next task created in this context is to have this very lane.

@@ -24,12 +24,10 @@ def agents_lane(lane: Lane | None) -> Lane | None:
 
 
 def exchange(lane: Lane | None) -> int | None:
-    """The number of the call below which a lane is, whose answer is recorded; None where it is below none."""
-    while lane is not None and lane.below:
-        if lane.call is not None:
-            return lane.call
+    """The number of the exchange that a lane is performing, or below which it is; None where there is none."""
+    while lane is not None and lane.call is None and lane.below:
         lane = lane.origin
-    return None
+    return None if lane is None else lane.call
 
 
 def place_in(lane: Lane | None) -> tuple[int, int]:

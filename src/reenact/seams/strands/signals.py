@@ -113,7 +113,7 @@ def _chosen(heard: Heard, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
     path, within = "" if around is None else around.path, None
     if call is not None:
         around, path, within = call.lane, call.lane.path, call.event
-    elif below and worldly:
+    elif worldly and not (raises or theirs):
         within = exchange(lane)
     turn = gate.signal_at(heard.number, path, within, place_in(around))
     if below and worldly:
