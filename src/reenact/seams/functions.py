@@ -16,13 +16,14 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
-from reenact.errors import ReplayError, UsageError
+from reenact.errors import ReplayError, UnreplayableRun, UsageError
 from reenact.facts import shapes
 from reenact.facts.call import STATE, Call, Effect, Failure, Json, Kind, Value
+from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.making import maker
 from reenact.facts.scalars import WRITE
 from reenact.facts.spotting import normalise
-from reenact.facts.values import decode, describe_error, encode, encode_flat, leads_of, restore_error
+from reenact.facts.values import Encoded, decode, describe_error, encode, encode_flat, leads_of, restore_error
 from reenact.seams.lanes import Lane
 from reenact.seams.mutation import Changes, Look, compare
 from reenact.seams.reapplying import reapply
@@ -106,6 +107,7 @@ class Seam:
         self.receives = True
         self.leads: tuple[str, ...] = ()
         self._hints: dict[str, Any] | None = None
+        self._undeclared: dict[tuple[str, ...], tuple[str, ...]] = {}
         # Types that a function inside a function names live in the frame that is decorating it now, and only there.
         local = "<locals>" in getattr(function, "__qualname__", "")
         self._near_hints = hints_of(function, _decorating_frame(function)) if local else {}
@@ -144,6 +146,25 @@ class Seam:
         if self._hints is None:  # evaluated at the first call: types may be declared below the function
             self._hints = {**self._near_hints, **hints_of(self.function)}
         return self._hints
+
+    def undeclared(self, result: Encoded) -> tuple[str, ...]:
+        """Names of the types in a result that a replay cannot make again: what the function declares does not reach
+        them. Tried once for results of the same types."""
+        found = self._undeclared.get(result.shapes)
+        if found is None and "return" not in self.hints:
+            found = result.shapes
+        if found is None:
+            try:
+                decode(result.body, self.hints["return"])
+                found = ()
+            except UnreplayableRun as error:
+                found = tuple(name for name in result.shapes if name == error.facts.get("missing"))
+            except Exception as error:
+                if by_signal_handler(error):
+                    raise
+                found = ()
+        self._undeclared[result.shapes] = found
+        return found
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by parameter name, defaults applied, in the order of the signature.
@@ -377,8 +398,10 @@ class SeamCall:
         else:
             if encoded.opaque:
                 head["opaque"] = list(encoded.opaque)
-            if encoded.shapes and "return" not in self._seam.hints:
-                head["undeclared"] = list(encoded.shapes)
+            if encoded.shapes and not self.observed:
+                undeclared = self._seam.undeclared(encoded)
+                if undeclared:
+                    head["undeclared"] = list(undeclared)
         if self._seam.view is not None:
             head.update(self._seam.view(result))
         return _make_value(encoded.body, MEDIA, changes.body, head)

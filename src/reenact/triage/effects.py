@@ -35,12 +35,13 @@ _FEW = 4
 
 def effects(scene: Scene) -> Iterator[Item]:
     """Every call with its outcome, identities carried, retrieval, order, timestamps, and what escaped."""
+    inside = _inside(scene.events)
     if scene.models:
-        yield _calls("model_calls", [each.event for each in scene.models])
+        yield _calls("model_calls", [each.event for each in scene.models], inside)
     spoken = {each.event.number for each in scene.models}
     for name, events in _by_name(scene, spoken).items():
         if events:
-            yield _calls(name, events)
+            yield _calls(name, events, inside)
     yield from identity.carried(scene)
     yield from _chunks(scene.of_kind(Kind.RETRIEVAL))
     yield from _timestamps(scene)
@@ -64,8 +65,26 @@ def _item(name: str, standing: Standing, about: str, events: Iterable[Event] = (
     return Item(Bucket.EFFECTS, name, standing, about, numbers, **more)  # type: ignore[arg-type]
 
 
-def _calls(name: str, events: list[Event]) -> Item:
-    """Calls of one sort: each with what it asked and what came back."""
+def _inside(events: Iterable[Event]) -> set[int]:
+    """Numbers of the calls that were made in a call which a replay answers as a whole: their own answers are not
+    handed out there."""
+    inside: set[int] = set()
+    whole: set[int] = set()
+    for event in events:
+        if event.parent in inside or event.parent in whole:
+            inside.add(event.number)
+        if not event.call.observed:
+            whole.add(event.number)
+    return inside
+
+
+def _calls(name: str, events: list[Event], inside: set[int]) -> Item:
+    """Calls of one sort: each with what it asked and what came back.
+
+    Args:
+        name: Of the item.
+        events: They.
+        inside: Calls whose answers a replay does not hand out."""
     counted = Counter(label_of(event) for event in events)
     names = ", ".join(f"{each} x{count}" if count > 1 else each for each, count in counted.most_common(_FEW))
     if len(counted) > _FEW:
@@ -85,7 +104,7 @@ def _calls(name: str, events: list[Event]) -> Item:
         about = f"{len(blind)} of {len(events)} are outputs without inputs: {blind[0].name}"
         capture = ("record the run with reenact, rather than import what was traced",)
         return _item(name, Standing.PARTIAL, about, blind, capture=capture, stops=Stops.CODE)
-    opaque = [event for event in events if _opaque_outcome(event)]
+    opaque = [event for event in events if event.number not in inside and _opaque_outcome(event)]
     if opaque:
         first = opaque[0]
         return _item(
@@ -96,6 +115,21 @@ def _calls(name: str, events: list[Event]) -> Item:
             capture=(
                 f"reenact replay REF --through {first.name}, which runs its own code",
                 f"let {first.name} return data: JSON, dataclasses, pydantic models",
+            ),
+            stops=Stops.CODE,
+        )
+    undeclared = [(event, types) for event in events if event.number not in inside and (types := _undeclared(event))]
+    if undeclared:
+        first, types = undeclared[0]
+        return _item(
+            name,
+            Standing.PARTIAL,
+            f"{len(undeclared)} of {len(events)} returned a type that is not declared, and comes back by that only: "
+            f"{types[0]} from {first.name} at #{first.number}",
+            [event for event, _ in undeclared],
+            capture=(
+                f"annotate what it returns, as def {first.name}(…) -> {types[0].rpartition('.')[2]}",
+                f"reenact replay REF --through {first.name}, which runs its own code",
             ),
             stops=Stops.CODE,
         )
@@ -124,6 +158,15 @@ def _opaque_outcome(event: Event) -> bool:
     if event.call.observed or event.call.effect is Effect.NONE or not isinstance(outcome, (Value, Failure)):
         return False
     return bool(outcome.head.get("opaque") or outcome.head.get("mutates_opaque"))
+
+
+def _undeclared(event: Event) -> tuple[str, ...]:
+    """Types in a frozen answer that come back only through a declared type, where none is declared."""
+    outcome = event.outcome
+    if event.call.observed or event.call.effect is Effect.NONE or not isinstance(outcome, Value):
+        return ()
+    names = outcome.head.get("undeclared")
+    return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
 def _chunks(events: tuple[Event, ...]) -> Iterator[Item]:

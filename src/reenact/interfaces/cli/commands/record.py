@@ -12,7 +12,7 @@ import click
 from reenact.abc.settings import load_settings
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
-from reenact.facts.kit import Standing
+from reenact.facts.kit import Item, Kit, Standing, Stops
 from reenact.facts.phrases import counted
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
@@ -106,13 +106,16 @@ def _tell(shell: Shell, run: Run, dropped: str) -> None:
         # The agent owns standard output, so this is the one JSON line that goes to standard error.
         shell.talk(json.dumps({**run_data(run), "kept": not dropped}, ensure_ascii=False, default=str))
         return
+    kit = None if dropped else _kit(shell, run)
     spent = None if run.ended_us is None else run.ended_us - run.started_us
     totals = run.totals
     shell.talk(
         f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {counted(totals.events, 'event')} "
         f"({totals.models} model, {totals.tools} tool){_served(run)}  {preview.duration(spent)}"
-        + (f"  {dropped}" if dropped else f"{_kit(shell, run)}{_order(shell, run)}  -> reenact show {tail(run.id)}")
+        + (f"  {dropped}" if dropped else f"{_score(kit)}{_order(shell, run)}  -> reenact show {tail(run.id)}")
     )
+    for item in _stopping(kit):
+        shell.talk(preview.safe(f"reenact: its code cannot be replayed: {item.about}; {item.capture[0]}"))
     for reason in run.degraded[:1]:
         shell.talk(f"reenact: the recording is incomplete: {preview.safe(reason)}")
 
@@ -136,14 +139,26 @@ def _order(shell: Shell, run: Run) -> str:
     return "" if first is None else f"  order not proven at {first}{more}"
 
 
-def _kit(shell: Shell, run: Run) -> str:
-    """How complete the kit is, where that is quickly told; the program has ended, and its user waits."""
+def _kit(shell: Shell, run: Run) -> Kit | None:
+    """The kit, where it is quickly made; the program has ended, and its user waits."""
     if run.totals.events > _QUICK:
-        return ""
+        return None
     try:
         with open_store(store_url(shell)) as store:
-            kit = kit_of(store, run)
+            return kit_of(store, run)
     except ReenactError:  # the run is kept; what became of it since, `reenact kit` says
+        return None
+
+
+def _stopping(kit: Kit | None) -> list[Item]:
+    """The calls whose answers are kept in such a way that a replay of the code stops there."""
+    lacking = () if kit is None else kit.lacking
+    return [each for each in lacking if each.stops is Stops.CODE and each.standing is Standing.PARTIAL and each.capture]
+
+
+def _score(kit: Kit | None) -> str:
+    """How complete a kit is."""
+    if kit is None:
         return ""
     there, counted = kit.score
     missing = [preview.safe(item.name) for item in kit.lacking if item.standing is Standing.MISSING]

@@ -1,0 +1,69 @@
+"""Proves that a result which a replay cannot make again is told when it is recorded, with the tool and the cure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.kit.recorded import Desk
+
+PROGRAM = """
+import dataclasses, sys, typing
+import reenact
+
+@dataclasses.dataclass
+class Found:
+    name: str
+
+class Handle:
+    pass
+
+@reenact.tool(effect="read")
+def bare(q):
+    return Found(q)
+
+@reenact.tool(effect="read")
+def many(q) -> list:
+    return [Found(q), Found(q)]
+
+@reenact.tool(effect="read")
+def anything(q) -> typing.Any:
+    return {"found": Found(q)}
+
+@reenact.tool(effect="read")
+def declared(q) -> Found:
+    return Found(q)
+
+@reenact.tool(effect="read")
+def listed(q) -> list[Found]:
+    return [Found(q)]
+
+@reenact.tool(effect="read")
+def around(q):
+    return bare(q).name
+
+@reenact.tool(effect="read")
+def odd(q):
+    return Handle()
+
+print(type(globals()[sys.argv[1]]("a")).__name__)
+"""
+CURES = {
+    "bare": "__main__.Found from bare at #0; annotate what it returns, as def bare(…) -> Found",
+    "many": "__main__.Found from many at #0; annotate what it returns",
+    "anything": "__main__.Found from anything at #0; annotate what it returns",
+    "odd": "returned what cannot be stored: odd at #0; reenact replay REF --through odd",
+}
+
+
+@pytest.mark.parametrize("tool", ["bare", "many", "anything", "declared", "listed", "around", "odd"])
+def test_a_recording_says_which_tool_stops_its_replay_and_what_helps(tmp_path: Path, tool: str) -> None:
+    desk = Desk(tmp_path)
+    desk.script(PROGRAM)
+    said = desk.record("agent.py", tool).stderr
+    replayed = desk.run("replay", "@", status=None)
+    assert replayed.returncode == (3 if tool in CURES else 0), replayed.stderr
+    assert ("its code cannot be replayed" in said) is (tool in CURES), said
+    assert CURES.get(tool, "") in said, said
+    assert desk.kit().whole["verdict"] == ("replays as events" if tool in CURES else "replays as code")
