@@ -54,6 +54,16 @@ WAITS = {
     print(ask())
     """,
     "a sleep": "time.sleep(0.4)",
+    "an exchange of a coroutine": """
+    import asyncio
+    import httpx
+    async def ask():
+        async with httpx.AsyncClient() as client:
+            return (await client.get(os.environ["WORLD"])).text
+    async def main():
+        print(await asyncio.gather(ask(), ask()))
+    asyncio.run(main())
+    """,
 }
 
 
@@ -189,6 +199,7 @@ def test_a_handler_that_raises_before_a_call_is_made_raises_there_again(desk: De
 
 
 WHILE_IT_IS_MADE = """
+    signal.setitimer(signal.ITIMER_REAL, 0)
     import requests
 
     class Late(Exception):
@@ -204,7 +215,6 @@ WHILE_IT_IS_MADE = """
         print("rings", time.time(), flush=True)
         raise Late(random.random())
 
-    signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, ring)
     for turn in range(2):
         try:
@@ -212,6 +222,33 @@ WHILE_IT_IS_MADE = """
         except Late as error:
             print("late", error)
 """
+
+
+AMID_A_TASK = """
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    import asyncio
+    import aiohttp
+
+    async def ask():
+        async with aiohttp.ClientSession() as session:
+            async with session.get(os.environ["WORLD"]) as answer:
+                os.kill(os.getpid(), signal.SIGALRM)
+                return await answer.text()
+
+    async def main():
+        print(await asyncio.gather(ask(), ask()), len(seen))
+
+    asyncio.run(main())
+"""
+
+
+def test_a_handler_that_interrupts_a_task_reads_what_it_did(desk: Desk) -> None:
+    pytest.importorskip("aiohttp")
+    _write(desk, textwrap.dedent(HEAD + AMID_A_TASK + TAIL))
+    recorded = desk.record(["python", "agent.py"])
+    assert recorded.out.count(b"handles") == 2, recorded.err
+    replayed = desk.replay()
+    assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err
 
 
 def test_a_handler_that_raises_while_a_request_is_put_together_ends_that_call_again(desk: Desk) -> None:

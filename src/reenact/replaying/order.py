@@ -93,8 +93,6 @@ class ReplayGate(Gate):
         """Who is waited for while a strand blocks where no hook sees it; None: nobody."""
         self.cut_short = False
         """The recorded program died: behind its last delivery nothing has happened, and no timer fires."""
-        self.lane_at: Callable[[str], Lane | None] = lambda path: None
-        """The lane of an address, where it has come to anything yet."""
         self._signalled = False
         self._guessed = False
         self._beyond = 0

@@ -42,6 +42,11 @@ def unattended(gate: Gate) -> None:
     """What a gate without a watch does when something waits while others run: nothing."""
 
 
+def nowhere(path: str) -> Lane | None:
+    """The lane of a recorded address, for a gate that has no recording: none."""
+    return None
+
+
 class Gate(ABC):
     """Counts runnable strands and releases deliveries at quiescence.
 
@@ -52,6 +57,7 @@ class Gate(ABC):
         passes: Deliveries released so far; the watch uses it to see progress.
         loops: The loops that it counts.
         nested: Eager first steps under way: their creators run on when they wait.
+        lane_at: The lane of a recorded address, where it has come to anything yet.
         attend: Tells the watch that something waits while others run.
         process: Sends the signals of the process, and sets its timers.
         shared: Whether its loop runs other runs too (a server's requests): only what is this run's own counts then.
@@ -92,6 +98,7 @@ class Gate(ABC):
         self.closed = False
         self._sleepers: dict[int, Callable[[], None]] = {}
         self.attend: Callable[[Gate], None] = unattended
+        self.lane_at: Callable[[str], Lane | None] = nowhere
         self.process = NO_SIGNALS
 
     # --- what a subclass decides -------------------------------------------------------------------------------

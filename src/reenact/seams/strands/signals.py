@@ -31,7 +31,7 @@ from collections.abc import Callable
 from typing import Any
 
 from reenact.errors import Halt
-from reenact.facts.order import Tag
+from reenact.facts.order import Tag, call_around
 from reenact.seams import background, lanes
 from reenact.seams.ambient import answer
 from reenact.seams.gate import Gate
@@ -146,8 +146,11 @@ def _chosen(heard: Heard, gate: Gate, frame: Any) -> Callable[[int, Any], Any]:
 def _in_its_lane(
     handler: Callable[[int, Any], Any], turn: Tag | None, around: Lane | None, other: bool
 ) -> Callable[[int, Any], Any]:
-    """A handler in its own lane; where it has none, in the agent's, if that is not where the main thread is."""
+    """A handler in its own lane; where it has none, in the agent's, if that is not where the main thread is: a loop
+    that waits for the answer of the call that a signal came in may be in no task."""
     own = own_lane(turn, around) or (around if other else None)
+    if own is None and turn is not None and around is not None and call_around(turn) is not None:
+        own = around.gate.lane_at(turn.lane)
     return handler if own is None else run_in(own, handler)
 
 
