@@ -1,0 +1,245 @@
+"""Successive versions of one document as what they keep of the one before, and pieces of one text of what was new.
+
+A version is never trusted to resemble the one before: both are compared in bytes, from both ends. What lies between is
+looked for in the newest part of the text (a moved mark, keys in another order, an earlier history); what is new is
+appended to it. So a version costs one comparison and what is new in it, and nothing is kept twice.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, chain
+from typing import NamedTuple
+
+LEAST = 32
+"""Shortest beginning or end of the version before that is worth a reference."""
+
+FOUND = 96
+"""Shortest text that is worth one elsewhere: what frames each message stays with its text, so that this is found by its
+own beginning when it comes again."""
+
+WINDOW = 2 << 20
+"""Bytes of the newest text in which what is not in the version before is looked for."""
+
+_KEY = 40
+"""Bytes by which text is found again, where a string, an object or a line begins."""
+_APART = 24
+"""Fewest bytes between two places by which it is found: they bound what the index takes."""
+_BEGINNINGS = re.compile(rb'[\[{,:] ?(?=["{\[])|\\n|\n')
+_SLICE = 1 << 16
+
+Bytes = bytes | bytearray
+
+
+class Piece(NamedTuple):
+    """Some bytes of the text."""
+
+    start: int
+    size: int
+
+
+class Change(NamedTuple):
+    """How a version differs from the one before it.
+
+    Attributes:
+        head: Bytes at its beginning that are those of the one before.
+        tail: The same at its end.
+        middle: What lies between.
+    """
+
+    head: int
+    tail: int
+    middle: Sequence[Piece]
+
+
+class Shape(NamedTuple):
+    """Where the bytes of a version lie: its pieces, and where in the version each of them ends."""
+
+    pieces: Sequence[Piece]
+    ends: Sequence[int]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the version."""
+        return self.ends[-1] if self.ends else 0
+
+
+class Version(NamedTuple):
+    """One version: its bytes, and where they lie."""
+
+    body: bytes
+    shape: Shape
+
+
+EMPTY = Version(b"", Shape((), ()))
+"""What comes before the first."""
+
+
+class Recent:
+    """The newest of a text, and where its strings, objects and lines begin. Of JSON with the
+    shortest strings it takes some 40 MiB, of messages a tenth of that above the text.
+
+    Attributes:
+        end: Bytes of the whole text.
+    """
+
+    __slots__ = ("_origin", "_places", "_text", "end")
+
+    def __init__(self) -> None:
+        self._text = bytearray()
+        self._origin = 0
+        self._places: dict[bytes, int] = {}
+        self.end = 0
+
+    def append(self, new: bytes) -> Piece:
+        """Take in new text."""
+        at = self.end
+        self._text += new
+        self.end += len(new)
+        last = -_APART
+        for where in _beginnings(new, 0, len(new)):
+            if where - last >= _APART and where + _KEY <= len(new):
+                self._places[new[where : where + _KEY]] = at + where
+                last = where
+        if len(self._text) > 2 * WINDOW:
+            self._forget()
+        return Piece(at, len(new))
+
+    def _forget(self) -> None:
+        self._origin = self.end - WINDOW
+        del self._text[:-WINDOW]
+        self._places = {key: at for key, at in self._places.items() if at >= self._origin}
+
+    def find(self, body: bytes, start: int, end: int) -> Iterable[tuple[int, Piece]]:
+        """What of a part of a body stands here already: where in the body, and where in the text; in order."""
+        free = start
+        # What begins a little before is known by that beginning, although the version before has it, too.
+        for where in chain(_beginnings(body, max(0, start - _KEY), start), _beginnings(body, start, end)):
+            if where + _KEY <= free or where + _KEY > end:
+                continue
+            there = self._places.get(body[where : where + _KEY])
+            if there is None:
+                continue
+            at = there - self._origin
+            last = where + common_head(body, self._text, where, at, end - where)
+            first = max(free, where)  # where the match before it has ended, it goes on
+            if first == where:
+                first -= common_tail(body, self._text, where, at, where - free)
+            if last - first >= FOUND:
+                yield first, Piece(there + first - where, last - first)
+                free = last
+
+
+def split(body: bytes, earlier: Version, recent: Recent, append: Callable[[bytes], Piece]) -> tuple[Change, Version]:
+    """Split a version.
+
+    Args:
+        body: Its bytes.
+        earlier: The one before it.
+        recent: The newest of the text.
+        append: Appends what is new to the text, and says where it lies.
+    """
+    head = common_head(body, earlier.body)
+    most = min(len(body), len(earlier.body)) - head
+    tail = common_tail(body, earlier.body, len(body), len(earlier.body), most)
+    head, tail = (each if each >= LEAST else 0 for each in (head, tail))
+    end = len(body) - tail
+    middle: list[Piece] = []
+    free = head
+    # All of it is found before anything is appended: a match never reaches into what this version brings.
+    for where, piece in list(recent.find(body, head, end)) if end - head >= _KEY else ():
+        if where > free:
+            middle.append(append(body[free:where]))
+        middle.append(piece)
+        free = where + piece.size
+    if free < end:
+        middle.append(append(body[free:end]))
+    change = Change(head, tail, tuple(joined(middle)))
+    return change, Version(body, applied(change, earlier.shape))
+
+
+def applied(change: Change, earlier: Shape) -> Shape:
+    """Where the bytes of a version lie, from those of the one before it. Only what lies about the change is looked at;
+    the rest is copied."""
+    pieces, ends = earlier
+    first = bisect_right(ends, change.head)
+    begun = ends[first - 1] if first else 0
+    new = list(change.middle)
+    if change.head > begun:
+        new.insert(0, Piece(pieces[first].start, change.head - begun))
+    rest = earlier.size - change.tail
+    last = bisect_right(ends, rest)
+    if last < len(pieces):
+        cut = rest - (ends[last - 1] if last else 0)
+        new.append(Piece(pieces[last].start + cut, pieces[last].size - cut))
+        last += 1
+    if first:  # its neighbours may go on in the text
+        first -= 1
+        new.insert(0, pieces[first])
+    if last < len(pieces):
+        new.append(pieces[last])
+        last += 1
+    new = joined(new)
+    begun = ends[first - 1] if first else 0
+    middle = [begun + each for each in accumulate(size for _, size in new)]
+    by = (middle[-1] if middle else begun) - (ends[last - 1] if last else 0)
+    after = ends[last:] if not by else [each + by for each in ends[last:]]
+    return Shape([*pieces[:first], *new, *pieces[last:]], [*ends[:first], *middle, *after])
+
+
+def joined(pieces: Iterable[Piece]) -> list[Piece]:
+    """The same with neighbours in the text as one, and without what is empty."""
+    found: list[Piece] = []
+    for piece in pieces:
+        if found and sum(found[-1]) == piece.start:
+            found[-1] = Piece(found[-1].start, found[-1].size + piece.size)
+        elif piece.size:
+            found.append(piece)
+    return found
+
+
+def common_head(one: bytes, other: Bytes, a: int = 0, b: int = 0, most: int = sys.maxsize) -> int:
+    """How many bytes are the same from two places on, ``most`` at most. Slices of bytes are compared at C speed."""
+    most = min(most, len(one) - a, len(other) - b)
+    least, step = 0, 64
+    while least < most:
+        reach = min(least + step, most)
+        if one[a + least : a + reach] != other[b + least : b + reach]:
+            most = reach - 1
+            break
+        least, step = reach, min(step * 4, _SLICE)
+    while least < most:  # the first difference lies before ``most``, or right after it
+        half = (least + most + 1) // 2
+        if one[a + least : a + half] == other[b + least : b + half]:
+            least = half
+        else:
+            most = half - 1
+    return least
+
+
+def common_tail(one: bytes, other: Bytes, a: int, b: int, most: int = sys.maxsize) -> int:
+    """How many bytes are the same before two places, ``most`` at most."""
+    least, most = 0, min(most, a, b)
+    step = 64
+    while least < most:
+        reach = min(least + step, most)
+        if one[a - reach : a - least] != other[b - reach : b - least]:
+            most = reach - 1
+            break
+        least, step = reach, min(step * 4, _SLICE)
+    while least < most:
+        half = (least + most + 1) // 2
+        if one[a - half : a - least] == other[b - half : b - least]:
+            least = half
+        else:
+            most = half - 1
+    return least
+
+
+def _beginnings(text: bytes, start: int, end: int) -> Iterable[int]:
+    yield start
+    for found in _BEGINNINGS.finditer(text, start, end):
+        yield found.end()
