@@ -95,6 +95,7 @@ def connect_writing(path: Path) -> sqlite3.Connection:
         connection.execute(_CACHE)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA fullfsync = 1")
+        connection.execute("PRAGMA secure_delete = 1")  # how it is by default depends on how SQLite was built
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         # A log that was brought in is cut when it is begun anew, so that its length says how much is in it.
         connection.execute("PRAGMA journal_size_limit = 0")
