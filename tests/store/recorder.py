@@ -21,6 +21,11 @@ def say(word: str, number: int) -> None:
     os.write(1, f"{word} {number}\n".encode())
 
 
+def resent(event: int) -> bytes:
+    """The body of a call: what was said before, and one thing more."""
+    return b"".join(b"%d" % n * 30 for n in range(event + 1))
+
+
 def main(path: str, run_id: str, *more: str) -> None:
     """Record until killed."""
     store = SqliteStore(Path(path))
@@ -34,7 +39,7 @@ def main(path: str, run_id: str, *more: str) -> None:
     event = 1
     while True:
         log.write(
-            [issued(event, b"%d" % event * 50), settled(event), SegmentArrived(0, event, b"<%d>" % event)],
+            [issued(event, resent(event)), settled(event), SegmentArrived(0, event, b"<%d>" % event)],
             durable=event % 7 == 0,
         )
         say("ack", event)

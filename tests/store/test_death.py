@@ -17,6 +17,7 @@ from reenact.facts.run import Status
 from reenact.store.liveness import LiveLock, is_live
 from reenact.store.sqlite import SqliteStore
 from tests.conftest import ROOT
+from tests.store.recorder import resent
 from tests.store.records import closing, issued, new_run, opening, settled
 
 RUN = "0123456789abcdefgh"
@@ -64,7 +65,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path, acknowledged
         assert len(events) > last
         assert (recording.run.status, recording.run.interrupted_at) == (Status.INTERRUPTED, len(events) - 1)
         for event in events[1:]:
-            assert recording.body(event.request) == b"%d" % event.number * 50
+            assert recording.body(event.request) == resent(event.number)
             assert event.outcome is not None, "what was written in one batch is there whole"
         whole = b"".join(data for _, _, data in recording.parts(0))
         assert whole == b"head" + b"".join(b"<%d>" % n for n in range(1, len(events)))

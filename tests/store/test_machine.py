@@ -38,6 +38,12 @@ from tests.store.records import closing, failed, issued, new_run, opening, settl
 
 bodies = st.one_of(
     st.binary(max_size=40),
+    # A history of which some is left out: bodies that are kept as changes.
+    st.builds(
+        lambda first, size: b"[" + b",".join(b'{"said": "%d"}' % n * 30 for n in range(first, first + size)) + b"]",
+        st.integers(0, 9),
+        st.integers(3, 30),
+    ),
     st.sampled_from([b"", b"shared " * 60, bytes(range(256)) * 3, b"z" * 5000, b"w" * 600_000]),
 )
 values = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), st.lists, max_leaves=4)

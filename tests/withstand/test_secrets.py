@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from reenact.store.frames import Portion, unpack
+from reenact.store.splice_rows import LOW
 from tests.withstand.stage import Recorded, record, replay
 
 KEYS = {
@@ -27,7 +29,7 @@ HEADER, QUERY, BODY = (os.environ[name] for name in ("PLANTED_TOKEN", "QUERY_API
 answer = requests.get(f"{URL}/stock", params={"item": "lamp", "api_key": QUERY},
                       headers={"Authorization": f"Bearer {HEADER}"})
 print(answer.json())
-answer = httpx.post(f"{URL}/order", json={"items": [1, 2], "client_secret": BODY, "note": "mail"},
+answer = httpx.post(f"{URL}/order", json={"items": [1, 2], "client_secret": BODY, "note": "mail " * 300},
                     headers={"X-Api-Key": HEADER})
 print(answer.status_code)
 print("a key:", os.environ["SERVICE_PASSWORD"][:0], len(HEADER), "LEAKED")
@@ -64,6 +66,15 @@ def _unpacked(file: Path) -> Iterator[tuple[str, bytes]]:
                             yield table, zlib.decompress(packed)
                         except zlib.error:
                             pass
+        columns = "id & 4294967295, first, size, codec, data, crc"
+        for (frame,) in connection.execute("SELECT DISTINCT id - (id & 4294967295) + first FROM frame").fetchall():
+            portions = connection.execute(
+                f"SELECT {columns} FROM frame WHERE id BETWEEN ? AND ? AND first = ? ORDER BY id",
+                (frame, frame | LOW, frame & LOW),
+            )
+            text = unpack([Portion(*row) for row in portions])
+            assert text
+            yield "frame", text
 
 
 @pytest.mark.timeout(120)
@@ -74,7 +85,9 @@ def test_planted_keys_reach_no_file_and_the_replay_is_the_same(tmp_path: Path) -
     files = _files(tmp_path / ".reenact")
     assert any(path.name == "store.db" for path in files)
     pieces = [(path.name, path.read_bytes()) for path in files]
-    for name, data in [*pieces, *_unpacked(tmp_path / ".reenact" / "store.db")]:
+    unpacked = [*_unpacked(tmp_path / ".reenact" / "store.db")]
+    assert any(name == "frame" and b"mail mail" in data for name, data in unpacked)
+    for name, data in [*pieces, *unpacked]:
         found = [key for key, secret in KEYS.items() if secret.encode() in data or secret.encode("utf-16-le") in data]
         assert found == [], f"{name} holds the key planted in: {found}"
     ended = replay(

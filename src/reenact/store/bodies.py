@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from reenact.errors import StoreError
+from reenact.errors import BlobCorrupt, StoreError
 from reenact.facts.event import Payload
 from reenact.store.connection import Reading
-from reenact.store.payloads import RAW, KeyedHash, checked, corrupt, missing
+from reenact.store.contents import Contents
+from reenact.store.payloads import RAW, KeyedHash, corrupt, missing
 from reenact.store.schema import LOW
 from reenact.store.span import Span
 from reenact.store.stream_rows import StreamRows
@@ -24,15 +25,22 @@ class Bodies:
         hasher: The store's hash.
         span: Which rows are the run's.
         streams: Its streams, each of which is a payload too.
+        beside: The same of another log: what was read once is known to both.
+
+    Attributes:
         known: What came with events.
+        contents: The bytes of all payloads.
     """
 
-    def __init__(self, reading: Reading, hasher: KeyedHash, span: Span, streams: StreamRows, known: Known) -> None:
+    def __init__(
+        self, reading: Reading, hasher: KeyedHash, span: Span, streams: StreamRows, beside: Bodies | None = None
+    ) -> None:
         self._reading = reading
         self._hasher = hasher
         self._span = span
         self._streams = streams
-        self.known = known
+        self.known: Known = {} if beside is None else beside.known
+        self.contents: Contents = Contents(hasher, reading.rows) if beside is None else beside.contents
 
     def make_room(self, coming: int) -> None:
         """So many are about to be told in ``known``."""
@@ -44,17 +52,16 @@ class Bodies:
         if payload is None:
             return b""
         text = payload.digest
-        found = self.known.get(text)
-        if found is not None and found[0] == RAW and self._hasher.named(found[1], text):
-            return found[1]
+        known = self.known.get(text)
+        if known is not None and known[0] == RAW and self._hasher.named(known[1], text):
+            return known[1]
         digest = bytes.fromhex(text)
-        if found is None:
-            found = self._reading.row("SELECT codec, data FROM payload WHERE digest = ?", (digest,))
+        try:
+            found = self.contents.find(digest) if known is None else self.contents.of(digest, *known)
+        except BlobCorrupt:
+            raise corrupt(text, "", run=self._span.run, event=self._event_with(text)) from None
         if found is not None:
-            try:
-                return checked(self._hasher, digest, *found)
-            except StoreError:
-                raise corrupt(text, "", run=self._span.run, event=self._event_with(text)) from None
+            return found
         row = self._reading.row(
             "SELECT id FROM stream WHERE digest = ? AND id BETWEEN ? AND ?", (digest, self._span.first, self._span.end)
         )

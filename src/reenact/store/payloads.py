@@ -1,8 +1,7 @@
 """Exact bytes of a SQLite store: kept once by keyed hash, compressed where it helps, checked whenever they are read.
 
 Callers hand over *versions of a channel* (the request bodies of one conversation, the values of one checkpoint slot)
-and get back where each lies. This layout keeps every version whole; one that keeps only what changed since the
-channel's previous version can take its place without touching a caller.
+and get back where each lies. Of what is long enough only what is new is kept (``store.splicing``), the rest whole.
 
 The hash is BLAKE2b keyed with a secret of the store: addresses of two stores cannot be compared, and nobody outside
 can find out whether a store holds a guessed text.
@@ -14,11 +13,13 @@ import hashlib
 import sqlite3
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from reenact.errors import BlobCorrupt, BlobMissing
 from reenact.facts.ids import tail
 from reenact.facts.weaving import Piece, Woven
+from reenact.store.resplicing import forget_texts, respliced
+from reenact.store.splicing import Splicing
 
 DIGEST_SIZE = 16
 RAW, ZLIB = range(2)
@@ -31,6 +32,9 @@ _TRIAL = 8192
 _BLOCK = 64 << 10
 """Bytes of what was woven, at least, that are compressed in one go."""
 _REMEMBERED = 50_000
+_LEAST_SPLICED = 1 << 10
+_MOST_SPLICED = 16 << 20
+"""Bytes of a body that is kept as a change: at least, and at most, for the last versions are held in memory."""
 _ZLIB_HEAD = b"\x78\x01"
 _ZLIB_END = b"\x03\x00"
 """An empty last block."""
@@ -136,7 +140,7 @@ def _block(data: bytes) -> bytes:
 
 
 def decompress(codec: int, data: bytes) -> bytes:
-    """Bytes as they were.
+    """Bytes as they were, of a row that holds all of them.
 
     Raises:
         ValueError: They are damaged, or kept in a way this version does not know.
@@ -149,29 +153,6 @@ def decompress(codec: int, data: bytes) -> bytes:
         return zlib.decompress(data)
     except zlib.error as error:
         raise ValueError(str(error)) from error
-
-
-def checked(hasher: KeyedHash, digest: bytes, codec: int, data: bytes, **where: Any) -> bytes:
-    """The bytes of a row, checked against their address.
-
-    Args:
-        hasher: The store's hash.
-        digest: What they must hash to.
-        codec: How they are kept.
-        data: What is kept.
-        **where: ``run`` and ``event``, where known, for the error.
-
-    Raises:
-        BlobCorrupt: They are not what was stored.
-    """
-    try:
-        body = decompress(codec, data)
-    except ValueError:
-        raise corrupt(digest.hex(), "unreadable", **where) from None
-    found = hasher.of(body)
-    if found != digest:
-        raise corrupt(digest.hex(), found.hex(), **where)
-    return body
 
 
 def corrupt(digest: str, found: str, *, run: str = "", event: int | None = None) -> BlobCorrupt:
@@ -226,6 +207,8 @@ class Payloads:
         self._hasher = hasher
         self._known: dict[bytes, int] = {}
         self._staged: dict[bytes, int] = {}
+        self._splicing = Splicing(log)
+        self._spliced = False
 
     def keep(self, connection: sqlite3.Connection, body: bytes, channel: str = "") -> tuple[int | None, bytes]:
         """Keep one version of a channel.
@@ -243,11 +226,16 @@ class Payloads:
         digest = self._hasher.of(body)
         where = self._known.get(digest) or self._staged.get(digest)
         if where is None:
-            where = self._find_or_insert(connection, digest, body)
+            where = self._find_or_insert(connection, digest, body, channel)
         return where, digest
+
+    def finish(self, connection: sqlite3.Connection) -> None:
+        """Write what all of a transaction's bodies have brought together: before its end."""
+        self._splicing.finish(connection)
 
     def commit(self) -> None:
         """What was staged is in the file."""
+        self._spliced = False
         if self._staged:
             if len(self._known) > _REMEMBERED:
                 self._known.clear()
@@ -257,8 +245,15 @@ class Payloads:
     def roll_back(self) -> None:
         """What was staged is not in the file."""
         self._staged.clear()
+        if self._spliced:
+            self.forget()
 
-    def _find_or_insert(self, connection: sqlite3.Connection, digest: bytes, body: bytes) -> int:
+    def forget(self) -> None:
+        """Let go of the bodies that coming ones may go on from."""
+        self._splicing.begin_anew()
+        self._spliced = False
+
+    def _find_or_insert(self, connection: sqlite3.Connection, digest: bytes, body: bytes, channel: str) -> int:
         found: Sequence[int] | None = connection.execute(
             "SELECT id, owner FROM payload WHERE digest = ?", (digest,)
         ).fetchone()
@@ -269,6 +264,10 @@ class Payloads:
                 connection.execute("INSERT OR IGNORE INTO held(payload, log) VALUES (?, ?)", (found[0], self._log))
             self._staged[digest] = found[0]
             return found[0]
+        if _LEAST_SPLICED <= len(body) <= _MOST_SPLICED:
+            self._spliced = True
+            self._staged[digest] = where = self._splicing.insert(connection, digest, body, channel)
+            return where
         codec, data = compress(body)
         cursor = connection.execute(
             "INSERT INTO payload(digest, size, codec, owner, data) VALUES (?, ?, ?, ?, ?)",
@@ -294,7 +293,9 @@ def release(connection: sqlite3.Connection, log: int) -> None:
         "GROUP BY h.payload",
         (log,),
     ).fetchall()
+    respliced(connection, shared)
     connection.executemany("UPDATE payload SET owner = ? WHERE id = ?", [(heir, row) for row, heir in shared])
     connection.executemany("DELETE FROM held WHERE payload = ? AND log = ?", shared)
     connection.execute("DELETE FROM payload WHERE owner = ?", (log,))
     connection.execute("DELETE FROM held WHERE log = ?", (log,))
+    forget_texts(connection, log)

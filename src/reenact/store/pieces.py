@@ -15,7 +15,7 @@ from enum import IntEnum
 from reenact.store.ranges import NONE, Ranges, unpack_ranges
 from reenact.store.rows import damaged
 from reenact.store.schema import SHIFT
-from reenact.store.versions import OLDEST_READER, WRITTEN, Format, share_rows, write_format
+from reenact.store.versions import bring_up
 
 QUERY = "SELECT base, kind, data FROM piece WHERE log = ? ORDER BY base, kind"
 """The rows of one log, for ``pieces_of``."""
@@ -112,8 +112,7 @@ def declare(connection: sqlite3.Connection, log: int, parent: int) -> None:
     """A log begins whose rows may be those of ``parent``, which has ended, or of what that reads. From now on the store
     is of a format that readers of whole logs refuse."""
     if not is_there(connection):
-        share_rows(connection)
-        write_format(connection, Format(WRITTEN, OLDEST_READER))
+        bring_up(connection)
     bases = [parent, *(piece.base for piece in pieces(connection, parent))]
     set_pieces(connection, log, [Piece(base) for base in bases])
 

@@ -47,10 +47,9 @@ class SqliteRecording:
         self._recurring: Recurring = Recurring() if beside is None else beside._recurring
         self._span = span = span_of(run, owner)
         self._streams = StreamRows(reading, hasher, span)
-        known = {} if beside is None else beside._bodies.known
-        self._bodies: Bodies = Bodies(reading, hasher, span, self._streams, known)
+        self._bodies: Bodies = Bodies(reading, hasher, span, self._streams, None if beside is None else beside._bodies)
         self._evidence = Evidence(reading, span, self._bodies)
-        self._states = States(reading, hasher, span, self._bodies)
+        self._states = States(reading, span, self._bodies)
         self._lanes = LaneRows(reading, span)
         self._ambient = AmbientRows(reading, span, self._lanes)
         self._events = EventRows(

@@ -1,4 +1,4 @@
-"""The tables of a SQLite store, format 2.
+"""The tables of a SQLite store, format 3.
 
 Each log (the run that owns it has ``log.id`` = ``run.id``) is numbered, and everything of a log is addressed by one
 integer: ``log << 32 | number``. So the rows of one run lie together, a range finds them, and forgetting a run is a
@@ -23,6 +23,8 @@ range delete.
 ``words``   text for the search: of a short one by run, of a long one its passages by ``run << 32 | n``
 ``piece``   what a log reads in another one: packed ranges of numbers by log, base and part, see ``store.pieces``
 ``passage`` which passages of a log's text are those of another one: from ``n`` to before ``end``
+``text``    what was new, when it came, in the bodies of a log (``owner``): see ``store.splice_rows``
+``frame``   that text, packed, by ``text << 32 | first byte``
 ``effect``  who makes, or made, a write: once for each identity of a write (``facts.effects``)
 ========== ====================================================================================================
 
@@ -34,7 +36,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from reenact.store.versions import OLDEST_READER, SHARED_TABLES, WRITTEN, Format, write_format
+from reenact.store.versions import OLDEST_READER, SHARED_TABLES, SPLICED_TABLES, WRITTEN, Format, write_format
 
 SHIFT = 32
 """Bits below the number of the log in an address."""
@@ -99,6 +101,6 @@ def create(connection: sqlite3.Connection, key: bytes) -> None:
         connection: To an empty file.
         key: Secret of this store's payload hash, 32 unpredictable bytes.
     """
-    connection.executescript(TABLES + SHARED_TABLES)
+    connection.executescript(TABLES + SHARED_TABLES + SPLICED_TABLES)
     connection.execute("INSERT INTO meta(name, value) VALUES ('key', ?)", (key,))
     write_format(connection, Format(WRITTEN, OLDEST_READER))

@@ -22,11 +22,12 @@ from reenact.facts.record import Record
 from reenact.facts.run import INNER, Run, Status
 from reenact.store import effects, passages
 from reenact.store.connection import Reading, Writing
+from reenact.store.contents import Contents
 from reenact.store.forgetting import forget, unneeded
 from reenact.store.inherited import SharingRecording
 from reenact.store.liveness import LiveLock, is_live
 from reenact.store.making import make_file
-from reenact.store.payloads import KeyedHash, checked, missing
+from reenact.store.payloads import KeyedHash, missing
 from reenact.store.reading import SqliteRecording
 from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of, update_run
@@ -231,9 +232,9 @@ class SqliteStore(Views):
             address = bytes.fromhex(digest)
         except ValueError:
             raise missing(digest) from None
-        row = reading.row("SELECT codec, data FROM payload WHERE digest = ?", (address,))
-        if row is not None:
-            return checked(hasher, address, *row)
+        found = Contents(hasher, reading.rows).find(address)
+        if found is not None:
+            return found
         row = reading.row(
             "SELECT s.id, r.run_id FROM stream s JOIN run r ON r.id = s.id >> 32 WHERE s.digest = ?", (address,)
         )

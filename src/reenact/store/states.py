@@ -9,7 +9,7 @@ from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Payload
 from reenact.store.bodies import Bodies
 from reenact.store.connection import Reading
-from reenact.store.payloads import KeyedHash, checked, missing
+from reenact.store.payloads import missing
 from reenact.store.schema import LOW
 from reenact.store.snapshots import places, snapshots
 from reenact.store.span import Span
@@ -20,14 +20,12 @@ class States:
 
     Args:
         reading: The store's reading connection.
-        hasher: The store's hash.
         span: Which rows are the run's.
         bodies: Its payloads.
     """
 
-    def __init__(self, reading: Reading, hasher: KeyedHash, span: Span, bodies: Bodies) -> None:
+    def __init__(self, reading: Reading, span: Span, bodies: Bodies) -> None:
         self._reading = reading
-        self._hasher = hasher
         self._span = span
         self._bodies = bodies
 
@@ -49,7 +47,7 @@ class States:
             elif data is None:
                 raise missing(digest.hex(), self._span.run, event)
             else:
-                found[name] = checked(self._hasher, digest, codec, data, run=self._span.run, event=event)
+                found[name] = self._bodies.contents.of(digest, codec, data, run=self._span.run, event=event)
         return found
 
     def snapshots(
@@ -86,5 +84,5 @@ class States:
         elif data is None:  # too large to be fetched with many others
             body = self._bodies.body(Payload(digest.hex(), 0))
         else:
-            body = checked(self._hasher, digest, codec, data, run=self._span.run, event=event)
+            body = self._bodies.contents.of(digest, codec, data, run=self._span.run, event=event)
         return Version(event, phase, lane, None if digest is None else digest.hex(), body)

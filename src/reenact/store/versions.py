@@ -12,14 +12,15 @@ from typing import NamedTuple
 
 from reenact.errors import FormatTooNew, StoreError
 
-WRITTEN = 2
-"""The format this code writes: of a fork's log an older reader would see only what its parent's does not have."""
+WRITTEN = 3
+"""The format this code writes: an older reader can make nothing of bodies that are kept as changes."""
 
-OLDEST_READER = 2
+OLDEST_READER = 3
 """The oldest format whose reader can read what this code writes."""
 
 OLDEST_WRITTEN = 1
-"""The oldest format of a store that this code goes on writing, as it is; its first fork makes it one of today's."""
+"""The oldest format of a store that this code goes on writing, as it is, until something comes for which that has no
+place: a fork, or a body that is kept as a change. This makes it one of today's."""
 
 Step = Callable[[sqlite3.Connection], None]
 
@@ -40,7 +41,22 @@ def share_rows(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: Mapping[int, Step] = {1: share_rows}
+SPLICED_TABLES = """
+CREATE TABLE IF NOT EXISTS text(id INTEGER PRIMARY KEY AUTOINCREMENT, owner INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS text_owner ON text(owner);
+CREATE TABLE IF NOT EXISTS frame(id INTEGER PRIMARY KEY, first INTEGER NOT NULL, size INTEGER NOT NULL,
+  codec INTEGER NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL);
+"""
+"""What format 3 adds. The number of a text is never given again: readers know its frames by it."""
+
+
+def splice_bodies(connection: sqlite3.Connection) -> None:
+    """The step from format 2 to 3, inside a transaction: there is a place for the text of bodies that are changes."""
+    for statement in filter(str.strip, SPLICED_TABLES.split(";")):
+        connection.execute(statement)
+
+
+MIGRATIONS: Mapping[int, Step] = {1: share_rows, 2: splice_bodies}
 """For each old format the step to the next one; each runs inside one transaction."""
 
 
@@ -132,6 +148,16 @@ def migrate(
         connection.execute("ROLLBACK")
         raise
     return passed
+
+
+def bring_up(connection: sqlite3.Connection) -> None:
+    """Make a store that is written as it is one of today's format, inside a transaction. From now on older versions
+    refuse it."""
+    found = read_format(connection)
+    for each in range(found.written, WRITTEN):
+        MIGRATIONS[each](connection)
+    if found.written < WRITTEN:
+        write_format(connection, Format(WRITTEN, OLDEST_READER))
 
 
 def read_format(connection: sqlite3.Connection) -> Format:

@@ -118,6 +118,7 @@ class SqliteLog:
         lock, self._lock = self._lock, None
         if lock is not None:
             lock.release()
+            self._state.payloads.forget()
             self._writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
 
 
@@ -227,6 +228,7 @@ class _Batch:
             self._heir.share_reads(self._places)
             self._heir.share_lanes({address & LOW for address, *_ in self._lanes}, self._state.named | self._named)
             self._heir.save()
+        self._state.payloads.finish(connection)
 
     def _take_back(self, records: Sequence[Record]) -> None:
         """Have itself what the records add to; once they are written, it is compared with the bases' again."""
@@ -291,7 +293,8 @@ class _Batch:
     def _call_issued(self, record: CallIssued) -> None:
         address = self._origin | record.event
         call = record.call
-        where, digest = self._state.payloads.keep(self._connection, call.body, call.channel)
+        channel = call.channel or f"{call.kind.value} {call.name}"
+        where, digest = self._state.payloads.keep(self._connection, call.body, channel)
         asked = asked_row(record, digest)
         self._events[record.event] = [
             address, self._origin | record.lane, call.kind.value, call.name, where, None,

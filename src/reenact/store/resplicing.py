@@ -1,0 +1,117 @@
+"""Bodies that are changes go over to another log: with a text of their own, which has what they need and no more.
+
+A body is not put together for that: of the old text those ranges are copied that any of them uses, each once, and where
+they lie is said anew.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from reenact.store.frames import Packing
+from reenact.store.splice_rows import LOW, SHIFT, SPLICED, Splice, Spliced, unpack_splice
+from reenact.store.splices import Change, Piece
+from reenact.store.splicing import new_text, put_text
+
+_AT_ONCE = 64 << 10
+
+
+def respliced(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -> None:
+    """Give bodies to other logs. What cannot be read any more is told as corrupt then as before.
+
+    Args:
+        connection: In a transaction.
+        rows: Number of each row, and of the log that it is to belong to.
+    """
+    spliced = Spliced(lambda sql, values: connection.execute(sql, values).fetchall())
+    found: list[tuple[bytes, int]] = []
+    for heir, some in groupby(sorted(rows, key=lambda each: each[::-1]), lambda each: each[1]):
+        texts: dict[int, dict[int, Splice]] = {}
+        for row, splice in _splices(connection, [row for row, _ in some]):
+            texts.setdefault(splice.text, {})[row] = splice
+        for text, splices in texts.items():
+            own = _own(splices, spliced)
+            moved = _Moved(each for splice in own.values() for each in splice.change.middle)
+            number = new_text(connection, heir)
+            packing = Packing()
+            for start, size in moved.pieces():
+                put_text(connection, number, packing, spliced.text(text, start, size))
+            found += [(splice._replace(text=number, change=moved.change(splice.change)).pack(), row)
+                      for row, splice in own.items()]  # fmt: skip
+    # Only now: others, too, are read through the rows as they were.
+    connection.executemany("UPDATE payload SET data = ? WHERE id = ?", found)
+
+
+def forget_texts(connection: sqlite3.Connection, log: int) -> None:
+    """Forget the texts of a log."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'frame'").fetchone() is None:
+        return  # a store of an older format
+    for (text,) in connection.execute("SELECT id FROM text WHERE owner = ?", (log,)).fetchall():
+        connection.execute("DELETE FROM frame WHERE id BETWEEN ? AND ?", (text << SHIFT, text << SHIFT | LOW))
+    connection.execute("DELETE FROM text WHERE owner = ?", (log,))
+
+
+def _splices(connection: sqlite3.Connection, rows: Sequence[int]) -> Iterable[tuple[int, Splice]]:
+    for row in rows:
+        codec, data = connection.execute("SELECT codec, data FROM payload WHERE id = ?", (row,)).fetchone()
+        if codec == SPLICED:
+            try:
+                yield row, unpack_splice(data)
+            except ValueError:
+                continue
+
+
+def _own(splices: dict[int, Splice], spliced: Spliced) -> dict[int, Splice]:
+    """The same with a whole list of pieces where the version before does not go along; without those that are damaged,
+    as far as they tell by themselves."""
+    found: dict[int, Splice] = {}
+    end = 0
+    for row, splice in splices.items():
+        end = end or spliced.end(splice.text)
+        own = splice
+        if splice.before and splice.before not in found:
+            try:
+                own = Splice(splice.text, 0, Change(0, 0, spliced.pieces(splice)))
+            except ValueError:
+                continue
+        if all(start + size <= end for start, size in own.change.middle):
+            found[row] = own
+    return found
+
+
+class _Moved:
+    """The ranges of a text that some pieces use, one after the other in another one.
+
+    Args:
+        pieces: They.
+    """
+
+    def __init__(self, pieces: Iterable[Piece]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, size in sorted(pieces):
+            if self._ends and start <= self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], start + size)
+            else:
+                self._starts.append(start)
+                self._ends.append(start + size)
+        self._places = [0]
+        for start, end in zip(self._starts, self._ends, strict=True):
+            self._places.append(self._places[-1] + end - start)
+
+    def pieces(self) -> Iterable[Piece]:
+        """The ranges, in order, a long one in several."""
+        for start, end in zip(self._starts, self._ends, strict=True):
+            for at in range(start, end, _AT_ONCE):
+                yield Piece(at, min(_AT_ONCE, end - at))
+
+    def change(self, change: Change) -> Change:
+        """The same change in the other text."""
+        return change._replace(middle=tuple([Piece(self._place(start), size) for start, size in change.middle]))
+
+    def _place(self, start: int) -> int:
+        at = bisect_right(self._starts, start) - 1
+        return self._places[at] + start - self._starts[at]

@@ -1,0 +1,217 @@
+"""Bodies that a SQLite store keeps as changes: what stands in the row of one, and how it is put together again.
+
+A **text** is what was new, when it came, in the bodies of one log; its frames lie in ``frame``, by ``text << 32 |
+place``. The row of a body names its text, the row of the version before it (or none), and the change from that one. It
+names nothing of another text, so a text and all bodies of it are one log's and go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from reenact.store.frames import Portion, unpack
+from reenact.store.splices import EMPTY, Change, Piece, Shape, applied
+
+SPLICED = 2
+"""How the bytes of a payload's row are kept: as a change."""
+
+SHIFT = 32
+LOW = (1 << SHIFT) - 1
+
+_MORE = 0x80
+_TEXT_BYTES = 8 << 20
+"""Bytes of unpacked frames that a reader keeps."""
+_SHAPES = 64
+_NONE = b""
+
+Rows = Callable[[str, Sequence[Any]], list[Any]]
+"""Gives all rows of a query."""
+
+
+class Splice(NamedTuple):
+    """The row of a body.
+
+    Attributes:
+        text: Number of the text.
+        before: Row of the version before it; 0 for none.
+        change: From that one.
+    """
+
+    text: int
+    before: int
+    change: Change
+
+    def pack(self) -> bytes:
+        """As it lies in the row: integers in groups of seven bits, low ones first; where a piece begins is said from
+        the end of the one before."""
+        change = self.change
+        numbers = [self.text, self.before, change.head, change.tail]
+        at = 0
+        for start, size in change.middle:
+            by = start - at
+            numbers += (by << 1 if by >= 0 else (-by << 1) - 1, size)
+            at = start + size
+        found = bytearray()
+        for number in numbers:
+            left = number
+            while left >= _MORE:
+                found.append(left & (_MORE - 1) | _MORE)
+                left >>= 7
+            found.append(left)
+        return bytes(found)
+
+
+def unpack_splice(data: bytes) -> Splice:
+    """What ``Splice.pack`` has made these bytes of.
+
+    Raises:
+        ValueError: They are damaged.
+    """
+    numbers: list[int] = []
+    number = shift = 0
+    for byte in data:
+        number |= (byte & (_MORE - 1)) << shift
+        shift += 7
+        if byte < _MORE:
+            numbers.append(number)
+            number = shift = 0
+    if shift or len(numbers) < 4 or len(numbers) % 2:
+        raise ValueError("a change that is none")
+    pieces = []
+    at = 0
+    for by, size in zip(numbers[4::2], numbers[5::2], strict=True):
+        start = at + (by >> 1 if not by & 1 else -((by + 1) >> 1))
+        if start < 0 or start + size > LOW:
+            raise ValueError("a piece beyond its text")
+        pieces.append(Piece(start, size))
+        at = start + size
+    return Splice(numbers[0], numbers[1], Change(numbers[2], numbers[3], tuple(pieces)))
+
+
+class Spliced:
+    """Puts bodies together again. Any thread may use it: what it keeps in mind is never changed, only replaced.
+
+    Args:
+        rows: Answers queries.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._frames: dict[int, bytes] = {}
+        self._last = 0, _NONE
+        self._shapes: dict[tuple[int, int], Shape] = {}
+
+    def body(self, data: bytes) -> bytes:
+        """The bytes of a body.
+
+        Args:
+            data: What is in its row.
+
+        Raises:
+            ValueError: Something that it needs is damaged, or gone.
+        """
+        splice = unpack_splice(data)
+        return b"".join([part for piece in self.pieces(splice) for part in self._parts(splice.text, *piece)])
+
+    def pieces(self, splice: Splice) -> Sequence[Piece]:
+        """All pieces of a body.
+
+        Raises:
+            ValueError: As ``body``.
+        """
+        return self._shape(splice).pieces
+
+    def text(self, number: int, start: int, size: int) -> bytes:
+        """Some of a text, with zeros in the place of what is damaged, or gone."""
+        found = bytearray()
+        while len(found) < size:
+            try:
+                for part in self._parts(number, start + len(found), size - len(found)):
+                    found += part
+            except ValueError:
+                found = found.ljust(min(size, self._next(number, start + len(found)) - start), b"\0")
+        return bytes(found)
+
+    def end(self, number: int) -> int:
+        """Bytes of a text."""
+        rows = self._rows(
+            "SELECT (id & 4294967295) + size FROM frame WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+            (number << SHIFT, number << SHIFT | LOW),
+        )
+        return int(rows[0][0]) if rows else 0
+
+    def _next(self, number: int, place: int) -> int:
+        """Where the next frame begins."""
+        rows = self._rows(
+            "SELECT first FROM frame WHERE id > ? AND id <= ? AND first = id & 4294967295 ORDER BY id LIMIT 1",
+            (number << SHIFT | place, number << SHIFT | LOW),
+        )
+        return int(rows[0][0]) if rows else LOW
+
+    def _parts(self, number: int, start: int, size: int) -> Iterator[bytes]:
+        """Some of a text, by frames."""
+        address, end = number << SHIFT | start, (number << SHIFT | start) + size
+        frame, text = self._last
+        while address < end:
+            if not frame <= address < frame + len(text):
+                frame, text = self._last = self._frame(address)
+            part = text[address - frame : end - frame]
+            yield part
+            address += len(part)
+
+    def _shape(self, splice: Splice) -> Shape:
+        changes: list[tuple[int, Change]] = []
+        shape, row = EMPTY.shape, splice.before
+        while row:
+            known = self._shapes.get((splice.text, row))
+            if known is not None:
+                shape = known
+                break
+            rows = self._rows("SELECT codec, data FROM payload WHERE id = ?", (row,))
+            if not rows or rows[0][0] != SPLICED:
+                raise ValueError("a version that another one changes is gone")
+            before = unpack_splice(rows[0][1])
+            if before.text != splice.text or before.before >= row:
+                raise ValueError("a change of another text")
+            changes.append((row, before.change))
+            row = before.before
+        for _, change in reversed(changes):
+            shape = _changed(change, shape)
+        if changes:
+            kept = self._shapes if len(self._shapes) < _SHAPES else {}
+            self._shapes = {**kept, (splice.text, changes[0][0]): shape}
+        return _changed(splice.change, shape)
+
+    def _frame(self, address: int) -> tuple[int, bytes]:
+        """The frame in which an address lies: that of its first byte, and its text."""
+        rows = self._rows(
+            "SELECT first FROM frame WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+            (address >> SHIFT << SHIFT, address),
+        )
+        if not rows or rows[0][0] > address & LOW:
+            raise ValueError("text that is gone")
+        frame = address >> SHIFT << SHIFT | rows[0][0]
+        text = self._frames.get(frame, _NONE)
+        if address >= frame + len(text):  # one under way has grown since
+            text = self._unpacked(frame)
+            if address >= frame + len(text):
+                raise ValueError("text that is damaged")
+        return frame, text
+
+    def _unpacked(self, frame: int) -> bytes:
+        rows = self._rows(
+            "SELECT id & 4294967295, first, size, codec, data, crc FROM frame "
+            "WHERE id BETWEEN ? AND ? AND first = ? ORDER BY id",
+            (frame, frame | LOW, frame & LOW),
+        )
+        text = unpack([Portion(*row) for row in rows])
+        known = self._frames if sum(map(len, self._frames.values())) < _TEXT_BYTES else {}
+        self._frames = {**known, frame: text}
+        return text
+
+
+def _changed(change: Change, shape: Shape) -> Shape:
+    if change.head + change.tail > shape.size:
+        raise ValueError("a change of something longer")
+    return applied(change, shape)

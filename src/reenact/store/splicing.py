@@ -1,0 +1,167 @@
+"""Keeping bodies as changes: which of the bodies before is the one that a body goes on from, and what is written.
+
+Which body continues which is found out by comparing: of the same channel, the one with which it has the longest
+beginning in common. So conversations that run side by side under one name do not get in each other's way.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from reenact.store.frames import Packing
+from reenact.store.splice_rows import LOW, SHIFT, SPLICED, Splice
+from reenact.store.splices import EMPTY, Change, Piece, Recent, Version, common_head, split
+from reenact.store.versions import bring_up
+
+BODIES = 256
+BODIES_BYTES = 32 << 20
+SIDE_BY_SIDE = 16
+"""The last bodies that a log keeps in memory to compare with: how many, their bytes, and how many of one channel."""
+
+_PENDING = 256 << 10
+"""Bytes of text that wait for the end of a transaction."""
+_A_PIECE = 5
+"""Bytes that a piece takes in a row, about."""
+_FEW = 32
+"""Bytes for which a list is never spared: a body with one needs no other row."""
+_LONGEST = 32
+"""Changes after each other from which on all pieces are listed, where that takes no more than twice their bytes."""
+
+
+class _Last:
+    """The last version of something.
+
+    Attributes:
+        channel: To which it belongs.
+        row: Its row.
+        version: Itself.
+        changes: How many rows have to be read for it beside its own.
+        spent: Bytes that they take.
+    """
+
+    __slots__ = ("changes", "channel", "row", "spent", "version")
+
+    def __init__(self, channel: str, row: int, version: Version, changes: int, spent: int) -> None:
+        self.channel = channel
+        self.row = row
+        self.version = version
+        self.changes = changes
+        self.spent = spent
+
+
+class Splicing:
+    """The bodies of one log that are kept as changes of each other.
+
+    What it has in mind is what the file has: after a transaction that failed it begins a new text.
+
+    Args:
+        owner: Number of the log.
+    """
+
+    def __init__(self, owner: int) -> None:
+        self._owner = owner
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget everything: what comes is kept in a new text."""
+        self._text = 0
+        self._recent = Recent()
+        self._packing = Packing()
+        self._pending: list[bytes] = []
+        self._waiting = 0
+        self._lasts: list[_Last] = []
+        self._held = 0
+
+    def insert(self, connection: sqlite3.Connection, digest: bytes, body: bytes, channel: str) -> int:
+        """Write the row of a body; gives its number. ``finish`` is to follow in the same transaction.
+
+        Args:
+            connection: In a transaction.
+            digest: Its keyed digest.
+            body: Itself.
+            channel: What it is a version of.
+        """
+        data, last, nearest = self._spliced(connection, body, channel)
+        cursor = connection.execute(
+            "INSERT INTO payload(digest, size, codec, owner, data) VALUES (?, ?, ?, ?, ?)",
+            (digest, len(body), SPLICED, self._owner, data),
+        )
+        assert cursor.lastrowid is not None
+        last.row = cursor.lastrowid
+        self._remember(last, nearest)
+        return cursor.lastrowid
+
+    def finish(self, connection: sqlite3.Connection) -> None:
+        """Write the text that is new."""
+        if not self._pending:
+            return
+        text = b"".join(self._pending)
+        self._pending.clear()
+        self._waiting = 0
+        put_text(connection, self._text, self._packing, text)
+
+    def _spliced(self, connection: sqlite3.Connection, body: bytes, channel: str) -> tuple[bytes, _Last, _Last | None]:
+        if self._recent.end + len(body) > LOW:
+            self.finish(connection)
+            self.begin_anew()
+        if not self._text:
+            self._text = new_text(connection, self._owner)
+        body = bytes(body)
+        nearest = self._nearest(body, channel)
+        change, version = split(body, nearest.version if nearest else EMPTY, self._recent, self._append)
+        if self._waiting > _PENDING:
+            self.finish(connection)
+        before, changes, spent, data = 0, 0, 0, b""
+        if nearest is not None and change.head + change.tail:
+            before, changes = nearest.row, nearest.changes + 1
+            data = Splice(self._text, before, change).pack()
+            spent = nearest.spent + len(data)
+        least = _A_PIECE * len(version.shape.pieces)
+        if not before or least <= _FEW or least <= len(data) or (changes > _LONGEST and least <= 2 * spent):
+            data = Splice(self._text, 0, Change(0, 0, version.shape.pieces)).pack()
+            changes, spent = 0, 0
+        continues = nearest is not None and 2 * (change.head + change.tail) >= len(nearest.version.body)
+        return data, _Last(channel, 0, version, changes, spent), nearest if continues else None
+
+    def _nearest(self, body: bytes, channel: str) -> _Last | None:
+        """The last version that a body goes on from, as it seems."""
+        best, most = None, -1
+        for each in reversed(self._lasts):
+            if each.channel == channel:
+                same = common_head(body, each.version.body)
+                if same > most:
+                    best, most = each, same
+        return best
+
+    def _append(self, new: bytes) -> Piece:
+        self._pending.append(new)
+        self._waiting += len(new)
+        return self._recent.append(new)
+
+    def _remember(self, last: _Last, instead: _Last | None) -> None:
+        if instead is None:
+            beside = [each for each in self._lasts if each.channel == last.channel]
+            instead = beside[0] if len(beside) >= SIDE_BY_SIDE else None
+        if instead is not None:
+            self._lasts.remove(instead)
+            self._held -= len(instead.version.body)
+        self._lasts.append(last)
+        self._held += len(last.version.body)
+        while len(self._lasts) > BODIES or (self._held > BODIES_BYTES and len(self._lasts) > 1):
+            self._held -= len(self._lasts.pop(0).version.body)
+
+
+def put_text(connection: sqlite3.Connection, number: int, packing: Packing, some: bytes) -> None:
+    """Write what comes next in a text."""
+    connection.executemany(
+        "INSERT INTO frame(id, first, size, codec, data, crc) VALUES (?, ?, ?, ?, ?, ?)",
+        [(number << SHIFT | start, *rest) for start, *rest in packing.pack(some)],
+    )
+
+
+def new_text(connection: sqlite3.Connection, owner: int) -> int:
+    """Begin a text of a log; gives its number."""
+    bring_up(connection)
+    cursor = connection.execute("INSERT INTO text(owner) VALUES (?)", (owner,))
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
