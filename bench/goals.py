@@ -64,7 +64,7 @@ def recording() -> list[Row]:
     """What recording costs the agent."""
     read, model, write = ("record_read[400]", "record_model[400]", "durable_write[200]")
     added, kept, chunk = Figure(model, "added_us"), Figure(model, "save_ms"), Figure("first_chunk", "later_ms")
-    vcr, large = "vcr_http[1000]", "large_argument[20]"
+    vcr, large, grown = "vcr_http[1000]", "large_argument[20]", "grown_state[200]"
     return [
         Row("record an HTTP read: added in the agent's thread", Figure(read, "added_us"), "µs", "most", 60),
         Row("  the thread's own work alone", Figure(read, "added_work_us"), "µs", "most", 60),
@@ -77,6 +77,9 @@ def recording() -> list[Row]:
         Row("  in all", Figure(large, "all_ms"), "ms", "most", 60),
         Row("  in all, against json.dumps of it", Figure(large, "all_ms"), "ms", "shown", 0, Figure(large, "dumps_ms")),
         Row("  at its first sight", Figure(large, "first_ms"), "ms"),
+        Row("a step whose state is 200 turns: agent's processor", Figure(grown, "agent_ms"), "ms", "most", 3),
+        Row("  against walking it once", Figure(grown, "agent_ms"), "ms", "shown", 0, Figure(grown, "walk_ms")),
+        Row("  on the average of them, in all", Figure(grown, "mean_ms"), "ms"),
         Row("look for credentials in a MiB, first sight", Figure("clean_body[500]", "first_ms"), "ms", "most", 300),
         Row("  one string, a patch", Figure("clean_body[500]", "patch_ms"), "ms", "most", 300),
         Row("  seen before", Figure("clean_body[500]", "again_ms"), "ms", "most", 50),

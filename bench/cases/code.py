@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import random
 import tempfile
 import time
@@ -81,6 +82,33 @@ def large_argument(size: int) -> Mapping[str, float]:
         "first_ms": whole[0] / 1e6,
         "dumps_ms": median(dumps) / 1e6,
     }
+
+
+def grown_state(size: int) -> Mapping[str, float]:
+    """Milliseconds of processor of the last ten of so many steps, whose history grows by 2.9 KB a step, in the agent's
+    thread; of one ``marshal.dumps`` of that state beside it; and of an average step in all, the writer's work included.
+    """
+    chance = random.Random(size)
+    words = [chance.randbytes(chance.randrange(1, 5)).hex() for _ in range(2000)]
+    texts = [" ".join(chance.choices(words, k=230)) for _ in range(2 * size)]
+    messages: list[dict[str, Any]] = []
+    agents, walks = [], []
+    begin = time.process_time_ns()
+    with tempfile.TemporaryDirectory() as folder, reenact.record(store=folder):
+        for number, text in enumerate(texts):
+            messages.append({"role": "user", "id": f"m{number}", "content": text, "calls": [{"n": number}]})
+            if number % 2:
+                continue
+            state = {"messages": messages, "step": number, "plan": words[number % 2000]}
+            start = time.thread_time_ns()
+            with reenact.step("turn", state):
+                pass
+            agents.append(time.thread_time_ns() - start)
+            start = time.thread_time_ns()
+            marshal.dumps(state)
+            walks.append(time.thread_time_ns() - start)
+    whole = (time.process_time_ns() - begin) / size
+    return {"agent_ms": median(agents[-10:]) / 1e6, "walk_ms": median(walks[-10:]) / 1e6, "mean_ms": whole / 1e6}
 
 
 def clean_body(size: int) -> Mapping[str, float]:
