@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from reenact.facts.call import Call, Effect, Fidelity, Kind, Value
-from reenact.facts.record import CallIssued, CallSettled, Record
+from reenact.facts.order import Delivery, Interruption, Tag
+from reenact.facts.record import CallIssued, CallSettled, Delivered, Record
 from reenact.store.bundles import limits
 from reenact.store.bundles.lines import line_of, record_of
 
@@ -16,6 +17,8 @@ CALL = Call(
 )
 ISSUED = CallIssued(3, 1, 2, 0, -5, CALL, Fidelity.REDACTED, "cleaned")
 SETTLED = CallSettled(3, 7, Value(b"\xff1", "text/plain", b"[]", {"checked": True}), 4, Fidelity.SEALED, "n")
+SIGNAL = Delivered((Delivery(4, Tag("i", "root", 15, Interruption(9, 1, 0).packed()), 873861, True),))
+"""Where a signal came: three numbers in one, which is more than any other count."""
 LEAST = (CallIssued(0, 0, 0, None, 0, Call(Kind.HTTP, "", Effect.NONE, "")), CallSettled(0, 0, Value(b"")))
 COUNTS = ("event", "lane", "position", "parent", "delivery")
 OTHERS: tuple[Any, ...] = (
@@ -52,7 +55,7 @@ def read(line: dict[str, Any]) -> Record:
     return record_of(line, lambda digest, size: pytest.fail("and no blob is asked for"))
 
 
-@pytest.mark.parametrize("record", [ISSUED, SETTLED, *LEAST])
+@pytest.mark.parametrize("record", [ISSUED, SETTLED, SIGNAL, *LEAST])
 def test_a_record_comes_back(record: Record) -> None:
     assert read(lined(record)) == record
 

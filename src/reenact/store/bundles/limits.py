@@ -38,5 +38,8 @@ INLINE_BINARY: Final = 256
 NUMBER: Final = (1 << 32) - 1
 """Largest number of an event, a lane or a delivery."""
 
+PLACE: Final = (1 << 63) - 1
+"""Largest place of a signal in its lane: three numbers in one (``facts.order.Interruption``)."""
+
 TIME: Final = 1 << 53
 """Largest count of microseconds."""

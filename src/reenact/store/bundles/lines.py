@@ -335,7 +335,8 @@ def _turns_in(data: Mapping[str, Json], _: Any) -> Record:
         numbers = type(number) is type(event) is type(n) is type(at_us) is int
         if not numbers or type(proven) is not bool or type(lane) is not str or kind not in _TAGS:
             raise TypeError("a turn is a number, a letter, a lane, two counts, a time, and whether it is proven")
-        if not (0 <= number <= limits.NUMBER and max(abs(event), abs(n)) <= limits.NUMBER and abs(at_us) < limits.TIME):
+        most = limits.PLACE if kind == "i" else limits.NUMBER
+        if not (0 <= number <= limits.NUMBER >= abs(event) and abs(n) <= most and abs(at_us) < limits.TIME):
             raise ValueError("a turn has a number that no recording has")
         found.append(Delivery(number, Tag(kind, lane, event, n), at_us, proven))
     if not found:
