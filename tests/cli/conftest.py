@@ -42,6 +42,7 @@ def shelf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shelf:
     monkeypatch.chdir(tmp_path)
     for name in ("REENACT_STORE", "REENACT_DEBUG", "REENACT_DISABLE", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setattr(opening, "open_store", lambda url=None: shelf)
     return shelf
 

@@ -41,11 +41,16 @@ class Scene:
     def _put(self, *records: Record) -> None:
         self._log.write(records)
 
+    def lane(self, number: int, path: str) -> None:
+        """Open a further lane."""
+        self._put(LaneOpened(number, path, 0))
+
     def issue(self, kind: Kind, name: str, body: bytes = b"", *, parent: int | None = None, **more: Any) -> int:
         number = self._next
         self._next += 1
+        lane = more.pop("lane", 0)
         call = Call(kind, name, more.pop("effect", Effect.READ), "test/1", body=body, source="agent.py:41", **more)
-        self._put(CallIssued(number, 0, number, parent, number * 1000, call))
+        self._put(CallIssued(number, lane, number, parent, number * 1000, call))
         return number
 
     def settle(self, number: int, value: Any) -> int:

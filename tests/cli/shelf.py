@@ -30,6 +30,7 @@ from reenact.facts.record import (
     StreamEnded,
 )
 from reenact.facts.run import Run
+from reenact.store.references import find_event
 
 FAILED = ("failed", "timeout", "interrupted")
 
@@ -236,7 +237,7 @@ class Shelf:
         else:
             found = [run for run in runs if run.id.startswith(ref) or tail(run.id).startswith(ref)]
         if len(found) != 1:
-            raise RunNotFound(f"no run answers to {ref}", cause="none is there", next_command="reenact ls")
+            raise RunNotFound(f"no run matches {ref}", cause="none is there", next_command="reenact ls")
         return found[0]
 
     def open(self, run: Run | str) -> ShelfLog:
@@ -245,14 +246,7 @@ class Shelf:
 
     def event(self, ref: str) -> Event:
         run, _, rest = ref.partition(":")
-        log = self.open(self.run(run))
-        name, hash_, count = rest.partition("#")
-        if not hash_:
-            return log.event(int(rest))
-        found = list(log.events(name=name))
-        if not 0 < int(count) <= len(found):
-            raise EventNotFound(f"there is no {rest}", cause=f"there are {len(found)} calls of {name}")
-        return found[int(count) - 1]
+        return find_event(self.open(self.run(run)), rest)
 
     def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
         log = self.open(run)

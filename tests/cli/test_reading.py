@@ -25,7 +25,9 @@ def test_an_empty_store_says_what_to_do(reenact: Cli) -> None:
 
 def test_ls_is_a_table_newest_first(filled: Any, reenact: Cli) -> None:
     answer = reenact("ls")
-    assert answer.lines[0].split() == ["RUN", "WHEN", "AGENT", "OUTCOME", "EVENTS", "MODEL", "TOOL", "TIME"]
+    assert answer.lines[0].split() == [
+        "RUN", "WHEN", "AGENT", "STATUS", "EVENTS", "MODELS", "TOOLS", "DURATION", "QUESTION",
+    ]  # fmt: skip
     assert [line.split()[0] for line in answer.lines[1:]] == [tail(run.id) for run in filled.runs()]
     assert answer.err.startswith("next: reenact show ")
 
@@ -41,7 +43,7 @@ def test_ls_hands_filters_to_the_store(filled: Any, reenact: Cli) -> None:
     }
     reenact("ls", "--since", "2h")
     assert filled.filters[-1].keys() == {"since_us"}
-    assert reenact("ls", "--user", "nobody").err.startswith("no run fits")
+    assert reenact("ls", "--user", "nobody").err.startswith("no matching runs")
 
 
 @pytest.mark.parametrize(
@@ -82,13 +84,13 @@ def test_show_folds_the_loop_and_marks_it(filled: Any, reenact: Cli) -> None:
     (folded,) = [line for line in answer.lines if "again" in line]
     assert "19 more times, identical arguments: " in folded and "<- suspicious" in folded
     assert folded.split()[0] == "4..60"
-    assert len(answer.lines) < 8
+    assert len(answer.lines) < 10
 
 
 def test_show_all_folds_nothing(filled: Any, reenact: Cli) -> None:
     run = next(r.id for r in filled.runs() if r.agent == "docs")
-    lines = reenact("show", run, "--all").lines
-    assert len(lines) == 1 + 61
+    lines = [line for line in reenact("show", run, "--all").lines if line.split()[0].isdigit()]
+    assert len(lines) == 61
     assert sum("<- the same as #3" in line for line in lines) == 19
 
 
@@ -99,8 +101,9 @@ def test_show_marks_errors_and_neutralises_recorded_text(filled: Any, reenact: C
     lines = reenact("show", run.id).lines
     marks = [line.rpartition("<- ")[2] for line in lines if "<- " in line]
     assert marks == ["status 429", "error", "no answer"]
-    assert "SMTPException: mailbox\\nfull" in lines[4]
-    assert lines[2].split()[1] == "http" and "    http" in lines[2], "a nested exchange is indented"
+    told = [line for line in lines if line.split()[0].isdigit()]
+    assert "SMTPException: mailbox\\nfull" in told[3]
+    assert told[1].split()[1] == "http" and "    http" in told[1], "a nested exchange is indented"
     assert "\x1b" not in reenact("show", f"{run.id}:1").out
 
 

@@ -14,7 +14,7 @@ from reenact.facts.run import Status
 from reenact.timetravel import preview
 from reenact.timetravel.references import Reference, parse_reference
 from reenact.timetravel.steps import steps_of
-from reenact.timetravel.story import tell
+from reenact.timetravel.story import names_of, strand_of, tell
 from reenact.timetravel.vocabulary import _EVENT_VALUES, _RUN_VALUES, EVENT_WORDS, RUN_WORDS, EventScope
 from tests.cli import scenes
 from tests.cli.shelf import Shelf
@@ -84,6 +84,47 @@ def test_every_tool_call_of_the_agent_stands_in_one_step(deeds: list[tuple[str, 
     assert acts == sorted(set(acts))
     outer = [event.number for event in log.events(kinds=["tool"]) if event.parent is None]
     assert set(outer) <= set(acts)
+
+
+def test_strands_that_ask_the_same_once_are_no_loop_and_one_that_repeats_itself_is() -> None:
+    shelf = Shelf()
+    scene = scenes.Scene(shelf, 1)
+    for number in range(1, 9):
+        scene.lane(number, f"root/vote#{number}")
+    for number in range(1, 9):
+        scene.settle(scene.issue(Kind.TOOL, "vote", b"{}", lane=number), "yes")
+    votes = list(tell(shelf.open(scene.close(Status.OK))))
+    assert [(line.count, line.mark) for line in votes] == [(1, ""), (7, "")]
+    assert votes[1].text == "the same call in 7 other lanes: vote"
+    assert [line.strand for line in tell(shelf.open(scene.run), everything=True)] == [f"vote#{n}" for n in range(1, 9)]
+    looping = play([("a", 0)] * 5)
+    assert [line.mark for line in tell(looping)] == ["", "suspicious: a loop"]
+
+
+def test_a_lane_is_called_by_the_shortest_end_that_tells_it_apart() -> None:
+    assert names_of(["root"]) == names_of(["root", "root"]) == {}
+    assert names_of(["root", "root/a#1/job#1", "root/b#1/job#1"]) == {
+        "root": "root",
+        "root/a#1/job#1": "a#1/job#1",
+        "root/b#1/job#1": "b#1/job#1",
+    }
+    assert strand_of("root>search#2") == "root" and strand_of("root>search#2/job#1") == "root>search#2/job#1"
+
+
+def test_a_long_argument_does_not_hide_a_short_one() -> None:
+    database = {"orders": ["x" * 50] * 100}
+    shown = preview.call_text("refund", {"db": database, "order_id": "4471", "amount": 9.5}, 60)
+    assert len(shown) <= 60 and 'order_id="4471", amount=9.5)' in shown and "db={" in shown
+    assert preview.call_text("f", {"x": 1, "kw": {"order_id": "4471"}}, 60) == 'f(x=1, order_id="4471")'
+    assert preview.call_text("add", [39, 2], 60) == "add(39, 2)"
+
+
+@given(st.lists(st.text(max_size=60), max_size=8), st.integers(20, 120))
+def test_texts_that_fit_stay_whole_and_none_is_longer_than_it_was(texts: list[str], room: int) -> None:
+    shown = preview.fitted(texts, room)
+    assert [len(new) <= len(old) for new, old in zip(shown, texts, strict=True)] == [True] * len(texts)
+    if sum(map(len, texts)) + 2 * (len(texts) - 1) <= room:
+        assert shown == texts
 
 
 @given(st.text())

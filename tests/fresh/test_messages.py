@@ -54,7 +54,7 @@ def test_a_disk_that_fills_up_costs_the_recording_and_says_so_where_the_program_
     assert shown.code == 0 and "\\n" not in shown.out.decode(), "one reason, on one line"
 
 
-@pytest.mark.parametrize(("ref", "cause"), [("@~7", "not so many runs"), ("zzz", "deleted")])
+@pytest.mark.parametrize(("ref", "cause"), [("@~7", "fewer runs than that"), ("zzz", "deleted")])
 def test_a_reference_that_leads_nowhere_says_what_is_likely(desk: Desk, ref: str, cause: str) -> None:
     desk.record(["python", "agent.py", "1"])
     ended = desk.run("reenact", "show", ref)

@@ -141,6 +141,9 @@ def test_a_tools_call_that_is_not_recorded_is_answered_by_a_person(paid: Paid) -
     said = paid.keep("less", *EXPECT).stderr
     assert "it is stale now: tool pay" in said or "it is stale now: pay" in said, said
     assert next_of(said).endswith("--answer pay=@answer.json")
+    told = paid.outcome("less", status=3)["message"]
+    shown = shlex.split(told.partition("`")[2].partition("`")[0])
+    assert json.loads(paid.run(*shown[1:]).stdout) == {"paid": 40}, "what an answer looks like"
     (paid.folder / "answer.json").write_text(json.dumps({"paid": 20}), encoding="utf-8")
     said = paid.type(next_of(said))
     assert "proven on the recorded code" in said, said
@@ -148,6 +151,24 @@ def test_a_tools_call_that_is_not_recorded_is_answered_by_a_person(paid: Paid) -
         assert "golden add" not in next_of(said), "that was answered"
         said = paid.run("golden", "run", "less", "--mode", "missing").stderr
     assert paid.outcome("less")["status"] == "passed"
+
+
+@pytest.mark.timeout(300)
+def test_a_fork_that_may_call_the_tool_gives_its_answers_and_stays_with_the_golden(paid: Paid) -> None:
+    paid.on(LESS)
+    said = paid.keep("allowed", *EXPECT).stderr
+    fork, add = (line.strip() for line in said.partition("record its answers")[2].splitlines()[1:3])
+    assert fork.endswith(":0 --live all --allow-write pay"), fork
+    paid.type(fork)
+    fixed = str(paid.runs()[0]["run"])[-8:]
+    assert "it passes now" in paid.type(add)
+    paid.on(LESS.replace("// 2", "// 4"))
+    told = paid.outcome("allowed", status=3)["message"]
+    again = next_of(told)
+    assert f"--fixed {fixed}" in again and again.endswith("--answer pay=@answer.json"), told
+    (paid.folder / "answer.json").write_text(json.dumps({"paid": 10}), encoding="utf-8")
+    assert "proven on the recorded code" in paid.type(again)
+    (paid.folder / "answer.json").unlink()
 
 
 @pytest.mark.timeout(300)

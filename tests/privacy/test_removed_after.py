@@ -216,3 +216,45 @@ def test_a_kept_replay_has_no_value_of_a_secret_variable(tmp_path: Path, monkeyp
     assert command(tmp_path, "record", "--", sys.executable, "agent.py").returncode == 0
     assert command(tmp_path, "replay", "@", "--save").returncode == 0
     assert not found(kept(tmp_path) + told(tmp_path), "UkUo9p7JTPmLYdTTB8S8ZuWF")
+
+
+SHORT_ONES = """
+import os, reenact
+
+@reenact.tool(effect="read")
+def account(user: str) -> dict:
+    return {{"user": user, "password": {value!r}, "note": "fine"}}
+
+@reenact.tool(effect="read")
+def line(user: str) -> str:
+    return f"login {{user}} password={text}\\n"
+
+print("got", account("bob")["password"], account("bob"))
+print("read", line("bob").strip().partition("=")[2])
+print("set", os.environ["DB_PASSWORD"], flush=True)
+"""
+
+
+@pytest.mark.parametrize("size", [8, 9, 12, 15, 16])
+def test_a_short_credential_that_a_tool_returns_or_a_variable_holds_is_printed_and_replays(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Printed bytes keep their number, and an answer leaves a stand-in of another length: both stand for the same."""
+    value, text, held = ("kX9f2Lq8vB7mT4wZ"[:size], "Zq8f2LqW8vK3nY6c"[:size], "u7Tz3KpW9sQ2xR5d"[:size])
+    (tmp_path / "agent.py").write_text(SHORT_ONES.format(value=value, text=text))
+    with monkeypatch.context() as set_:
+        set_.setenv("DB_PASSWORD", held)
+        recorded = command(tmp_path, "record", "--", sys.executable, "agent.py")
+    assert recorded.returncode == 0, recorded.stderr
+    assert value.encode() in recorded.stdout
+    replayed = command(tmp_path, "replay", "@")
+    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    assert b"same (exact)" in replayed.stderr
+    with reenact.open_store(str(tmp_path / "store.sqlite")) as store:
+        (run,) = [each for each in store.runs() if not each.relation]
+        kept = repr(list(records_of(store.open(run), ()))).encode()
+    assert b"got " in kept
+    assert not found(kept, value, text, held)
+    changed = (tmp_path / "agent.py").read_text().replace("fine", "good")
+    (tmp_path / "agent.py").write_text(changed.replace('print("read",', 'print("READ",'))
+    assert command(tmp_path, "replay", "@").returncode == 1

@@ -280,7 +280,7 @@ def test_more_than_two_runs_are_a_table(store: reenact.Store, command: Callable[
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(("@",), "two runs or more"), (("@:1", "@"), "a whole run is needed"), (("@", "zzzz"), "no run answers")],
+    [(("@",), "two runs or more"), (("@:1", "@"), "a whole run is needed"), (("@", "zzzz"), "no run")],
 )
 def test_what_cannot_be_compared_is_a_mistake_of_usage(
     store: reenact.Store, command: Callable[..., Answer], words: tuple[str, ...], said: str

@@ -102,7 +102,7 @@ def test_a_filter_leaves_forks_without_their_parents(
     store.amend(family["deep"], tags={"seen": "yes"})
     answer = command("ls", "--tree", "--tag", "seen=yes")
     assert drawn(answer) == [f"* {short(family['deep'])}  fork of {short(family['first'])} at #1"]
-    assert command("ls", "--tree", "--tag", "seen=no").err.startswith("no run fits")
+    assert command("ls", "--tree", "--tag", "seen=no").err.startswith("no matching runs")
 
 
 @given(st.lists(st.none() | st.integers(0, 11), max_size=12), st.randoms())

@@ -5,7 +5,10 @@ from __future__ import annotations
 import array
 import collections
 import copy
+import json
 import math
+import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -276,6 +279,36 @@ def test_what_is_as_it_was_is_compared_and_not_made_again(monkeypatch: pytest.Mo
         assert 1 <= len(made) <= 2 and sum(made) < weaving.LONGEST
         assert sum(digests) < weaving.LONGEST
         require_the_same(state)
+
+
+def test_threads_look_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in {**SMALL, "LONG": 12, "JOINED": 900}.items():
+        monkeypatch.setattr(weaving, name, size)
+    monkeypatch.setattr(encoding, "_SOME", 3)
+    shared = [{"n": n, "text": "a" * n} for n in range(30)]
+    found: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            for step in range(150):
+                state = {"shared": shared, f"own{number}": [{"n": [n, step % 7]} for n in range(9)], "step": step}
+                look = encode_state(state)
+                assert json.loads(look.body) == state
+                assert {name: json.loads(body) for name, body in look.slots.items()} == state
+        except BaseException as error:
+            found.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(6)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not found
 
 
 @pytest.mark.parametrize("state", [{"one": Counted(), "rest": [1, 2, 3]}, [Counted()], {"": Counted()}, Counted()])

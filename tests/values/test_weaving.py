@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import math
 import random
@@ -352,6 +353,24 @@ def test_it_is_compressed_as_a_stream_like_any_other(chance: bool, monkeypatch: 
         assert decompress(how, packed) == woven == whole(value)[0]
         assert len(packed) < 1.2 * len(compress(bytes(woven))[1]) + 1000
         value["db"]["#W7"]["n"] += 1  # type: ignore[index, call-overload]
+
+
+def test_what_is_forgotten_is_gone_without_a_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known of a piece does not hold the piece: a program may have turned collections off."""
+    monkeypatch.setattr(weaving, "USUAL", 16 << 10)
+    monkeypatch.setattr(weaving, "LONGEST", 1 << 16)
+    gc.collect()
+    gc.disable()
+    try:
+        woven = weave([{"n": n, "text": "like any other " * 40} for n in range(300)])
+        assert woven is not None and len(woven.places) > 5
+        compress(woven)
+        spot_woven(woven)
+        woven = None
+        weaving.forget()
+        assert not [held for held in gc.get_objects() if type(held) is weaving.Piece]
+    finally:
+        gc.enable()
 
 
 @settings(deadline=None)

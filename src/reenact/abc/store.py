@@ -170,7 +170,7 @@ class Store(Protocol):
     url: str
 
     def runs(self, **filters: Any) -> Iterator[Run]:
-        """Runs, newest first.
+        """Runs, the one that was made last first.
 
         Filters (all optional): ``agent``, ``user``, ``tenant``, ``session``, ``status``, ``failed`` (bool), ``tag``
         (mapping of labels that must agree), ``since_us``, ``text`` (full text over messages and tool data),
@@ -206,10 +206,11 @@ class Store(Protocol):
         """
         ...
 
-    def payload(self, digest: str) -> bytes:
-        """Bytes by digest, checked.
+    def payload(self, digest: Payload | str) -> bytes:
+        """Bytes by digest, or by the ``Payload`` of an event, checked.
 
         Raises:
+            UsageError: it is no digest.
             BlobMissing, BlobCorrupt: the bytes are gone or are not what was stored.
         """
         ...

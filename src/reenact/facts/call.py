@@ -35,6 +35,9 @@ class Kind(StrEnum):
     GAP = "gap"
 
 
+RETURN = "return"
+"""Name of the output of a run that is a call of a function: what it returned."""
+
 TRANSPORTS = frozenset({Kind.HTTP, Kind.PROCESS, Kind.MCP, Kind.WEBSOCKET})
 """Kinds below whose calls nothing is recorded, ordered or numbered: what performs them is no code of the agent's."""
 

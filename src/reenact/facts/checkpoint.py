@@ -17,6 +17,7 @@ class Checkpoint:
         run, event: Where.
         step, step_number: Name of the step and its number in the run; empty and None outside steps.
         timestamp_us: Wall clock of that moment, microseconds since the epoch.
+        started_us: Wall clock of the run's start, likewise.
         messages: The conversation as the model last saw it, with its answer.
         state: The state the step was given (or left), decoded; None where no step declared any.
         tool_calls: Tool calls so far: name, arguments, result or error.
@@ -38,6 +39,7 @@ class Checkpoint:
     prompt_version: str = ""
     agent_version: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    started_us: int = 0
 
 
 class Version(NamedTuple):

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
 
-RULES = ("credential-names/3", "credential-shapes/3", "credential-views/2")
+RULES = ("credential-names/3", "credential-shapes/4", "credential-views/2")
 """The rule sets of the gate, by name and version."""
 
 
@@ -48,9 +48,9 @@ _LONGEST_DIGEST = 26
 _FRAME = len(MARK) + 2
 
 
-def constant(sort: str) -> bytes:
-    """What every credential of a class is to matching."""
-    return MARK + sort.encode() + b"~"
+def constant(sort: str, size: int = _FRAME) -> bytes:
+    """What every credential of a class is to matching, or the same in ``size`` bytes; tildes alone in under five."""
+    return MARK + sort.encode() + b"0" * (size - _FRAME) + b"~" if size >= _FRAME else b"~" * size
 
 
 def bare(found: re.Match[bytes]) -> bytes:
@@ -67,13 +67,13 @@ def stand_in(sort: str, original: bytes, secret: bytes, *, fit: bool = True) -> 
         sort: Its class.
         original: The credential; only its keyed digest survives.
         secret: Key of the digest, of the run or store: equal credentials have equal stand-ins under one secret.
-        fit: Give exactly as many bytes as the original has. A credential under ``SHORTEST`` bytes then leaves only
-            tildes; otherwise it leaves a stand-in of ``SHORTEST`` bytes, which also hides its length.
+        fit: Give exactly as many bytes as the original has. A credential under ``SHORTEST`` bytes then leaves a
+            stand-in without digest; otherwise it leaves one of ``SHORTEST`` bytes, which also hides its length.
     """
     size = len(original)
     if size < SHORTEST:
         if fit:
-            return b"~" * size
+            return constant(sort, size)
         size = SHORTEST
     digest = blake2b(original, key=secret[:64], digest_size=16, person=b"reenact-standin").digest()
     shown = b32encode(digest).rstrip(b"=").lower()[: min(_LONGEST_DIGEST, size - _FRAME)]

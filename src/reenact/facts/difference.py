@@ -17,6 +17,9 @@ from reenact.facts.call import Json
 
 Step = str | int
 _ALIGNED = 1500
+_FEW_WORDS = 4
+_RELATED = 0.25
+"""Least share of its words that the longer of two texts has in common with the other."""
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
@@ -117,7 +120,8 @@ def render(found: Sequence[Difference], most: int = 5, width: int = 160) -> str:
 
 
 def words(left: str, right: str) -> list[tuple[Literal["=", "-", "+"], str]]:
-    """A word diff: what both texts share (``=``), what only the left has (``-``) and only the right (``+``)."""
+    """A word diff: what both texts share (``=``), what only the left has (``-``) and only the right (``+``). Texts that
+    have next to nothing in common stand one after the other: the words they share by chance would tear them apart."""
     before, after = _WORDS.findall(left), _WORDS.findall(right)
     start, end = _common(before, after)
     out: list[tuple[Literal["=", "-", "+"], str]] = []
@@ -134,7 +138,14 @@ def words(left: str, right: str) -> list[tuple[Literal["=", "-", "+"], str]]:
                 _say(out, "-", middle[a:b])
                 _say(out, "+", other[c:d])
     _say(out, "=", before[len(before) - end :] if end else [])
-    return out
+    return out if _related(out, before, after) else [("-", left), ("+", right)]
+
+
+def _related(out: Sequence[tuple[str, str]], before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether two texts share enough that a word diff reads better than both of them."""
+    most = max(sum(not word.isspace() for word in side) for side in (before, after))
+    shared = sum(len(text.split()) for verb, text in out if verb == "=")
+    return most < _FEW_WORDS or shared >= most * _RELATED
 
 
 def _say(out: list[tuple[Literal["=", "-", "+"], str]], verb: Literal["=", "-", "+"], parts: Sequence[str]) -> None:
@@ -212,8 +223,11 @@ def _brief(value: Json, width: int) -> str:
 def _change(left: Json, right: Json, width: int) -> str:
     if not (isinstance(left, str) and isinstance(right, str)) or len(left) + len(right) <= width:
         return f"{_brief(left, width // 2)} -> {_brief(right, width // 2)}"
+    found = words(left, right)
+    if not any(verb == "=" for verb, _ in found):
+        return f"{_brief(left, width)} -> {_brief(right, width)}"
     pieces = []
-    for verb, text in words(left, right):
+    for verb, text in found:
         if verb == "=":
             pieces.append(text if len(text) <= 40 else f"{text[:18]}…{text[-18:]}")
         else:

@@ -26,6 +26,14 @@ def make_run_id(now_us: int, entropy: bytes) -> str:
     return _base32(now_us // 1000, TIME_LENGTH) + _base32(int.from_bytes(entropy[:5], "big"), TAIL_LENGTH)
 
 
+def made_us(run_id: str) -> int:
+    """When an id was made, microseconds since the epoch, exact to the millisecond."""
+    value = 0
+    for letter in run_id[:TIME_LENGTH]:
+        value = value << 5 | ALPHABET.index(letter)
+    return value * 1000
+
+
 def tail(run_id: str) -> str:
     """The part of an id that people see and type."""
     return run_id[TIME_LENGTH:]

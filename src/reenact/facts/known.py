@@ -38,12 +38,12 @@ def token(name: str, size: int = 0) -> bytes:
 
     Args:
         name: The variable.
-        size: How many bytes it must have; 0 for the shortest stand-in there is.
+        size: How many bytes it must have; 0 for those of the shortest stand-in with a whole digest.
     """
-    if 0 < size < SHORTEST:
-        return b"~" * size
+    if 0 < size < SHORTEST - _DIGEST:
+        return constant(Sort.VALUE.value, size)
     body = MARK + Sort.VALUE.value.encode() + _digest(name).encode()
-    return body + b"0" * max(0, size - len(body) - 1) + b"~"
+    return body[: size - 1 if size else SHORTEST] + b"0" * max(0, size - len(body) - 1) + b"~"
 
 
 def _digest(name: str) -> str:
@@ -150,8 +150,6 @@ class Known:
         def change(value: bytes, span: Span) -> bytes:
             if span.sort == Sort.VALUE.value:
                 return self.token(value, fit=False)
-            if len(value) < SHORTEST and not span.digits:  # it left tildes alone
-                return b"~" * len(value)
             return b"9" * len(value) if span.digits else constant(span.sort)
 
         try:

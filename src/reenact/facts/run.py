@@ -148,8 +148,13 @@ class Run(Kept):
 
     @property
     def title(self) -> str:
-        """What to call it in a list: the agent, else the request it served, else a dash."""
-        return self.agent or (self.entry.target if self.entry.kind == "request" else "") or "-"
+        """What to call it in a list: the agent, and the request it served; a dash for neither."""
+        return " ".join(part for part in (self.agent, self.route) if part) or "-"
+
+    @property
+    def route(self) -> str:
+        """The request that a server's run served, ``POST /ask``; empty for other runs."""
+        return self.entry.target if self.entry.kind == "request" else ""
 
     def timeline(self) -> Any:
         """A place in the run from which one can move: a ``reenact.timetravel.timeline.Timeline``, with ``.at``,

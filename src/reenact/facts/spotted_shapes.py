@@ -160,9 +160,15 @@ def schemes(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
         if match[1].lower() == b"basic":
             if not is_basic(value) and STANDIN.fullmatch(value) is None:
                 continue
-        elif len(value) < SHORTEST or not (looks_random(value) or STANDIN.fullmatch(value)):
+        elif not _is_bearer(value):
             continue
         yield Span(match.start(2), match.end(2), Sort.SCHEME.value)
+
+
+def _is_bearer(value: bytes) -> bool:
+    """Whether it is a token, or was one. A stand-in in it looks random where what it replaced did not."""
+    rest = STANDIN.sub(b"", value)
+    return len(value) >= SHORTEST if not rest else len(rest) >= SHORTEST and looks_random(rest)
 
 
 def private_keys(data: bytes, budget: Budget, *, in_json: bool) -> Iterator[Span]:

@@ -467,9 +467,11 @@ def _joined(root: Node, of: Hashable) -> Woven:
     if woven is None or woven.parts != parts:
         woven = _put_together(root, parts)
     joined[of] = woven
-    size = sum(map(len, joined.values()))
-    while size > JOINED:
-        size -= len(joined.pop(next(iter(joined))))
+    size = sum(map(len, list(joined.values())))
+    for earliest in list(joined):  # lists, because another thread may be here, too
+        if size <= JOINED:
+            break
+        size -= len(joined.pop(earliest, b""))
     return woven
 
 

@@ -104,10 +104,9 @@ class Eraser:
         if self._secret is None and not fit:
             made = constant(sort)
         else:
-            fit = fit or (len(original) < SHORTEST and self._removed.is_blank(original))
             made = stand_in(sort, original, self._secret or b"", fit=fit)
         if not self._known.holds(original):
-            self._removed.add(original, sort, made)
+            self._removed.add(original, sort)
         return made
 
     def spans(self, data: bytes, found: list[Span], *, fit: bool) -> bytes:

@@ -54,6 +54,8 @@ _TEXTS = ("env/", "listing/")
 _LENGTH = 4
 _PASSES = 8
 _CONSTANT = re.compile(rb"~rx[a-uw-z]~")
+_VARIABLE = re.compile(rb"(~rxv[a-z2-7]{3})[a-z2-7]+~")
+"""A stand-in that names a variable; what a value of eight bytes leaves holds so much of the name's digest."""
 _ANY = constant(Sort.NAMED)
 _IMMUTABLE = (str, int, float, bool, type(None))
 _UNCLEAN = "could not be cleaned"
@@ -190,7 +192,7 @@ class CredentialRedactor:
         """Printed output with all that is known taken out. Which class a value is said to be of depends on the place
         where it was met first: here all are one."""
         known = self._removed.erased(self._known.erased(text))
-        cleaned = _CONSTANT.sub(_ANY, clean_text(self._comparing, known))
+        cleaned = _VARIABLE.sub(rb"\1~", _CONSTANT.sub(_ANY, clean_text(self._comparing, known)))
         if _ANY in cleaned:
             for shaped in self._shaped():
                 cleaned = cleaned.replace(shaped, _ANY)

@@ -47,7 +47,7 @@ class Removed:
 
     __slots__ = (
         "__weakref__",
-        *("_above", "_blank", "_entries", "_fresh", "_kept", "_known", "_own", "_older", "_sizes", "_told", "_values"),
+        *("_above", "_entries", "_fresh", "_kept", "_known", "_own", "_older", "_sizes", "_told", "_values"),
         "key",
     )
 
@@ -60,7 +60,6 @@ class Removed:
         self._values: tuple[tuple[bytes, str], ...] = ()
         self._older: dict[bytes, str] = {}
         self._sizes: frozenset[int] = frozenset()
-        self._blank: set[bytes] = set()
         self._entries = dict.fromkeys(before.entries)
         self._fresh = list(before.entries)
         self._told = 0
@@ -83,14 +82,12 @@ class Removed:
         """Other bytes with each value that is added; empty as long as there is none."""
         return self._own if self._above is None else self._own + self._above.mark
 
-    def add(self, value: bytes, sort: str, stand_in: bytes) -> None:
-        """A value was removed, and ``stand_in`` put in its place. Cheap where it is known; two threads may."""
+    def add(self, value: bytes, sort: str) -> None:
+        """A value was removed. Cheap where it is known; two threads may."""
         if value in self._known or sort in _NEVER or not SHORTEST // 2 <= len(value) <= _LONGEST:
             return
         if not is_sought(value):
             return
-        if len(value) < SHORTEST and not stand_in.strip(b"~"):
-            self._blank.add(value)
         for each in _spellings(value):
             self._add(each, sort)
 
@@ -107,11 +104,6 @@ class Removed:
         if self._kept and (told := entry(self.key, sort, value)) and told not in self._entries:
             self._entries[told] = None
             self._fresh.append(told)
-
-    def is_blank(self, value: bytes) -> bool:
-        """Whether a short value left tildes alone where it was first removed: it does everywhere, because that is what
-        the program has in its place in a replay."""
-        return value in self._blank or (self._above is not None and self._above.is_blank(value))
 
     def spans(self, data: bytes) -> list[Span]:
         """Where the values stand, in order of the values; nothing where there is none."""
@@ -140,7 +132,7 @@ class Removed:
     def erased(self, data: bytes) -> bytes:
         """A text that was printed, each value in it reduced as in a recording's output, for comparing."""
         found = apart(self.spans(data)) if self else []
-        return replaced(data, found, lambda value, span: blank(value) or constant(span.sort)) if found else data
+        return replaced(data, found, lambda _, span: constant(span.sort)) if found else data
 
     def values(self) -> list[bytes]:
         """All that is known as text."""
@@ -173,11 +165,6 @@ class Removed:
     def listed(self) -> Listed:
         """All that may be kept of them."""
         return Listed(self.key, self._entries) if self._entries else NOTHING
-
-
-def blank(value: bytes) -> bytes:
-    """What a short value leaves where lengths have to stay; empty for a longer one."""
-    return b"~" * len(value) if len(value) < SHORTEST else b""
 
 
 _UNDER_WAY: WeakValueDictionary[str, Removed] = WeakValueDictionary()

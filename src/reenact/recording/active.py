@@ -14,7 +14,7 @@ from reenact.seams import lanes, logs
 from reenact.seams.steps import note
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ActiveRun(Run):
     """The run being recorded (or replayed) here."""
 

@@ -16,14 +16,14 @@ from typing import Any
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Store
 from reenact.errors import Halt, UsageError
-from reenact.facts.call import Call, Effect, Failure, Kind, Value
+from reenact.facts.call import RETURN, Call, Effect, Failure, Kind, Value
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunClosed, RunOpened
 from reenact.facts.run import Run, Status
 from reenact.facts.values import describe_error, encode
 from reenact.recording.active import active, current
-from reenact.recording.opening import Opened, Who, interpreter, new_run, status_of
+from reenact.recording.opening import Opened, Who, evidence_of, interpreter, new_run, status_of
 from reenact.recording.writer import Receipt
 from reenact.seams import background, lanes, stdout, wiring
 from reenact.seams.carriers import cancelled
@@ -221,7 +221,8 @@ class RootBlock(Block):
                 if self.failure and status is Status.OK:
                     status, line = Status.FAILED, self.failure
                 files = file_digests(self.run.entry.cwd, self._files)
-                self._opened.close(status, ended_us, sampled=True, error=line, files=files)
+                capture = {**self._opened.run.capture, **evidence_of(error, self.run)}
+                self._opened.close(status, ended_us, sampled=True, error=line, files=files, capture=capture)
             except Exception as fault:  # the run has ended well or badly by itself; only its recording is cut short
                 if by_signal_handler(fault):
                     raise
@@ -236,7 +237,7 @@ class RootBlock(Block):
             return
         session = self._opened.session
         outcome = Value(encode(result).body) if error is None else Failure(describe_error(error))
-        call = Call(Kind.OUTPUT, "return", Effect.NONE, "value/1", observed=True)
+        call = Call(Kind.OUTPUT, RETURN, Effect.NONE, "value/1", observed=True)
         crossing = session.decide(session.root, call)
         if crossing is not None and crossing.mode == "live":
             crossing.settle(outcome)
@@ -293,7 +294,8 @@ class _ChildBlock(Block):
         if self._put is not None:
             status, line = status_of(error)
             session: Any = self._outer.session
-            ended = replace(self.run, status=status, error=line, ended_us=CLOCK.wall_us())
+            capture = {**self.run.capture, **evidence_of(error, self.run)}
+            ended = replace(self.run, status=status, error=line, ended_us=CLOCK.wall_us(), capture=capture)
             self._put(RunClosed(replace(ended, totals=session.child_ended(self.run.lane))))
 
 

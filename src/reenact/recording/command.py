@@ -145,7 +145,7 @@ def _concluded(store: Store, run_id: str, status: int, evidence: Mapping[str, Js
     try:
         run = store.run(run_id)
     except RunNotFound:
-        cause = "what is in memory ends with its process" if in_memory else "it was killed at its start"
+        cause = "what is in memory ends with its process" if in_memory else "it could not start, or it was killed"
         _talk(
             "reenact: not recorded: the program ended and nothing of its run is in the store\n"
             f"  likely cause: {cause}\n"

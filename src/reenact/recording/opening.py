@@ -13,6 +13,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.sources import ENTROPY, Clock, Entropy
 from reenact.abc.store import Store
 from reenact.errors import Halt, ReenactError
+from reenact.facts.call import Json
 from reenact.facts.changed import changed
 from reenact.facts.error_line import error_line
 from reenact.facts.ids import make_run_id
@@ -30,6 +31,8 @@ from reenact.recording.surroundings import same_surroundings, surroundings
 from reenact.recording.unthreaded import Unthreaded
 from reenact.recording.writer import Writer
 from reenact.seams import trust, wiring
+from reenact.seams.origins import RAISED_AT, raised_at
+from reenact.seams.places import root_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +172,19 @@ class Opened:
         for name in missing(run, policy.require):
             self.session.gap("a required field is missing", name)
 
-    def close(self, status: Status, ended_us: int, *, sampled: bool = False, **changes: Any) -> Run:
+    def close(self, status: Status, ended_us: int, *, sampled: bool = False, idle: bool = False, **changes: Any) -> Run:
         """End the run and release the store. Waits until it is written.
 
         Args:
             status: How it has ended.
             ended_us: When, microseconds since the epoch.
             sampled: Whether it may be left out of the sample that the policy asks for.
+            idle: Whether its program did not begin: it is not kept then, unless anything happened in it.
             **changes: What else is known now.
         """
         run = self.session.close(changed(self.run, status=status, ended_us=ended_us, **changes))
-        if sampled and leaves_out(run.id, run.status, self.session.policy.sample):
+        nothing = idle and not run.totals.events
+        if nothing or (sampled and leaves_out(run.id, run.status, self.session.policy.sample)):
             with suppress(ReenactError):  # then it is kept
                 self._store.discard(run.id)
         self._release()
@@ -207,6 +212,12 @@ def missing(run: Run, required: Iterable[str]) -> list[str]:
         if not (getattr(run, field) if field in own else run.tags.get(name)):
             found.append(name)
     return found
+
+
+def evidence_of(error: BaseException | None, run: Run) -> dict[str, Json]:
+    """What a run's capture says of how it ended: which line of the agent's code raised."""
+    place = "" if error is None or isinstance(error, (Halt, SystemExit)) else raised_at(error, root_of(run))
+    return {RAISED_AT: place} if place else {}
 
 
 def status_of(error: BaseException | None) -> tuple[Status, str]:

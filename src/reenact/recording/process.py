@@ -5,9 +5,11 @@ from __future__ import annotations
 import atexit
 import os
 import signal
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from importlib.machinery import BuiltinImporter
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.ids import make_run_id
 from reenact.facts.policy import Policy
 from reenact.facts.run import Entry
-from reenact.recording.opening import Opened, Who, hash_seed, interpreter, new_run, status_of
+from reenact.recording.opening import Opened, Who, evidence_of, hash_seed, interpreter, new_run, status_of
 from reenact.recording.requests import Requests
 from reenact.recording.speech import Spoken
 from reenact.seams import escapes, lanes, logs, speech, stdio, wiring
@@ -116,8 +118,18 @@ class RecordedProcess:
         lanes.session_ended()
         self._stack.close()
         files = file_digests(self._opened.run.entry.cwd, self._policy.files)
-        capture = {**self._opened.run.capture, **self._requests.summary()}
-        self._opened.close(status, CLOCK.wall_us(), error=line, files=files, capture=capture)
+        capture = {**self._opened.run.capture, **self._requests.summary(), **evidence_of(self._error, self._opened.run)}
+        idle = self._opened.run.parent is None and not _main_began()
+        self._opened.close(status, CLOCK.wall_us(), idle=idle, error=line, files=files, capture=capture)
+
+
+def _main_began() -> bool:
+    """Whether the interpreter has found the program that it was to run: a script, a module, or what ``-c`` says. It has
+    given the main module another loader then, which stays; ``__file__`` is gone when a script has ended."""
+    main = sys.modules.get("__main__")
+    if main is None or getattr(main, "__loader__", None) is not BuiltinImporter:
+        return True
+    return not sys.argv or sys.argv[0] in ("", "-", "-c")
 
 
 @contextmanager

@@ -14,15 +14,15 @@ from types import FunctionType
 from typing import Any, Final
 
 from reenact.errors import ForkError, Halt, UnreplayableRun
-from reenact.facts.call import Call, Effect, Failure, Kind, Value
+from reenact.facts.call import RETURN, Call, Effect, Failure, Kind, Value
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.values import decode, describe_error, encode
 from reenact.replaying import process
 from reenact.replaying.entries import recording_command
-from reenact.replaying.raised import agents_line
 from reenact.replaying.session import ReplaySession
 from reenact.seams import lanes
+from reenact.seams.origins import agents_line
 from reenact.seams.places import installed
 
 _TAKES_ANY: Final = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
@@ -226,7 +226,7 @@ def compare(session: ReplaySession, outcome: Value | Failure) -> None:
     """Compare the end of the entry point with the recorded one. A recorded block has none."""
     if session.run.entry.kind != "callable":
         return
-    call = Call(Kind.OUTPUT, "return", Effect.NONE, "value/1", observed=True)
+    call = Call(Kind.OUTPUT, RETURN, Effect.NONE, "value/1", observed=True)
     crossing = session.decide(session.root, call)
     if crossing is not None and crossing.mode != "frozen":
         crossing.settle(outcome)

@@ -17,7 +17,7 @@ from typing import Any
 from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.abc.store import Recording, Store
 from reenact.errors import Halt, UnreplayableRun
-from reenact.facts.error_line import error_line
+from reenact.facts.error_line import error_line, last_line
 from reenact.facts.ids import tail
 from reenact.facts.serving import preamble_of
 from reenact.facts.stopped import was_stopped
@@ -199,7 +199,9 @@ class ReplayingProcess:
     def _raised(self) -> str:
         """The exception that ended the program, where that is not how the recorded run ended."""
         error, run = self._error, self.recording.run
-        if error is None or _from_halt(error) or self.session.said(error_line(error)) == self.session.said(run.error):
+        if error is None or _from_halt(error):
+            return ""
+        if self.session.said(run.error) in (self.session.said(error_line(error)), self.session.said(last_line(error))):
             return ""
         folder = self._tree.path if self._tree is not None else self.instructions.get("root") or run.entry.cwd
         return self.session.said(raised(error, folder))

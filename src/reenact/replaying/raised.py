@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import traceback
-
 from reenact.facts.exceptions import text_of
 from reenact.facts.shapes import type_name
-from reenact.seams.places import below, installed
-
-_OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+from reenact.seams.origins import raised_at
 
 
 def raised(error: BaseException, folder: str) -> str:
@@ -21,24 +16,8 @@ def raised(error: BaseException, folder: str) -> str:
     """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    place = agents_line(error)
-    if not place:
-        return _line(error)
-    path, _, number = place.rpartition(":")
-    return f"{_line(error)} at {below(os.path.realpath(path), os.path.realpath(folder)) or path}:{number}"
-
-
-def agents_line(error: BaseException) -> str:
-    """``file:line`` of the agent's code that an exception came from: the one that cannot be read, or the innermost that
-    was under way. Empty where none of the agent's was."""
-    if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        return f"{error.filename}:{error.lineno}"
-    found = ""
-    for frame, number in traceback.walk_tb(error.__traceback__):
-        path = frame.f_code.co_filename
-        if os.path.isabs(path) and not path.startswith(_OURS) and not installed(path):
-            found = f"{path}:{number}"
-    return found
+    place = raised_at(error, folder)
+    return f"{_line(error)} at {place}" if place else _line(error)
 
 
 def _line(error: BaseException) -> str:

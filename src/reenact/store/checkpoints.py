@@ -50,6 +50,7 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
         step=step.name if step is not None else "",
         step_number=steps.index(step.number) + 1 if step is not None else None,
         timestamp_us=run.started_us + at.issued_us,
+        started_us=run.started_us,
         messages=messages_of(reading),
         state=state_at(recording, at),
         tool_calls=tuple(tools),

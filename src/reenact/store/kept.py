@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from reenact.facts.call import RETURN, Kind, Value
 from reenact.facts.event import Event, LaneFact
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
@@ -17,6 +18,7 @@ from reenact.facts.record import (
     HeadArrived,
     LaneOpened,
     Noted,
+    Printed,
     Record,
     SegmentArrived,
     StreamEnded,
@@ -73,6 +75,15 @@ class Kept:
             words.see(record)
         return words.text()
 
+    def returned(self) -> bytes:
+        """What the function returned that the run is a call of, encoded; empty for nothing."""
+        for each in reversed(self.calls.values()):
+            call = each.issued.call
+            if call.kind is Kind.OUTPUT and call.name == RETURN and each.settled is not None:
+                outcome = each.settled.outcome
+                return outcome.body if isinstance(outcome, Value) else b""
+        return b""
+
     def _call(self, record: CallIssued) -> None:
         self.calls[record.event] = Answered(record)
         self._in_order.clear()
@@ -119,7 +130,7 @@ class Kept:
             call.ended = record
 
 
-_WITH_TEXT: Final = frozenset({CallIssued, CallSettled, Noted})
+_WITH_TEXT: Final = frozenset({CallIssued, CallSettled, Noted, Printed})
 """The records that ``store.words`` takes texts from."""
 
 _TAKEN_BY: Final[Mapping[type, Callable[[Kept, Any], None]]] = {

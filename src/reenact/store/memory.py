@@ -14,7 +14,8 @@ from reenact.abc.sources import ENTROPY, Entropy
 from reenact.abc.store import Log
 from reenact.errors import StoreBusy, StoreError, UsageError
 from reenact.facts.effects import Claim
-from reenact.facts.ids import tail
+from reenact.facts.event import Payload
+from reenact.facts.ids import TIME_LENGTH, tail
 from reenact.facts.record import (
     Record,
     RunClosed,
@@ -23,7 +24,7 @@ from reenact.facts.record import (
 from reenact.facts.run import INNER, Run, Status, belongs_to
 from reenact.store.kept import Kept
 from reenact.store.memory_reading import MemoryRecording
-from reenact.store.payloads import KeyedHash, missing
+from reenact.store.payloads import KeyedHash, address_of, unknown
 from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import amended_run
 from reenact.store.views import Views, check_filters
@@ -58,7 +59,9 @@ class MemoryStore(Views):
         return islice(found, filters.get("limit"))
 
     def _newest(self) -> list[Run]:
-        order = sorted(enumerate(self._runs.values()), key=lambda each: (each[1].started_us, each[0]), reverse=True)
+        order = sorted(
+            enumerate(self._runs.values()), key=lambda each: (each[1].id[:TIME_LENGTH], each[0]), reverse=True
+        )
         return [self._now(run) for _, run in order]
 
     def _agrees(self, run: Run, filters: Mapping[str, Any]) -> bool:
@@ -109,7 +112,8 @@ class MemoryStore(Views):
             refuse_run(ref, ())
         if wanted.text in self._runs:
             return self._now(self._runs[wanted.text])
-        found = [each for each in self._runs if each.startswith(wanted.text) or tail(each).startswith(wanted.text)]
+        found = [each for each in self._runs if tail(each).startswith(wanted.text)]
+        found = found or [each for each in self._runs if each.startswith(wanted.text)]
         if len(found) != 1:
             refuse_run(ref, sorted(found, reverse=True))
         return self._now(self._runs[found[0]])
@@ -124,13 +128,14 @@ class MemoryStore(Views):
     def _reading(self, run: Run, log: Kept) -> MemoryRecording:
         return MemoryRecording(run, log, self.hasher, lambda: self.extra.get(run.id, {}))
 
-    def payload(self, digest: str) -> bytes:
+    def payload(self, digest: Payload | str) -> bytes:
         """See ``abc.store.Store``."""
+        address = address_of(digest)
         for run in self._runs.values():
-            found = self._reading(run, self.log_of(run)).find(digest)
+            found = self._reading(run, self.log_of(run)).find(address.hex())
             if found is not None:
                 return found
-        raise missing(digest)
+        raise unknown(address)
 
     def begin(self, run: Run) -> Log:
         """See ``abc.store.Store``."""
@@ -153,7 +158,8 @@ class MemoryStore(Views):
             raise
 
     def _set(self, run: Run, extra: Mapping[str, Any]) -> None:
-        self._runs[run.id] = run
+        returned = self._logs[run.id].returned() if run.id in self._logs else b""
+        self._runs[run.id] = replace(run, result=self.hasher.of(returned).hex() if returned else "")
         self.extra.setdefault(run.id, {}).update(extra)
 
     def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:

@@ -15,7 +15,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from reenact.errors import BlobCorrupt, BlobMissing
+from reenact.errors import BlobCorrupt, BlobMissing, UsageError
+from reenact.facts.event import Payload
 from reenact.facts.ids import tail
 from reenact.facts.weaving import Piece, Woven
 from reenact.store.resplicing import forget_texts, respliced
@@ -123,14 +124,15 @@ def _packed(data: Woven) -> bytes:
 
 def _grouped(group: list[Piece | bytes]) -> bytes:
     """The block of pieces in a row with what stands between them, which the first of them knows."""
-    first = next((part for part in group if isinstance(part, Piece)), None)
+    at, first = next(((at, part) for at, part in enumerate(group) if isinstance(part, Piece)), (0, None))
+    others = at, group[:at] + group[at + 1 :]  # without itself, or it would be there until the next collection
     known = first.known.get("packed") if first is not None else None
-    if known is not None and known[0] == group:
+    if known is not None and known[0] == others:
         found: bytes = known[1]
         return found
     packed = _block(b"".join([part if isinstance(part, bytes) else part.text for part in group]))
     if first is not None:
-        first.known["packed"] = (group, packed)
+        first.known["packed"] = (others, packed)
     return packed
 
 
@@ -165,6 +167,51 @@ def corrupt(digest: str, found: str, *, run: str = "", event: int | None = None)
         found=found,
         run=run,
         event=event,
+    )
+
+
+def address_of(asked: Payload | str) -> bytes:
+    """The address of a payload that a caller asks for.
+
+    Raises:
+        UsageError: It is none.
+    """
+    digest = asked.digest if isinstance(asked, Payload) else asked
+    if not isinstance(digest, str):
+        raise UsageError(
+            f"payload() takes a digest or a Payload, not {type(asked).__name__}",
+            cause="event.request and event.answer are a Payload each, or None where there is no body",
+            next_command="reenact show @ --json",
+        )
+    if not digest:
+        raise UsageError(
+            "an empty digest names no payload",
+            cause="nothing was kept there: the call had no body, or the run returned nothing",
+            next_command="reenact show @ --json",
+        )
+    try:
+        address = bytes.fromhex(digest)
+    except ValueError:
+        address = b""
+    if len(address) < DIGEST_SIZE:
+        raise UsageError(
+            f"{digest[:40]!r} is not a digest",
+            cause="a digest is hexadecimal, as `show --json` prints it",
+            next_command="reenact show @ --json",
+        )
+    return address
+
+
+def unknown(address: bytes) -> BlobMissing:
+    """The error for a digest that a caller asks for and the store does not hold."""
+    digest = address.hex()
+    return BlobMissing(
+        f"no payload {digest[:12]} is in this store",
+        cause="its run was deleted, or it is of another store: each has digests of its own",
+        next_command="reenact ls",
+        digest=digest,
+        run="",
+        event=None,
     )
 
 

@@ -6,14 +6,18 @@ What else a reference may hold (a field of an event, a stretch of events) is the
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 from typing import NoReturn
 
 from reenact.abc.store import Recording
 from reenact.errors import EventNotFound, RunNotFound, UsageError
 from reenact.facts.event import Event
 from reenact.facts.ids import ALPHABET, TAIL_LENGTH, TIME_LENGTH, tail
+from reenact.facts.model_names import model_names, shown_name
 from reenact.facts.phrases import counted
 
 _BACK = re.compile(r"@(?:~([0-9]{1,9}))?")
@@ -124,17 +128,38 @@ def find_event(recording: Recording, at: int | str) -> Event:
     if isinstance(wanted, int):
         return recording.event(wanted)
     if wanted.ordinal > 0:
-        for event in recording.events(name=wanted.name, skip=wanted.ordinal - 1, limit=1):
+        for event in islice(events_called(recording, wanted.name), wanted.ordinal - 1, None):
             return event
-    found = sum(1 for _ in recording.events(name=wanted.name, limit=max(wanted.ordinal, 0)))
+    raise _no_such_name(recording, wanted.name, str(at))
+
+
+def events_called(recording: Recording, name: str) -> Iterator[Event]:
+    """The events of a name, in order: their own, or where there is none the model that was asked or answered."""
+    found = False
+    for event in recording.events(name=name):
+        found = True
+        yield event
+    if not found:
+        yield from (event for event in recording.events() if name in model_names(event))
+
+
+def _no_such_name(recording: Recording, name: str, at: str) -> EventNotFound:
+    """The error for a name that no event has, or fewer than were asked for: it lists the names that there are."""
     run = tail(recording.run.id)
+    names = Counter(shown_name(event) for event in recording.events())
+    found = sum(1 for _ in events_called(recording, name))
     count = "no event" if not found else f"only {counted(found, 'event')}"
-    raise EventNotFound(
-        f"run {run} has {count} called {wanted.name!r}",
-        cause="another name, or fewer calls of it than the reference asks for; the first is #1",
+    near = [] if found else get_close_matches(name, names, 1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    listed = ", ".join(f"{each} ({times})" for each, times in islice(names.items(), _LISTED))
+    more = " …" if len(names) > _LISTED else ""
+    return EventNotFound(
+        f"run {run} has {count} called {name!r}{meant}",
+        cause=f"its events are {listed}{more}" if names else "it has no events",
         next_command=f"reenact show {run}",
         run=recording.run.id,
-        event=str(at),
+        event=at,
+        names=tuple(names),
     )
 
 
@@ -158,9 +183,9 @@ def refuse_run(ref: str, candidates: Iterator[str] | list[str] | tuple[str, ...]
         if ref == "@failed":
             cause = "no run failed"
         elif ref.startswith("@"):
-            cause = "there are not so many runs here"
+            cause = "there are fewer runs than that"
         raise RunNotFound(
-            f"no run answers to {ref!r}",
+            f"no run matches {ref!r}",
             cause=cause,
             next_command="reenact ls",
             ref=ref,
@@ -169,7 +194,7 @@ def refuse_run(ref: str, candidates: Iterator[str] | list[str] | tuple[str, ...]
     listed = ", ".join(tail(each) for each in found[:_LISTED]) + (" …" if len(found) > _LISTED else "")
     raise RunNotFound(
         f"{ref!r} is not unique: {listed}",
-        cause="several runs begin so",
+        cause="several ids start with this",
         next_command=f"reenact show {tail(found[0])}",
         ref=ref,
         candidates=found,

@@ -11,13 +11,15 @@ from _thread import allocate_lock
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from reenact.abc.sources import ENTROPY, Entropy
 from reenact.errors import RunNotFound, StoreBusy, StoreError, UsageError
 from reenact.facts.effects import Claim
-from reenact.facts.ids import is_run_id, tail
+from reenact.facts.event import Payload
+from reenact.facts.ids import TIME_LENGTH, is_run_id, tail
 from reenact.facts.record import Record
 from reenact.facts.run import INNER, Run, Status
 from reenact.store import effects, passages
@@ -27,7 +29,7 @@ from reenact.store.forgetting import forget, unneeded
 from reenact.store.inherited import SharingRecording
 from reenact.store.liveness import LiveLock, is_live
 from reenact.store.making import make_file
-from reenact.store.payloads import KeyedHash, missing
+from reenact.store.payloads import KeyedHash, address_of, unknown
 from reenact.store.reading import SqliteRecording
 from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of, update_run
@@ -92,19 +94,12 @@ class SqliteStore(Views):
                 yield run
 
     def _pages(self, reading: Reading, where: str, values: list[Any]) -> Iterator[Run]:
-        """Runs of a condition, newest first."""
-        sql = (
-            f"SELECT {COLUMNS}, r.started_us FROM run r WHERE (r.started_us, r.id) < (?, ?){where} "
-            "ORDER BY r.started_us DESC, r.id DESC LIMIT ?"
-        )
-        at = (1 << 62, 1 << 62)
-        while True:
-            rows = reading.rows(sql, (*at, *values, _PAGE))
-            for row in rows:
+        """Runs of a condition, newest first: by when their ids were made, those of one millisecond by their rows. What
+        a replay that was kept says of its start is its recording's."""
+        rows = _rows(reading, f"SELECT {COLUMNS}, r.run_id FROM run r WHERE r.run_id < ?{where}", values)
+        for _, group in groupby(rows, key=lambda row: row[5][:TIME_LENGTH]):
+            for row in sorted(group, key=lambda row: -int(row[0])):
                 yield self._run_of(reading, row[:5])
-            if len(rows) < _PAGE:
-                return
-            at = (rows[-1][5], rows[-1][0])
 
     def _conditions(self, filters: Mapping[str, Any]) -> tuple[str, list[Any]]:
         """What SQL can decide of the filters; the rest is ``_agrees``."""
@@ -150,11 +145,12 @@ class SqliteStore(Views):
         row = self._row(reading, wanted.text) if is_run_id(wanted.text) else None
         if row is None:
             end = wanted.text + "{"
-            found = reading.rows(
-                "SELECT run_id FROM run WHERE run_id >= ? AND run_id < ? UNION "
-                "SELECT run_id FROM run WHERE tail >= ? AND tail < ? ORDER BY run_id DESC LIMIT 100",
-                (wanted.text, end, wanted.text, end),
-            )
+            found: list[Any] = []
+            for column in ("tail", "run_id"):  # what is displayed goes before the part of an id that is not
+                found = found or reading.rows(
+                    f"SELECT run_id FROM run WHERE {column} >= ? AND {column} < ? ORDER BY run_id DESC LIMIT 100",
+                    (wanted.text, end),
+                )
             if len(found) != 1:
                 refuse_run(ref, [each[0] for each in found])
             row = self._row(reading, found[0][0])
@@ -225,13 +221,10 @@ class SqliteStore(Views):
             self._shares = bool(reading.rows("SELECT 1 FROM sqlite_master WHERE name = 'piece'"))
         return self._shares
 
-    def payload(self, digest: str) -> bytes:
+    def payload(self, digest: Payload | str) -> bytes:
         """See ``abc.store.Store``."""
         reading, hasher = self._read()
-        try:
-            address = bytes.fromhex(digest)
-        except ValueError:
-            raise missing(digest) from None
+        address = address_of(digest)
         found = Contents(hasher, reading.rows).find(address)
         if found is not None:
             return found
@@ -239,7 +232,7 @@ class SqliteStore(Views):
             "SELECT s.id, r.run_id FROM stream s JOIN run r ON r.id = s.id >> 32 WHERE s.digest = ?", (address,)
         )
         if row is None:
-            raise missing(digest)
+            raise unknown(address)
         return b"".join(data for _, _, data in self.open(row[1]).parts(row[0] & LOW))
 
     def begin(self, run: Run) -> SqliteLog:
@@ -447,6 +440,17 @@ class SqliteStore(Views):
     def _check_open(self) -> None:
         if self._closed:
             raise StoreError("the store is closed", cause="it was used after its with block, or after close()")
+
+
+def _rows(reading: Reading, sql: str, values: list[Any]) -> Iterator[Any]:
+    """The rows of a condition, the last id first, fetched in pages."""
+    at = "{"
+    while True:
+        rows = reading.rows(f"{sql} ORDER BY r.run_id DESC LIMIT ?", (at, *values, _PAGE))
+        yield from rows
+        if len(rows) < _PAGE:
+            return
+        at = rows[-1][5]
 
 
 def _agrees(run: Run, filters: Mapping[str, Any]) -> bool:

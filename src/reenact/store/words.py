@@ -1,4 +1,4 @@
-"""Full text over a run's messages and tool data: gathered while it is recorded, indexed when it closes.
+"""Full text over a run's messages, tool data and printed output: gathered while it is recorded, indexed when it closes.
 
 Of each channel only the last body is kept in mind, because it holds the conversation so far; of the rest as much as
 fits. The index is SQLite's FTS5 where it is compiled in, and a plain scan where it is not. A text is found by words:
@@ -12,11 +12,14 @@ import sqlite3
 from collections.abc import Iterator
 
 from reenact.facts.call import Failure, Kind, Value
-from reenact.facts.record import CallIssued, CallSettled, Noted, Record
+from reenact.facts.record import CallIssued, CallSettled, Noted, Printed, Record
 from reenact.store.schema import LOW, SHIFT
 
 RUN_BYTES = 256 << 10
 """Most bytes of text kept of one run."""
+
+PRINTED_BYTES = 32 << 10
+"""Most bytes kept of each standard stream: its first ones."""
 
 _KINDS = {Kind.MODEL, Kind.TOOL, Kind.RETRIEVAL, Kind.INPUT, Kind.OUTPUT, Kind.HUMAN, Kind.MCP}
 _WORD = re.compile(r"[^\W_]+")
@@ -31,6 +34,7 @@ class Gathering:
         self._single: list[bytes] = []
         self._room = RUN_BYTES
         self._watched: set[int] = set()
+        self._printed: dict[int, bytearray] = {}
 
     def see(self, record: Record) -> None:
         """Take in what is text for people. About 0.3 µs for other records."""
@@ -56,10 +60,13 @@ class Gathering:
             answer = record.value.get("answer")
             if answer:
                 self._add(repr(answer).encode("utf-8", "replace"))
+        elif isinstance(record, Printed):
+            said = self._printed.setdefault(record.stream, bytearray())
+            said += record.data[: max(PRINTED_BYTES - len(said), 0)]
 
     def text(self) -> str:
         """Everything gathered, as one text."""
-        pieces = self._single + list(self._channels.values())
+        pieces = [*map(bytes, self._printed.values()), *self._single, *self._channels.values()]
         return readable(b"\n".join(pieces)[:RUN_BYTES])
 
     def _add(self, data: bytes) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 from zlib import crc32
 
 from reenact.errors import StoreError
-from reenact.facts.call import Fidelity, Value
+from reenact.facts.call import RETURN, Fidelity, Kind, Value
+from reenact.facts.changed import changed
 from reenact.facts.order import Delivery, pack
 from reenact.facts.record import (
     AmbientRead,
@@ -164,6 +165,8 @@ class _State:
         self.spoken: dict[int, int] = {}
         self.bases_spoken = Spoken()
         self.words = Gathering()
+        self.returned: int | None = None
+        self.result = ""
         self.paths: dict[str, int] = {}
         self.named: set[int] = set()
         self.mentioned = 0
@@ -271,11 +274,13 @@ class _Batch:
             update_run(self._connection, number, record.run)
 
     def _run_closed(self, record: RunClosed) -> None:
-        number = row_number(self._connection, record.run.id)
+        number, run = row_number(self._connection, record.run.id), record.run
+        if run.id == self._state.run_id and run.result != self._state.result:
+            run = changed(run, result=self._state.result)
         if number is None:
-            number = insert_run(self._connection, record.run, log=self._state.log)
+            number = insert_run(self._connection, run, log=self._state.log)
         else:
-            update_run(self._connection, number, record.run)
+            update_run(self._connection, number, run)
         for name, value in record.extra.items():
             self._note(-number, name, value, Fidelity.EXACT)
         if number == self._state.log:
@@ -301,12 +306,16 @@ class _Batch:
             asked, sum_of(address, asked), None, None,
         ]  # fmt: skip
         self._last = max(self._last, record.event)
+        if call.kind is Kind.OUTPUT and call.name == RETURN:
+            self._state.returned = record.event
 
     def _call_settled(self, record: CallSettled) -> None:
         outcome = record.outcome
         body = outcome.body if isinstance(outcome, Value) else b""
         where, digest = self._state.payloads.keep(self._connection, body)
         self._came(record.event, settled_row(record, digest, len(body)), where)
+        if record.event == self._state.returned:
+            self._state.result = digest.hex()
 
     def _head_arrived(self, record: HeadArrived) -> None:
         self._came(record.event, head_row(record), None)

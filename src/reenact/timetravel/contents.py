@@ -55,6 +55,16 @@ def answered(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> 
     return None
 
 
+def arguments_of(request: object) -> object:
+    """The arguments of an entry without the frame they are kept in, where all are positional or all are named."""
+    if isinstance(request, Mapping) and set(request) == {"args", "kwargs"}:
+        if not request["args"]:
+            return request["kwargs"]
+        if not request["kwargs"]:
+            return request["args"]
+    return request
+
+
 def error_data(error: ErrorFact) -> dict[str, Json]:
     """An exception as plain data: its type, its text, and what it came from."""
     data: dict[str, Json] = {"type": error.type, "text": error.text}

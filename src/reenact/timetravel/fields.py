@@ -14,11 +14,10 @@ from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import Json, Stream, Value
 from reenact.facts.event import Event
-from reenact.timetravel.contents import answered, asked, decoded_body, headers_of, message_body
+from reenact.timetravel.contents import answered, arguments_of, asked, decoded_body, headers_of, message_body
 from reenact.timetravel.plain import event_data
 from reenact.timetravel.readings import reading_of
 from reenact.timetravel.steps import event_state
-from reenact.timetravel.story import arguments_of
 
 _UNLIMITED = 1 << 62
 

@@ -36,7 +36,7 @@ def draw(runs: Iterable[Run]) -> Iterator[Twig]:
         if run.parent in given and run.parent is not None:
             below[run.parent].append(run)
     for children in below.values():
-        children.sort(key=lambda child: (child.started_us, child.id))
+        children.sort(key=lambda child: child.id)
     drawn: set[str] = set()
     for run in given.values():
         if run.parent not in given:

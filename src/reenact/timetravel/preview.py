@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from reenact.facts.call import Json
@@ -17,6 +17,11 @@ _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
 _DEPTH = 40
+_LEAST = 12
+"""Shortest that all arguments are made, where not even the short ones have room."""
+_SHORT = 16
+"""Longest argument that is left whole while longer ones can be shortened."""
+_STARRED = ("kw", "kwargs", "kwds")
 
 
 def safe(text: str) -> str:
@@ -63,12 +68,52 @@ def _shallow(value: Json, width: int, depth: int) -> Json:
 
 
 def call_text(name: str, arguments: Json, width: int) -> str:
-    """A call as its author would write it: ``search_docs(query="refund policy")``."""
+    """A call as its author would write it: ``search_docs(query="refund policy")``. Where not all of it has room, the
+    longest arguments are shortened and the short ones, which often say which thing is meant, are left whole."""
+    called = safe(name)
+    room = width - len(called) - 2
+    return clip(f"{called}({', '.join(fitted(_written(arguments, max(room, 1)), room))})", width)
+
+
+def _written(arguments: Json, width: int) -> list[str]:
+    """Each argument as text; what a function takes as ``**kw`` as it was given."""
     if isinstance(arguments, Mapping):
-        inner = ", ".join(f"{safe(str(key))}={brief(part, width)}" for key, part in list(arguments.items())[:width])
-    else:
-        inner = "" if arguments in (None, [], "") else brief(arguments, width)
-    return clip(f"{safe(name)}({inner})", width)
+        texts = []
+        for key, part in list(arguments.items())[:width]:
+            if key in _STARRED and isinstance(part, Mapping):
+                texts += _written(part, width)
+            else:
+                texts.append(f"{clip(safe(str(key)), width)}={brief(part, width)}")
+        return texts
+    if isinstance(arguments, (list, tuple)):
+        return [brief(part, width) for part in arguments[:width]]
+    return [] if arguments in (None, "") else [brief(arguments, width)]
+
+
+def fitted(texts: Sequence[str], room: int) -> list[str]:
+    """Texts that stand beside each other with two characters between them, the long ones shortened where not all has
+    room; short ones too where that is not enough."""
+    spare = room - 2 * (len(texts) - 1)
+    if sum(map(len, texts)) <= spare:
+        return list(texts)
+    long = [text for text in texts if len(text) > _SHORT]
+    left = spare - sum(len(text) for text in texts if len(text) <= _SHORT)
+    if left >= 2 * len(long):
+        most = _level([len(text) for text in long], left, 2)
+        return [text if len(text) <= _SHORT else clip(text, most) for text in texts]
+    most = _level([len(text) for text in texts], spare)
+    return [clip(text, most) for text in texts]
+
+
+def _level(lengths: Sequence[int], room: int, least: int = _LEAST) -> int:
+    """How long each may be at most, so that all of them have room."""
+    rising = sorted(lengths)
+    for n, length in enumerate(rising):
+        share = room // (len(rising) - n)
+        if length > share:
+            return max(share, least)
+        room -= length
+    return max(rising, default=least)
 
 
 def size(count: int) -> str:

@@ -14,9 +14,8 @@ from reenact.abc.store import Recording
 from reenact.facts.call import Json, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.values import jsonable
-from reenact.timetravel.contents import Unread, answered, asked, error_data, error_of
+from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_data, error_of
 from reenact.timetravel.readings import Decision, decides, decision_of
-from reenact.timetravel.story import arguments_of
 
 _ACTS = frozenset(("retrieval", "process", "human", "db"))
 _LIMIT = 1 << 20

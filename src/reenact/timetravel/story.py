@@ -12,22 +12,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reenact.abc.store import Recording
-from reenact.facts.call import EndKind, Failure, Stream
+from reenact.facts.call import End, EndKind, Failure, Stream
 from reenact.facts.event import Event
+from reenact.facts.model_names import shown_name
 from reenact.facts.plumbing import MARK as PLUMBING
 from reenact.facts.plumbing import is_plumbing
-from reenact.timetravel import preview
-from reenact.timetravel.contents import Unread, answered, asked, error_of, status_of
-from reenact.timetravel.readings import decision_of, is_model, model_name, parameters, reading_of
-
-AMBIENT = frozenset(("clock", "random", "env", "flag"))
-"""Kinds that the story folds unless all is asked for."""
+from reenact.timetravel import preview, quiet
+from reenact.timetravel.contents import status_of
+from reenact.timetravel.phrasing import event_text
+from reenact.timetravel.readings import decision_of, model_name, reading_of
 
 _LONGEST_PATTERN = 6
 _FEWEST_REPEATS = 3
 _FIRST_BAD_STATUS = 400
-_TEXT = 400
-_PREVIEW_LIMIT = 256 << 10
+WIDTH = 160
+"""Columns of a line, where nothing else is asked for."""
+SPENT = 10
+"""Columns at the end of a line for how long it took, at least."""
+_ASIDE = 18
+"""Columns of a line before its name: number and kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +42,12 @@ class Line:
         count: How many events that is.
         depth: How deep it is nested: 0 for what the agent itself called.
         kind: Sort of crossing; ``model`` for recognised exchanges too, ``plumbing`` for telemetry that is handed over,
-            ``…`` for folded repeats.
+            ``quiet`` for quiet events of several sorts, ``…`` for folded repeats.
         name: What was called.
         text: What was asked and answered, in short.
         mark: Why a person should look here; empty for most.
-        lane: Lane that issued it.
+        lane: Lane that issued it; empty where several did.
+        strand: What to call that lane where there are several, as short as tells them apart; empty for one alone.
         elapsed_us: From issue to end, microseconds; None while open.
     """
 
@@ -56,6 +60,7 @@ class Line:
     text: str
     mark: str = ""
     lane: str = ""
+    strand: str = ""
     elapsed_us: int | None = None
 
 
@@ -69,15 +74,26 @@ class _Beat:
     mark: str = ""
     pattern: int = 0
     """Length of the pattern a fold repeats; 0 where nothing is folded."""
+    group: str = ""
+    """What sort of quiet events these are (``quiet.group_of``); empty for what the agent does itself."""
+
+    @property
+    def lane(self) -> str:
+        """Lane of its events; empty for several."""
+        lanes = {strand_of(event.lane) for event in self.events}
+        return lanes.pop() if len(lanes) == 1 else ""
 
 
-def tell(recording: Recording, *, everything: bool = False, stretch: tuple[int, int] | None = None) -> Iterator[Line]:
+def tell(
+    recording: Recording, *, everything: bool = False, stretch: tuple[int, int] | None = None, width: int = WIDTH
+) -> Iterator[Line]:
     """The lines of a run, in order.
 
     Args:
         recording: The run.
         everything: Fold nothing.
         stretch: Only events from the first to the second number, both included.
+        width: How wide a line may be.
 
     Returns:
         Lines, made when they are asked for. Costs one pass over the events, and one payload preview a line.
@@ -89,8 +105,31 @@ def tell(recording: Recording, *, everything: bool = False, stretch: tuple[int, 
             break
         events.append(event)
     beats = _beats(events)
-    for beat in beats if everything else _folded(_quiet(beats)):
-        yield _line(recording, beat)
+    shown = beats if everything else list(_folded(_quiet(beats)))
+    strands = names_of(beat.lane for beat in shown if not beat.group and not beat.pattern)
+    for beat in shown:
+        yield _line(recording, beat, strands, width)
+
+
+def strand_of(lane: str) -> str:
+    """The strand that a lane's path names: without the call inside of which something happens in the same strand."""
+    cut = lane.rfind(">")
+    return lane[:cut] if cut > lane.rfind("/") else lane
+
+
+def names_of(lanes: Iterable[str]) -> dict[str, str]:
+    """The shortest end of each lane's path that tells it from the others; nothing where there is one lane alone."""
+    paths = [path for path in dict.fromkeys(lanes) if path]
+    if len(paths) < 2:
+        return {}
+    names = {}
+    for path in paths:
+        parts = path.split("/")
+        ends = ("/".join(parts[-n:]) for n in range(1, len(parts) + 1))
+        names[path] = next(
+            (end for end in ends if not any(other != path and f"/{other}".endswith(f"/{end}") for other in paths)), path
+        )
+    return names
 
 
 def elapsed(event: Event) -> int | None:
@@ -100,38 +139,43 @@ def elapsed(event: Event) -> int | None:
 
 def suspicion(event: Event) -> str:
     """Why this event alone deserves a look: an error, an error status, no answer; empty for most."""
-    error = error_of(event)
     status = status_of(event)
     if isinstance(event.outcome, Failure):
         return "error"
     if event.outcome is None:
         return "" if event.call.observed and event.kind != "step" else "no answer"
-    if isinstance(event.outcome, Stream):
-        end = event.outcome.end
-        if status is not None and status >= _FIRST_BAD_STATUS:
-            return f"status {status}"
-        if end is None:
-            return "broken off"
-        if end.kind in (EndKind.ERROR, EndKind.CANCELLED) or error is not None:
-            return f"stream {end.kind.value}"
-    return ""
+    if not isinstance(event.outcome, Stream):
+        return ""
+    if status is not None and status >= _FIRST_BAD_STATUS:
+        return f"status {status}"
+    return _ended_badly(event, event.outcome.end)
+
+
+def _ended_badly(event: Event, end: End | None) -> str:
+    """How a stream broke; empty where it ended well. A session that is closed stops to listen: that is no loss."""
+    if end is None:
+        return "broken off"
+    closed = end.kind is EndKind.CANCELLED and quiet.is_housekeeping(event)
+    broken = end.kind in (EndKind.ERROR, EndKind.CANCELLED) or end.error is not None
+    return f"stream {end.kind.value}" if broken and not closed else ""
 
 
 def _beats(events: Iterable[Event]) -> list[_Beat]:
     """One beat an event, with its depth, its signature and its mark."""
     depths: dict[int, int] = {}
-    seen: dict[tuple[str, ...], int] = {}
+    seen: dict[tuple[str, ...], tuple[int, str]] = {}
     beats = []
     for event in events:
         depth = depths.get(event.parent, -1) + 1 if event.parent is not None else 0
         depths[event.number] = depth
-        mark = suspicion(event)
-        identity = (event.kind, event.name, event.key)
-        if event.key and event.kind not in AMBIENT and not event.call.observed and not is_plumbing(event.call):
-            if not mark and identity in seen:
-                mark = f"the same as #{seen[identity]}"
-            seen.setdefault(identity, event.number)
-        beats.append(_Beat((event,), depth, _signature(event), mark))
+        mark, group = suspicion(event), quiet.group_of(event)
+        identity = (strand_of(event.lane), event.kind, event.name, event.key)
+        if event.key and not group and not event.call.observed:
+            number, amiss = seen.get(identity, (None, ""))
+            seen[identity] = (event.number if number is None else number, mark)
+            if number is not None and not mark:
+                mark = f"again, after {amiss}" if amiss else f"the same as #{number}"
+        beats.append(_Beat((event,), depth, _signature(event), mark, group=group))
     return beats
 
 
@@ -144,17 +188,16 @@ def _signature(event: Event) -> tuple[str, ...]:
 
 
 def _quiet(beats: Iterable[_Beat]) -> list[_Beat]:
-    """Neighbouring ambient events as one beat each, and neighbouring exports of telemetry."""
+    """Neighbouring quiet events of one depth as one beat each."""
     out: list[_Beat] = []
     for beat in beats:
-        event = beat.events[0]
-        quiet = "ambient" if event.kind in AMBIENT else PLUMBING if is_plumbing(event.call) else ""
-        if not quiet or beat.mark:
+        before = out[-1] if out else None
+        if beat.mark or not beat.group:
             out.append(beat)
-        elif out and out[-1].signature == (quiet,):
-            out[-1] = replace(out[-1], events=out[-1].events + beat.events)
+        elif before is not None and before.group and not before.mark and before.depth == beat.depth:
+            out[-1] = replace(before, events=before.events + beat.events)
         else:
-            out.append(replace(beat, signature=(quiet,)))
+            out.append(replace(beat, signature=("quiet",)))
     return out
 
 
@@ -171,11 +214,16 @@ def _folded(beats: Sequence[_Beat]) -> Iterator[_Beat]:
         end = at + length * times
         yield from beats[at : at + length]
         rest = tuple(event for beat in beats[at + length : end] for event in beat.events)
-        own = (event for event in rest if not is_plumbing(event.call))
-        acting = any(event.kind not in AMBIENT and not event.call.observed for event in own)
-        mark = "suspicious: a loop" if acting else ""
+        acting = Counter((beat.lane, beat.signature) for beat in beats[at:end] if _acts(beat))
+        looping = any(count >= _FEWEST_REPEATS for count in acting.values())
+        mark = "suspicious: a loop" if looping else ""
         yield _Beat(rest, beats[at].depth, ("repeat",), mark, pattern=length)
         at = end
+
+
+def _acts(beat: _Beat) -> bool:
+    """Whether the agent does something there, in one strand."""
+    return not beat.group and not all(event.call.observed for event in beat.events)
 
 
 def _repeats(signatures: Sequence[tuple[tuple[str, ...], int]], at: int) -> tuple[int, int]:
@@ -191,102 +239,32 @@ def _repeats(signatures: Sequence[tuple[tuple[str, ...], int]], at: int) -> tupl
     return best
 
 
-def _line(recording: Recording, beat: _Beat) -> Line:
+def _line(recording: Recording, beat: _Beat, strands: Mapping[str, str], width: int) -> Line:
     event, last = beat.events[0], beat.events[-1]
-    count = len(beat.events)
+    count, lane = len(beat.events), beat.lane
+    strand = strands.get(lane, "") if lane else "several" if strands else ""
     if beat.pattern:
-        return Line(event.number, last.number, count, beat.depth, "…", "", _repeat_text(beat), beat.mark)
-    if beat.signature == ("ambient",) and count > 1:
-        counts = Counter(part.kind for part in beat.events)
-        text = ", ".join(f"{kind} {number}" for kind, number in counts.items())
-        return Line(event.number, last.number, count, beat.depth, "ambient", f"{count} reads", text)
-    if beat.signature == (PLUMBING,) and count > 1:
-        counts = Counter(str(part.call.head[PLUMBING]) for part in beat.events)
-        text = ", ".join(f"{rule} {number}" for rule, number in counts.items())
-        return Line(event.number, last.number, count, beat.depth, PLUMBING, f"{count} exports", text)
+        return Line(event.number, last.number, count, beat.depth, "…", "", _repeat_text(beat), beat.mark, lane, strand)
+    if beat.group and count > 1:
+        kind, name, text = quiet.summary(beat.events)
+        return Line(event.number, last.number, count, beat.depth, kind, preview.safe(name), preview.safe(text))
     kind = "model" if reading_of(event) is not None else PLUMBING if is_plumbing(event.call) else event.kind
-    name = preview.safe(model_name(event) if is_model(event) else event.name)
-    text = event_text(recording, event)
-    return Line(event.number, event.number, 1, beat.depth, kind, name, text, beat.mark, event.lane, elapsed(event))
+    name = preview.safe(shown_name(event))
+    aside = _ASIDE + 2 * beat.depth + len(name) + (len(strand) + 2 if strands else 0)
+    aside += len(beat.mark) + 6 if beat.mark else 0
+    aside += SPENT if elapsed(event) is not None else 0
+    text = event_text(recording, event, max(width - aside, 24))
+    return Line(
+        event.number, event.number, 1, beat.depth, kind, name, text, beat.mark, event.lane, strand, elapsed(event)
+    )
 
 
 def _repeat_text(beat: _Beat) -> str:
-    names = list(dict.fromkeys(model_name(part) if is_model(part) else part.name for part in beat.events))
+    names = list(dict.fromkeys(map(shown_name, beat.events)))
     words = {1: "call", 2: "pair"}.get(beat.pattern, f"{beat.pattern} calls")
     times = len(beat.events) // beat.pattern
     shown = preview.clip(preview.safe(" + ".join(names)), 60)
+    lanes = len({strand_of(event.lane) for event in beat.events})
+    if lanes > 1 and not beat.mark:
+        return f"the same {words} in {lanes} other lanes: {shown}"
     return f"the same {words} again, {times} more times, identical arguments: {shown}"
-
-
-def event_text(recording: Recording, event: Event) -> str:
-    """What an event asked and what came back, in one safe line. Reads its payloads up to a bound."""
-    if is_model(event):
-        return _model_text(recording, event)
-    request = asked(recording, event, _PREVIEW_LIMIT)
-    outcome = outcome_text(recording, event)
-    if event.kind in ("tool", "retrieval", "mcp"):
-        left = "" if request is None else _asked_text(request)
-        return f"{left} -> {outcome}" if outcome else left
-    left = _short(request)
-    if event.kind == "http":
-        left = "" if event.request is None else preview.size(event.request.size)
-    return " -> ".join(part for part in (left, outcome) if part)
-
-
-def _asked_text(request: object) -> str:
-    """The arguments of a call as its author would write them, or how large they are."""
-    if isinstance(request, Unread):
-        return f"({_short(request)})"
-    return preview.call_text("", arguments_of(request), 120)
-
-
-def arguments_of(request: object) -> object:
-    """The arguments of an entry without the frame they are kept in, where all are positional or all are named."""
-    if isinstance(request, Mapping) and set(request) == {"args", "kwargs"}:
-        if not request["args"]:
-            return request["kwargs"]
-        if not request["kwargs"]:
-            return request["args"]
-    return request
-
-
-def outcome_text(recording: Recording, event: Event) -> str:
-    """What came back, in one safe line."""
-    error = error_of(event)
-    if isinstance(event.outcome, Failure) and error is not None:
-        return preview.clip(preview.safe(f"{error.type.rpartition('.')[2]}: {error.text}"), _TEXT)
-    if isinstance(event.outcome, Stream):
-        size = preview.size(event.outcome.size)
-        status = status_of(event) or event.outcome.head.get("status")  # gRPC has names for them
-        words = [preview.safe(str(status))] if status is not None else []
-        words.append(size if event.outcome.segments <= 1 else f"{size} in {event.outcome.segments} segments")
-        return "  ".join(words)
-    if event.outcome is None:
-        return "" if event.call.observed else "(open)"
-    answer = answered(recording, event, _PREVIEW_LIMIT)
-    return _short(_said(answer) if event.kind == "human" else answer, empty="None")
-
-
-def _said(answer: object) -> object:
-    """What a person said: behind a letter, and before what was read ahead (``seams.stdin``)."""
-    if not isinstance(answer, str) or not answer:
-        return answer
-    return answer[1:].partition("\n")[0] if answer[0] == "+" else "(nobody)"
-
-
-def _model_text(recording: Recording, event: Event) -> str:
-    decision = decision_of(event)
-    if decision is None:
-        return outcome_text(recording, event)
-    chosen = [f"{key}={preview.brief(value, 20)}" for key, value in parameters(event).items() if key == "temperature"]
-    says = ", ".join(preview.call_text(name, arguments, 160) for name, arguments in decision.tools)
-    says = says or preview.brief(decision.text, _TEXT)
-    return " ".join([*chosen, "->", says])
-
-
-def _short(value: object, empty: str = "") -> str:
-    if value is None:
-        return empty
-    if isinstance(value, Unread):
-        return f"<{preview.size(value.size)}>"
-    return preview.brief(value, _TEXT)

@@ -14,12 +14,13 @@ from reenact.facts.call import Json, Kind, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.expressions import Form, Word
 from reenact.facts.run import Run
+from reenact.store.references import events_called
 from reenact.timetravel.conduct import Finding, acts, came_before, in_order, outermost, repeated, state_left, unanswered
-from reenact.timetravel.contents import Unread, answered, asked, error_of, status_of
+from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, status_of
 from reenact.timetravel.cost import event_cost, prices, run_cost
 from reenact.timetravel.readings import decision_of, is_model, model_name, reading_of
 from reenact.timetravel.steps import event_state
-from reenact.timetravel.story import arguments_of, elapsed
+from reenact.timetravel.story import elapsed
 
 RUN_WORDS: tuple[Word, ...] = (
     Word("acts", Form.VALUE, "what it did: a list, tool, kind, args, result, error and event of each outermost call"),
@@ -31,7 +32,7 @@ RUN_WORDS: tuple[Word, ...] = (
     ),
     Word("args", Form.EITHER, "the input of the run; args(NAME): a list, the arguments of each call of NAME"),
     Word("before", Form.NAMES, "before(A, B): whether B was never called without a call of A before it"),
-    Word("calls", Form.CALL, "calls(NAME): how many calls of NAME there are"),
+    Word("calls", Form.CALL, "calls(NAME): how many calls of NAME there are, a function or a model"),
     Word("cost", Form.VALUE, "US dollars: as noted, else tokens at the prices of the extra `cost`; otherwise unknown"),
     Word("duration", Form.VALUE, "seconds from start to end; unknown while it runs"),
     Word("error", Form.VALUE, "what it failed with, as text; unknown when it did not"),
@@ -49,6 +50,8 @@ RUN_WORDS: tuple[Word, ...] = (
     Word("result", Form.EITHER, "the output of the run; result(NAME): a list, the result of each call of NAME"),
     Word("session", Form.VALUE, "session id"),
     Word("state", Form.EITHER, "the last state a step left; state(NAME): the last that step NAME left"),
+    Word("stderr", Form.VALUE, "what it wrote to standard error, as text"),
+    Word("stdout", Form.VALUE, "what it wrote to standard output, as text"),
     Word("status", Form.VALUE, "recording, ok, failed, timeout or interrupted; over an event, the HTTP status"),
     Word("tag", Form.CALL, "tag(NAME): the value of one label"),
     Word("tags", Form.VALUE, "all labels, an object"),
@@ -140,7 +143,7 @@ class RunScope:
         finding = _FINDINGS.get(name)
         if finding is not None:
             return self.find(asked_for, finding(self.recording, arguments))
-        events = self.recording.events(name=arguments[0])
+        events = events_called(self.recording, arguments[0])
         if name == "calls":
             return sum(1 for _ in events)
         read = asked if name == "args" else answered
@@ -229,6 +232,16 @@ def _answer(scope: RunScope) -> Finding:
     return Finding(printed.decode(errors="replace").strip() or None)
 
 
+def _printed(recording: Recording, stream: int) -> str:
+    """What the run wrote to a standard stream, as far as expressions read anything."""
+    said = bytearray()
+    for part in recording.printed(stream):
+        said += part[: _LIMIT - len(said)]
+        if len(said) >= _LIMIT:
+            break
+    return said.decode(errors="replace")
+
+
 def _last_state(scope: RunScope) -> Json:
     last = None
     for event in scope.recording.events(kinds=["step"]):
@@ -280,6 +293,8 @@ _RUN_VALUES: Mapping[str, Callable[[RunScope], Json]] = {
     "session": lambda scope: scope.run.session,
     "state": _last_state,
     "status": lambda scope: scope.run.status.value,
+    "stderr": lambda scope: _printed(scope.recording, 2),
+    "stdout": lambda scope: _printed(scope.recording, 1),
     "tags": lambda scope: dict(scope.run.tags),
     "tenant": lambda scope: scope.run.tenant,
     "tokens": lambda scope: _tokens(scope.run, scope.run.totals.tokens_in + scope.run.totals.tokens_out),

@@ -10,10 +10,10 @@ from reenact.facts.call import Json, Stream
 from reenact.facts.event import Event
 from reenact.interfaces.cli.shell import paint
 from reenact.timetravel import preview
-from reenact.timetravel.contents import Unread, answered, asked, error_of, headers_of
+from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, headers_of
 from reenact.timetravel.readings import reading_of
 from reenact.timetravel.steps import event_state
-from reenact.timetravel.story import arguments_of, elapsed, suspicion
+from reenact.timetravel.story import elapsed, suspicion
 
 _WIDTH = 160
 _LINES = 60

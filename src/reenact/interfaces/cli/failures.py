@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -23,10 +24,14 @@ class ReaderLeft(Exception):
     """Whoever read our standard output closed it before the end (``reenact ls | head``)."""
 
 
-def report(error: BaseException) -> int:
+def report(error: BaseException, *, as_json: bool = False) -> int:
     """Say what went wrong on standard error, and give the exit code.
 
     ``REENACT_DEBUG=1`` adds the traceback to everything but a wrong command line.
+
+    Args:
+        error: What came up.
+        as_json: A program reads: one JSON line.
     """
     debug = os.environ.get("REENACT_DEBUG", "") not in ("", "0")
     if isinstance(error, click.exceptions.Exit):
@@ -45,16 +50,37 @@ def report(error: BaseException) -> int:
     if debug:
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, ReenactError):
-        click.echo(f"reenact: {error}", err=True)
-        return error.exit_code
-    click.echo(f"reenact: unexpected {type(error).__name__}: {error}", err=True)
-    if not debug:
-        click.echo(
-            "  likely cause: a fault in reenact itself; report what the same command prints with its traceback",
-            err=True,
-        )
-        click.echo(f"  next: REENACT_DEBUG=1 reenact {shlex.join(sys.argv[1:])}", err=True)
-    return INTERNAL
+        told, code = error, error.exit_code
+    else:
+        told, code = _unexpected(error, debug), INTERNAL
+    click.echo(_line(error, told, code) if as_json else f"reenact: {told}", err=True)
+    return code
+
+
+def _unexpected(error: BaseException, debug: bool) -> ReenactError:
+    """A fault of our own in the words of every other error."""
+    return ReenactError(
+        f"unexpected {type(error).__name__}: {error}",
+        cause="" if debug else "a fault in reenact itself; report what the same command prints with its traceback",
+        next_command="" if debug else f"REENACT_DEBUG=1 reenact {shlex.join(sys.argv[1:])}",
+    )
+
+
+def _line(error: BaseException, told: ReenactError, code: int) -> str:
+    """An error as one JSON line: its class, what happened, the likely cause, what to run next, the data behind it."""
+    return json.dumps(
+        {
+            "type": "error",
+            "error": type(error).__name__,
+            "message": told.message,
+            "cause": told.cause,
+            "next": told.next_command,
+            "exit_code": code,
+            "facts": told.facts,
+        },
+        default=str,
+        separators=(",", ":"),
+    )
 
 
 def _usage(error: click.ClickException) -> UsageError:

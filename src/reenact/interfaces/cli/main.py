@@ -83,10 +83,11 @@ class LazyGroup(click.Group):
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # closed by whoever started us: what is said there is for nobody
                 setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for the life of the process
+        shell = Shell()
         try:
-            code = super().main(args, standalone_mode=False, obj=Shell(), **extra)
+            code = super().main(args, standalone_mode=False, obj=shell, **extra)
         except (Exception, KeyboardInterrupt) as error:
-            code = report(error)
+            code = report(error, as_json=shell.json or "--json" in (sys.argv[1:] if args is None else args))
         sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from reenact.facts.run import Run
 
 
-def outcome(run: Run) -> str:
-    """How a run ended, in a few words."""
+def outcome(run: Run, *, told: bool = False) -> str:
+    """How a run ended, in a few words. ``told``: with what it failed is told beside it."""
     words = run.status.value
     if run.interrupted_at is not None:
         words += f" at {run.interrupted_at}"
-    elif run.error:
+    elif run.error and not told:
         words += f": {run.error}"
     if run.flagged:
         words = f"flagged, {words}"

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -19,6 +20,9 @@ from typing import IO, Any
 import click
 
 from reenact.facts.call import Json
+
+_WIDE = 160
+_NARROW = 40
 
 
 @dataclass(slots=True)
@@ -71,8 +75,8 @@ class Shell:
         click.echo_via_pager((text + "\n" for text in chain(head, more, rest)), color=_colour())
 
     def talk(self, text: str = "") -> None:
-        """Say something to the person; never data."""
-        click.echo(text, err=True, color=_colour())
+        """Say something to the person; never data. On a terminal a long line of ours goes on below its beginning."""
+        click.echo(folded(text) if sys.stderr.isatty() else text, err=True, color=_colour())
 
     def next(self, command: str) -> None:
         """End an answer with the next useful command; silent where a program reads."""
@@ -84,6 +88,29 @@ class Shell:
         for name, path in self.named.items():
             command = path.join(re.split(rf"(?<![0-9a-z]){name}(?![0-9a-z])", command))
         return command
+
+
+def columns() -> int:
+    """How wide a line may be: the terminal's width, or what ``COLUMNS`` says; 160 where there is neither."""
+    return max(shutil.get_terminal_size((_WIDE, 24)).columns, _NARROW)
+
+
+def folded(text: str, width: int = 80) -> str:
+    """A line of ours on as many lines as it needs. A command to run next stays on one, so that it can be copied."""
+    head = "reenact: "
+    if len(text) <= width or not text.startswith(head) or "next: " in text or "-> reenact" in text[:width]:
+        return text
+    told, arrow, command = text.partition("  -> reenact ")
+    more = " " * len(head)
+    lines = textwrap.wrap(told, width, subsequent_indent=more, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([*lines, f"{more}-> reenact {command}"] if arrow else lines)
+
+
+def wrapped(head: str, text: str, width: int) -> Iterator[str]:
+    """A text behind a head on as many lines as it needs, the next ones below its beginning."""
+    lines = textwrap.wrap(text, max(width - len(head), _NARROW // 2), break_on_hyphens=False) or [""]
+    for n, line in enumerate(lines):
+        yield f"{head if n == 0 else ' ' * len(head)}{line}"
 
 
 def binary_stdout() -> IO[bytes]:

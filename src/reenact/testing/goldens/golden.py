@@ -99,11 +99,11 @@ class Golden:
         """All that judges it: first what fails on the recorded run, then what holds on it."""
         return (*self.expect, *self.holds)
 
-    def again(self) -> str:
-        """The command that adds it anew from its own bundle, with what a person has said of it that fits into a
-        line."""
+    def again(self, fixed: str = "") -> str:
+        """The command that adds it anew from its own bundle, with what a person has said of it that fits into a line.
+        ``fixed``: the run in it whose answers it serves, where that is not the recorded one."""
         words = ["reenact", "golden", "add", f"@golden/{self.name}", "--as", self.name, "--force"]
-        said = [(name, getattr(self, name)) for name in ("about", "expected")]
+        said = [("fixed", fixed), *((name, getattr(self, name)) for name in ("about", "expected"))]
         said += [("on-miss", self.on_miss)] if self.on_miss == "live-read" else []
         said += [("expect", each.get("text")) for each in self.expect]
         said += [("holds", each.get("text")) for each in self.holds]

@@ -153,7 +153,7 @@ def _session(opened: OpenGolden, recording: Recording, tree: Tree | None) -> Gol
         answers,
         "stale",
         Plan(at=0, live="none"),
-        Named(golden.name, golden.again),
+        Named(golden.name, opened.again),
     )
 
 

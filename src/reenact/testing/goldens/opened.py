@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reenact.errors import StoreError, UsageError
+from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.seams.setting import folder_now
 from reenact.store.bundles import BundleStore, bundle_store
@@ -60,6 +61,10 @@ class OpenGolden:
     def overlays(self) -> tuple[str, ...]:
         """Ids of the runs that were recorded later, oldest first."""
         return tuple(each.run.id for each in self.store.bundle.runs if each.role == "overlay")
+
+    def again(self) -> str:
+        """The command that adds it anew from its own bundle, with the answers that it serves."""
+        return self.golden.again(tail(self.fixed.id) if self.fixed is not None else "")
 
     def court(self, asks: Asks = "never") -> GoldenCourt:
         """Who gives the opinions that its expectations ask for: first those that it keeps."""

@@ -29,9 +29,13 @@ def adding(golden: Golden, run: str, *options: str) -> str:
     return typed([*words, *options])
 
 
-def forking(run: str) -> str:
-    """The command that lets today's code run on, with its models asked where the recording has no answer."""
-    return f"reenact fork {run}:0 --live model"
+def forking(run: str, now: Outcome) -> str:
+    """The command that lets today's code run on where the recording has no answer: a model is asked, and what else was
+    not recorded is made in the world, if a person allows it by this."""
+    live = ["model"]
+    if "--answer" in now.next_command:
+        live = ["all", "--allow-write", now.stale_at]
+    return typed(["reenact", "fork", f"{run}:0", "--live", *live])
 
 
 def no_test(golden: Golden, opened: OpenGolden) -> UsageError:

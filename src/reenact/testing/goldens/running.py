@@ -228,7 +228,7 @@ def today_on(
                 return ran
     plan = Plan(at=0, live=manner.live, rev=manner.rev)
     overlays = opened.beside(run)
-    more = {"evidence": manner.evidence}
+    more = {"evidence": manner.evidence, "again": opened.again()}
     asked = Asked(str(opened.path), run, golden, overlays, misses, hash_seed=manner.hash_seed, plan=plan, more=more)
 
     def by(start_it: Starter) -> tuple[Ran, bool]:

@@ -132,13 +132,17 @@ class GoldenSession(ForkSession):
         kept = (
             "what may change the world is never made again" if call.effect is Effect.WRITE else "only models are asked"
         )
+        again = "" if asks else self._named.again()
+        if found.place is not None and "--fixed" not in again:  # what it is answered from is the golden's own run
+            shown = f"reenact cat @golden/{self._named.name}:{found.place.number}"
+            kept += f"; `{shown}` prints an answer of the form that yours needs"
         return UnreplayableRun(
             f"golden {self._named.name} is stale: {call.name} at {call.source or 'an unknown place'} {found.why}"
             + recorded_calls(self.recording, call, found.place),
             cause="the agent asks something else than when it was recorded" + ("" if asks else f", and {kept}"),
             next_command=f"reenact golden run {self._named.name} --mode missing"
             if asks
-            else f"{self._named.again()} --answer {shlex.quote(call.name)}=@answer.json",
+            else f"{again} --answer {shlex.quote(call.name)}=@answer.json",
             missing=(call.name,),
         )
 

@@ -13,11 +13,10 @@ from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.replaying.divergence import asked as requested
 from reenact.timetravel import preview
-from reenact.timetravel.contents import Unread, asked
+from reenact.timetravel.contents import Unread, arguments_of, asked
 from reenact.timetravel.forks.ladder import Found
 from reenact.timetravel.forks.permits import only_kept
 from reenact.timetravel.forks.plan import Plan
-from reenact.timetravel.story import arguments_of
 
 
 def recorded_calls(recording: Recording, call: Call, place: Event | None = None, most: int = 8) -> str:

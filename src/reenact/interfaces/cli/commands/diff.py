@@ -168,7 +168,9 @@ def _texts(found: Sequence[Difference]) -> Iterator[str]:
             yield from (f"      {preview.safe(line)}" for line in render([each], width=10 * _WIDTH).splitlines())
             continue
         yield f"      ~ {preview.safe(each.path)}:"
-        whole = "".join(_word(verb, part) for verb, part in words(each.left, each.right))
+        found_words = words(each.left, each.right)
+        between = "" if any(verb == "=" for verb, _ in found_words) else "\n"
+        whole = between.join(_word(verb, part) for verb, part in found_words)
         yield from (f"        {line}" for line in whole.split("\n"))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
 from typing import Any
@@ -11,22 +11,26 @@ import click
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
+from reenact.errors import ReenactError
 from reenact.facts.expressions import compile_expression
-from reenact.facts.ids import tail
+from reenact.facts.ids import made_us, tail
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import Since, pairs
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
-from reenact.interfaces.cli.shell import Command, Shell, current, paint
+from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint
 from reenact.timetravel import preview
+from reenact.timetravel.gist import command_of, question_of
 from reenact.timetravel.lineage import Twig, draw, origin
 from reenact.timetravel.plain import run_data
 from reenact.timetravel.priced import priced_run
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope, run_failed
 
-_WIDTH = 160
-_COLUMNS = (("RUN", 8), ("WHEN", 6), ("AGENT", 20), ("OUTCOME", 30), ("EVENTS", -6), ("MODEL", -5), ("TOOL", -4))
+_WIDE = 110
+"""Fewest columns of a terminal that shows the figures too."""
+_LOOKED_AT = 200
+"""Runs that are looked at to find out whether any has a name."""
 
 
 @click.command(
@@ -47,8 +51,8 @@ _COLUMNS = (("RUN", 8), ("WHEN", 6), ("AGENT", 20), ("OUTCOME", 30), ("EVENTS", 
 @click.option("--tag", metavar="K=V", multiple=True, help="Only runs with this label; may be repeated.")
 @click.option("--since", type=Since(), help="Only runs that began in the last 30s, 15min, 2h, 7d, 4w.")
 @click.option("--where", metavar="EXPR", help="Only runs for which an expression is true (its names are below).")
-@click.option("-k", "text", metavar="TEXT", help="Only runs with this text in their messages or tool data.")
-@click.option("-n", "limit", type=click.IntRange(min=1), metavar="N", help="At most so many runs.")
+@click.option("-k", "text", metavar="TEXT", help="Only runs with this text in messages, tool data or output.")
+@click.option("-n", "limit", type=click.IntRange(min=1), metavar="N", help="Show at most N runs.")
 @click.option("--tree", is_flag=True, help="As a graph: forks, kept replays and child runs below their parents.")
 @click.pass_context
 def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: bool, **wanted: Any) -> None:
@@ -58,8 +62,8 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
     Names in --where:
       acts agent answer args before(A, B) calls(NAME) cost duration
       error events exit_status failed flag flagged id models order(A, B)
-      repeats result session state status tag(NAME) tags tenant tokens
-      tokens_in tokens_out tools unanswered user version
+      repeats result session state status stderr stdout tag(NAME) tags
+      tenant tokens tokens_in tokens_out tools unanswered user version
     """
     shell = current(ctx)
     filters = _filters(wanted)
@@ -70,9 +74,10 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
             for twig in twigs:
                 run = twig.run
                 data = priced_run(store.open(run)) if run.totals.models else run_data(run)
+                data |= {"question": _question(store, run)}
                 shell.line(data | {"depth": twig.depth} if tree else data)
             return
-        _show(shell, twigs, tree, bool(filters or where))
+        _show(shell, store, twigs, tree, bool(filters or where))
 
 
 def _filters(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -92,49 +97,81 @@ def _chosen(store: Store, where: str | None, limit: int | None, filters: dict[st
     return (run for run in store.runs(**filters) if expression.holds(RunScope(run, partial(store.open, run))))
 
 
-def _show(shell: Shell, twigs: Iterator[Twig], tree: bool, filtered: bool) -> None:
+def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtered: bool) -> None:
     first = next(twigs, None)
     if first is None:
-        shell.talk("no run fits" if filtered else "no runs yet")
+        shell.talk("no matching runs" if filtered else "no runs yet")
         shell.next("reenact ls" if filtered else "reenact record -- python agent.py")
         return
-    shell.lines(_graph(chain((first,), twigs)) if tree else _table(twig.run for twig in chain((first,), twigs)))
+    shell.lines(
+        _graph(chain((first,), twigs)) if tree else _table(store, (twig.run for twig in chain((first,), twigs)))
+    )
     shell.next(f"reenact show {tail(first.run.id)}")
 
 
 def _graph(twigs: Iterable[Twig]) -> Iterator[str]:
     """Each run in its place, and how it came about."""
-    now = CLOCK.wall_us()
+    now, width = CLOCK.wall_us(), columns()
     for twig in twigs:
         run = twig.run
-        parts = [tail(run.id), origin(run, drawn=twig.depth > 0), run.agent or "-", outcome(run)]
-        parts += [counted(run.totals.events, "event"), preview.ago(now - run.started_us)]
+        parts = [tail(run.id), origin(run, drawn=twig.depth > 0), "" if run.title == "-" else run.title, outcome(run)]
+        parts += [counted(run.totals.events, "event"), preview.ago(now - made_us(run.id))]
         text = "  ".join(preview.safe(part) for part in parts if part)
-        line = preview.clip(f"{twig.drawn}* {text}", _WIDTH)
+        line = preview.clip(f"{twig.drawn}* {text}", width)
         yield paint(line, fg="red") if run_failed(run) else line
 
 
-def _table(runs: Iterable[Run]) -> Iterator[str]:
-    now = CLOCK.wall_us()
-    yield paint(_row(*(name for name, _ in _COLUMNS), "TIME"), bold=True)
-    for run in runs:
+def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
+    """The runs as rows, as wide as the terminal; of narrow ones the columns that matter most."""
+    now, width = CLOCK.wall_us(), columns()
+    first = list(islice(runs, _LOOKED_AT))
+    layout = _layout(width, named=any(run.title != "-" for run in first))
+    yield paint(_row(layout, {name: name for name in layout}, width), bold=True)
+    for run in chain(first, runs):
         totals = run.totals
-        row = _row(
-            tail(run.id),
-            preview.ago(now - run.started_us),
-            run.title,
-            outcome(run),
-            str(totals.events),
-            str(totals.models),
-            str(totals.tools),
-            preview.duration(None if run.ended_us is None else run.ended_us - run.started_us),
-        )
+        cells = {
+            "RUN": tail(run.id),
+            "WHEN": preview.ago(now - made_us(run.id)),
+            "AGENT": run.title,
+            "STATUS": outcome(run),
+            "EVENTS": str(totals.events),
+            "MODELS": str(totals.models),
+            "TOOLS": str(totals.tools),
+            "DURATION": preview.duration(None if run.ended_us is None else run.ended_us - run.started_us),
+            "QUESTION": _question(store, run),
+        }
+        row = _row(layout, cells, width)
         yield paint(row, fg="red") if run_failed(run) else row
 
 
-def _row(*cells: str) -> str:
+def _layout(width: int, *, named: bool) -> dict[str, int]:
+    """The columns for a width, and how wide each is; negative for figures."""
+    wide = width >= _WIDE
+    layout = {"RUN": 8, "WHEN": 6}
+    if named:
+        layout["AGENT"] = 20 if wide else 12
+    layout["STATUS"] = 32 if wide else 16
+    if wide:
+        layout |= {"EVENTS": -6, "MODELS": -6, "TOOLS": -5}
+    return layout | {"DURATION": -8, "QUESTION": 0}
+
+
+def _row(layout: Mapping[str, int], cells: Mapping[str, str], width: int) -> str:
     parts = []
-    for cell, (_, width) in zip(cells, _COLUMNS, strict=False):
-        text = preview.clip(preview.safe(cell), abs(width))
-        parts.append(text.rjust(-width) if width < 0 else text.ljust(width))
-    return "  ".join([*parts, cells[-1]])
+    for name, room in layout.items():
+        text = preview.safe(cells[name])
+        if room:
+            text = preview.clip(text, abs(room))
+            text = text.rjust(-room) if room < 0 else text.ljust(room)
+        parts.append(text)
+    return preview.clip("  ".join(parts), width).rstrip()
+
+
+def _question(store: Store, run: Run) -> str:
+    """What a run was asked, behind what it came of: a fork, a replay that was kept."""
+    came = "" if run.relation == "request" else origin(run)
+    try:
+        asked = question_of(store.open(run)) or ("" if run.route else command_of(run))
+    except ReenactError:  # damaged: the list is of all runs, and `show` says what is amiss with this one
+        asked = ""
+    return f"{came}: {asked}" if came and asked else came or asked

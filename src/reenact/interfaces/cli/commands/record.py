@@ -12,7 +12,7 @@ import click
 from reenact.abc.settings import load_settings
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
-from reenact.facts.kit import Item, Kit, Standing, Stops
+from reenact.facts.kit import Bucket, Item, Kit, Standing, Stops
 from reenact.facts.phrases import counted
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
@@ -157,10 +157,16 @@ def _stopping(kit: Kit | None) -> list[Item]:
 
 
 def _score(kit: Kit | None) -> str:
-    """How complete a kit is."""
+    """How complete a kit is, where something is missing that the run used."""
     if kit is None:
         return ""
     there, counted = kit.score
-    missing = [preview.safe(item.name) for item in kit.lacking if item.standing is Standing.MISSING]
+    missing = [preview.safe(item.name) for item in kit.lacking if _used(item)]
     more = " …" if len(missing) > _FEW else ""
-    return f"  kit {there}/{counted}" + (f" ({', '.join(missing[:_FEW])}{more} missing)" if missing else "")
+    return f"  kit {there}/{counted} ({', '.join(missing[:_FEW])}{more} missing)" if missing else ""
+
+
+def _used(item: Item) -> bool:
+    """Whether an item is missing that this run used, or was told to have: `reenact kit` lists the others too."""
+    used = bool(item.events or item.stops) or item.bucket is not Bucket.ENVIRONMENT
+    return item.standing is Standing.MISSING and used

@@ -20,19 +20,22 @@ from reenact.interfaces.cli.detail import event_lines
 from reenact.interfaces.cli.goldens.history import history_lines
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
-from reenact.interfaces.cli.shell import Command, Shell, current, paint
+from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint, wrapped
 from reenact.store.bundles import BundleStore
 from reenact.testing.goldens.golden import Golden
 from reenact.timetravel import preview
 from reenact.timetravel.cost import prices, run_cost
+from reenact.timetravel.gist import answer_of, command_of, error_of_run, question_of
 from reenact.timetravel.lineage import draw, origin, whole_lineage
 from reenact.timetravel.plain import run_data
 from reenact.timetravel.priced import priced_event, priced_run
 from reenact.timetravel.references import Reference
 from reenact.timetravel.steps import event_state, step_data, steps_of
-from reenact.timetravel.story import Line, suspicion, tell
+from reenact.timetravel.story import SPENT, WIDTH, Line, suspicion, tell
 
-_WIDTH = 160
+_STRAND = 18
+"""Widest column of lanes."""
+_NARROW = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
         if said is not None and not view.oneline:
             shell.line({"type": "golden"} | said.to_json())
     elif view.oneline:
-        shell.data(headline(run))
+        shell.data(headline(run, width=columns()))
     else:
         shell.lines(chain(_text(recording, wanted.stretch, view), _golden(store)))
     shell.next(_next_command(run))
@@ -146,22 +149,66 @@ def _json(shell: Shell, recording: Recording, stretch: tuple[int, int] | None, v
 
 def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View) -> Iterator[str]:
     cost = run_cost(recording, prices() if recording.run.totals.models else None)
-    yield paint(headline(recording.run, cost), bold=True)
+    run, width, whole = recording.run, columns(), stretch is None and not view.state
+    yield paint(headline(run, cost, told=whole, width=width), bold=True)
+    if whole:
+        yield from _asked(recording, width)
     for reason in recording.run.degraded:
         yield paint(f"  degraded: {preview.safe(reason)}", fg="yellow")
     if view.state:
-        yield from _steps(recording)
+        yield from _steps(recording, width)
         return
-    for line in tell(recording, everything=view.everything, stretch=stretch):
-        yield story_line(line)
+    lines = list(tell(recording, everything=view.everything, stretch=stretch, width=width))
+    strands = min(max((len(line.strand) for line in lines), default=0), _STRAND)
+    for line in lines:
+        yield story_line(line, width, strands)
     for what, place, count in recording.gaps():
         yield paint(f"  gap  {preview.safe(what)} at {preview.safe(place)}, {counted(count, 'time')}", fg="yellow")
+    if whole:
+        yield from _ended(recording, width)
 
 
-def headline(run: Run, cost: Decimal | None = None, *, drawn: bool = False) -> str:
-    """A run in one line: id, agent, outcome, events, time, cost where it is known, lineage, labels. ``drawn``: its
-    parent stands above it, so it need not be named."""
-    parts = [tail(run.id), run.title + (f"@{run.version}" if run.version else ""), outcome(run)]
+def _asked(recording: Recording, width: int) -> Iterator[str]:
+    """What the run was asked: its command line, and its user's question."""
+    run, question = recording.run, question_of(recording)
+    command = "" if run.entry.kind == "request" else command_of(run)
+    if run.entry.kind == "request":
+        yield preview.clip(f"  request   {preview.safe(run.entry.target)}", width)
+    if command:
+        yield preview.clip(f"  command   {command}", width)
+    if question:
+        yield preview.clip(f"  question  {question}", width)
+
+
+def _ended(recording: Recording, width: int) -> Iterator[str]:
+    """How the run ended: its answer, or the exception with the line of the agent's code."""
+    run = recording.run
+    if run.interrupted_at is not None:
+        yield paint(f"  ended     interrupted at #{run.interrupted_at}", fg="yellow")
+    elif error := error_of_run(run):
+        yield from (paint(line, fg="red") for line in wrapped("  error     ", error, width))
+    elif answer := answer_of(recording):
+        yield preview.clip(f"  answer    {answer}", width)
+
+
+def headline(
+    run: Run, cost: Decimal | None = None, *, drawn: bool = False, told: bool = False, width: int = WIDTH
+) -> str:
+    """A run in one line: id, agent, outcome, events, time, cost where it is known, lineage, labels.
+
+    Args:
+        run: The run.
+        cost: What it cost in dollars; None where that is not known.
+        drawn: Its parent stands above it, so it need not be named.
+        told: Its error stands below it, so it need not be told.
+        width: Most characters.
+    """
+    parts = [tail(run.id)]
+    if run.agent:
+        parts.append(run.agent + (f"@{run.version}" if run.version else ""))
+    if run.route and not told:
+        parts.append(run.route)
+    parts.append(outcome(run, told=told))
     parts.append(counted(run.totals.events, "event"))
     if run.ended_us is not None:
         parts.append(preview.duration(run.ended_us - run.started_us))
@@ -172,39 +219,55 @@ def headline(run: Run, cost: Decimal | None = None, *, drawn: bool = False) -> s
     parts += [f"{key}={value}" for key, value in run.tags.items()]
     if run.flag:
         parts.append(f'flag "{run.flag}"')
-    return preview.clip("  ".join(preview.safe(part) for part in parts), _WIDTH)
+    return preview.clip("  ".join(preview.safe(part) for part in parts), width)
 
 
-def story_line(line: Line) -> str:
-    """One line of the story as text."""
+def story_line(line: Line, width: int = WIDTH, strands: int = 0) -> str:
+    """One line of the story as text.
+
+    Args:
+        line: The line.
+        width: Most characters.
+        strands: Width of the column that names the lane; 0 where there is one alone.
+    """
     numbers = str(line.first) if line.first == line.last else f"{line.first}..{line.last}"
     kind = "" if line.kind == "…" else line.kind
     indent = "  " * min(line.depth, 8)
-    text = f"{numbers:>9}  {indent}{kind:<9} {line.name:<20} {line.text}".rstrip()
+    strand = f"{_cut(line.strand, strands):<{strands}}  " if strands else ""
+    gap = "" if line.text.startswith("(") else " "
+    name = line.name + gap if line.name else ""
+    text = f"{numbers:>7}  {strand}{indent}{kind:<6} {name}{line.text}".rstrip()
+    spent = ""
     if line.elapsed_us is not None and line.kind not in ("input", "output", "note"):
-        text += f"  ({preview.duration(line.elapsed_us)})"
-    text = preview.clip(text, _WIDTH)
-    if not line.mark:
-        return text
-    return paint(f"{text}   <- {preview.safe(line.mark)}", fg="red" if line.mark.startswith("susp") else "yellow")
+        spent = f"  ({preview.duration(line.elapsed_us)})"
+    mark = f"   <- {preview.safe(line.mark)}" if line.mark else ""
+    aside = max(len(spent), SPENT if spent else 0) + len(mark)
+    text = preview.clip(text, max(width - aside, _NARROW)) + spent + mark
+    return paint(text, fg="red" if line.mark.startswith("susp") else "yellow") if mark else text
 
 
-def _steps(recording: Recording) -> Iterator[str]:
+def _cut(text: str, width: int) -> str:
+    """The end of a lane's name, which tells it from others."""
+    return text if len(text) <= width else "…" + text[1 - width :]
+
+
+def _steps(recording: Recording, width: int) -> Iterator[str]:
     """The steps: what each was given, decided, did and left."""
     for step in steps_of(recording):
         name = preview.safe(step.name) or "(derived)"
         yield f"step {step.number}  {name}  #{step.first}..{step.last}  {preview.duration(step.duration_us)}"
         if step.input_state is not None:
-            yield f"    in     {preview.brief(step.input_state, _WIDTH)}"
+            yield f"    in     {preview.brief(step.input_state, width)}"
         if step.decision is not None:
-            yield f"    chose  {preview.brief(step.decision, _WIDTH)}"
+            yield f"    chose  {preview.brief(step.decision, width)}"
         for act in step.acts:
             result = act.error if act.error is not None else act.result
-            yield f"    #{act.event:<5} {preview.call_text(act.tool, act.arguments, 90)} -> {preview.brief(result, 90)}"
+            called = preview.call_text(act.tool, act.arguments, width // 2)
+            yield f"    #{act.event:<5} {called} -> {preview.brief(result, width // 2)}"
         if step.error is not None:
-            yield paint(f"    error  {preview.brief(step.error, _WIDTH)}", fg="red")
+            yield paint(f"    error  {preview.brief(step.error, width)}", fg="red")
         if step.output_state is not None:
-            yield f"    out    {preview.brief(step.output_state, _WIDTH)}"
+            yield f"    out    {preview.brief(step.output_state, width)}"
 
 
 def _tree(shell: Shell, store: Store, run: Run) -> None:

@@ -178,7 +178,7 @@ def _tell(shell: Shell, shelf: Shelf, added: Added, test: str | None) -> None:
         return
     run = tail(added.packed.runs[0])
     shell.talk("reenact: or let a fork of today's code record its answers, and give it to the golden:")
-    shell.talk(f"  {forking(run)}")
+    shell.talk(f"  {forking(run, now)}")
     shell.talk(f"  {adding(added.golden, run, '--force', '--fixed', '@')}")
     shell.next(now.next_command or f"reenact golden run {shlex.quote(added.golden.name)}")
 

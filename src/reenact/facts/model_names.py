@@ -1,0 +1,25 @@
+"""What a model call is called: the model that was asked, or the one that answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reenact.facts.call import Kind
+from reenact.facts.event import Event
+
+_UNREAD = frozenset((Kind.STEP, Kind.TOOL))
+_ASKED_FIRST = ("model_asked", "model", "model_answered")
+
+
+def shown_name(event: Event) -> str:
+    """The name that a list shows: of a model call the model that was asked, else the event's own."""
+    return next(iter(model_names(event)), event.name)
+
+
+def model_names(event: Event) -> tuple[str, ...]:
+    """The names of the model of a recognised call: the one asked, the one that answered; none for other events."""
+    reading = None if event.call.kind in _UNREAD else event.attributes.get("reading")
+    if not isinstance(reading, Mapping):
+        return ()
+    names = (reading.get(key) for key in _ASKED_FIRST)
+    return tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name))

@@ -1,0 +1,36 @@
+"""Which line of the agent's code an exception came from."""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+from reenact.seams.places import below, installed
+
+RAISED_AT = "raised_at"
+"""In the capture of a run that an exception ended: file and line, ``agent.py:39``."""
+
+_OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+
+
+def raised_at(error: BaseException | None, folder: str) -> str:
+    """``agent.py:39``, relative to a folder where the file lies below it; of a group that of its first exception.
+    Empty where no line of the agent was under way."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    place = "" if error is None else agents_line(error)
+    path, _, number = place.rpartition(":")
+    return f"{below(os.path.realpath(path), os.path.realpath(folder)) or path}:{number}" if place else ""
+
+
+def agents_line(error: BaseException) -> str:
+    """``file:line`` of the agent's code that an exception came from: the one that cannot be read, or the innermost that
+    was under way. Empty where none of the agent's was."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return f"{error.filename}:{error.lineno}"
+    found = ""
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        path = frame.f_code.co_filename
+        if os.path.isabs(path) and not path.startswith(_OURS) and not installed(path):
+            found = f"{path}:{number}"
+    return found

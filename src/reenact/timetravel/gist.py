@@ -1,0 +1,85 @@
+"""The gist of a run: what it was asked, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Json, Kind
+from reenact.facts.phrases import counted
+from reenact.facts.run import Run
+from reenact.seams.origins import RAISED_AT
+from reenact.store.checkpoints import conversation_at
+from reenact.timetravel import preview
+from reenact.timetravel.contents import Unread, answered, arguments_of, asked
+from reenact.timetravel.readings import decides
+from reenact.timetravel.vocabulary import RunScope
+
+_MOST = 2000
+_LIMIT = 1 << 20
+
+
+def command_of(run: Run) -> str:
+    """The command line of a run, as it would be typed; empty for a block."""
+    program, *words = run.entry.argv or ("",)
+    return preview.safe(shlex.join([os.path.basename(program), *words])) if program else ""
+
+
+def question_of(recording: Recording) -> str:
+    """What the run was asked, in one safe line: the arguments or body that it was given, else what the user said to
+    the first model. Empty where nothing was. Reads one event and its request."""
+    run = recording.run
+    for event in recording.events(kinds=[Kind.INPUT], limit=1):
+        if event.kind == Kind.INPUT and run.entry.kind in ("callable", "request"):
+            given = asked(recording, event, _LIMIT) or answered(recording, event, _LIMIT)
+            return _given(run, given)
+    for event in recording.events(kinds=(Kind.MODEL, Kind.HTTP)):
+        if decides(event):
+            small = event.request is None or event.request.size <= _LIMIT
+            return _said_by_user(recording, event.number) if small else ""
+    return ""
+
+
+def answer_of(recording: Recording) -> str:
+    """What the run said in the end, in one safe line, as expressions have it (``answer``); empty for nothing. Of a
+    server, how many requests it has served: each of them is a run."""
+    served = recording.run.capture.get("served")
+    if isinstance(served, int):
+        return f"{counted(served, 'request')} served"
+    answer = RunScope(recording.run, lambda: recording).value("answer")
+    return "" if answer is None else _text(answer)
+
+
+def error_of_run(run: Run) -> str:
+    """What a run failed with, and the line of the agent's code that it came from; empty for none."""
+    place = run.capture.get(RAISED_AT)
+    error = preview.safe(run.error)
+    return f"{error}, at {preview.safe(str(place))}" if error and place else error
+
+
+def _given(run: Run, content: Json | Unread) -> str:
+    """Arguments as a call of the entry point, the body of a request as it is."""
+    if content is None or isinstance(content, (Unread, bytes)):
+        return ""
+    if run.entry.kind == "callable":
+        return preview.call_text(run.entry.target.rpartition(":")[2], arguments_of(content), _MOST)
+    return _text(content)
+
+
+def _said_by_user(recording: Recording, number: int) -> str:
+    """The last words of the user in the conversation that a model call was given."""
+    reading = conversation_at(recording, recording.event(number))
+    for message in reversed(reading.messages if reading is not None else ()):
+        if isinstance(message, Mapping) and message.get("role") in ("user", "human"):
+            text = message.get("text") or message.get("content")
+            if isinstance(text, str) and text.strip():
+                return _text(text.strip())
+    return ""
+
+
+def _text(value: Json) -> str:
+    if isinstance(value, str):
+        return preview.clip(preview.safe(" ".join(value[: _MOST + 1].split())), _MOST)
+    return preview.brief(value, _MOST)

@@ -1,0 +1,81 @@
+"""What `show` prints of recorded agents is compared as text, at 80 and at 140 columns.
+
+``REENACT_WRITE_TRANSCRIPTS=1`` writes the texts anew; then read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from .conftest import Desk
+
+pytestmark = pytest.mark.slow
+
+TRANSCRIPTS = Path(__file__).parent / "transcripts"
+SHOWN = ("declined", "refunded", "booking", "graph", "crowd", "shop", "ledger", "server", "ask", "ask_bad", "fork")
+
+
+def compared(name: str, width: int, text: str) -> None:
+    """A text is as it is kept."""
+    kept = TRANSCRIPTS / f"{name}.{width}.txt"
+    if os.environ.get("REENACT_WRITE_TRANSCRIPTS"):
+        kept.write_text(text)
+    assert text == kept.read_text()
+    assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [80, 140])
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_run_reads_as_it_is_kept(desk: Desk, name: str, width: int) -> None:
+    text = desk.show(name, width)
+    if name in ("booking", "graph"):  # which of two nodes asks first is open
+        text = "\n".join(sorted((re.sub(r"^( +)\d(?=  )", r"\1n", line) for line in text.splitlines()), key=_place))
+        text += "\n"
+    compared(name, width, text)
+
+
+def _place(line: str) -> tuple[bool, bool, str]:
+    ending, event = line.startswith(("  answer", "  error", "     ")) and "n  " not in line, "n  Context" in line
+    return ending, event, line if event else ""
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_no_line_is_a_false_alarm(desk: Desk, name: str) -> None:
+    marks = [line.rpartition("<- ")[2] for line in desk.show(name, 140).splitlines() if "<- " in line]
+    assert marks == (["error"] if name in ("declined", "ask_bad") else [])
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_the_list_reads_as_it_is_kept(desk: Desk, width: int) -> None:
+    listed = desk.call("reenact", "ls", more={"COLUMNS": str(width)})
+    head, *rows = listed.stdout.splitlines()
+    when, lasted = head.index("WHEN"), head.index("DURATION")
+    settled = [f"{row[:when]}AGO   {row[when + 6 : lasted]}       T{row[lasted + 8 :]}" for row in rows]
+    compared("ls", width, desk.settled("\n".join([head, *settled, ""])))
+
+
+@pytest.mark.parametrize("command", [("python", "nosuch.py"), ("python", "-m", "nosuch")])
+def test_a_program_that_could_not_start_leaves_no_run(desk: Desk, command: tuple[str, ...]) -> None:
+    before = desk.listed("-n", "1")
+    ended = desk.call("reenact", "record", "--", *command)
+    assert ended.returncode in (1, 2) and "nosuch" in ended.stderr and "not recorded" in ended.stderr
+    assert desk.listed("-n", "1") == before
+
+
+@pytest.mark.parametrize("last", ["pass", "import sys; sys.argv[:] = ['nosuch.py']", "import os; os.chdir('/')"])
+def test_a_program_in_which_nothing_happens_is_a_run(desk: Desk, last: str) -> None:
+    (desk.folder / "idle.py").write_text(f"print('idle'); {last}\n")
+    for command in (("idle.py",), ("-m", "idle"), ("-c", "print('idle')")):
+        ended = desk.call("reenact", "record", "--", "python", *command)
+        assert (ended.returncode, ended.stdout, "  ok  0 events" in ended.stderr) == (0, "idle\n", True), ended.stderr
+
+
+def test_a_program_that_fails_at_once_is_a_run(desk: Desk) -> None:
+    ended = desk.call("reenact", "record", "--", "python", "-c", "raise SystemExit(3)")
+    assert (ended.returncode, "failed: exit status 3" in ended.stderr) == (3, True)
+    (run,) = desk.listed("-n", "1")
+    assert run["exit_status"] == 3
