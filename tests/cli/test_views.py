@@ -117,6 +117,7 @@ def test_a_long_argument_does_not_hide_a_short_one() -> None:
     assert len(shown) <= 60 and 'order_id="4471", amount=9.5)' in shown and "db={" in shown
     assert preview.call_text("f", {"x": 1, "kw": {"order_id": "4471"}}, 60) == 'f(x=1, order_id="4471")'
     assert preview.call_text("add", [39, 2], 60) == "add(39, 2)"
+    assert preview.call_text("add", {"args": [39], "kwargs": {"b": 2}}, 60) == "add(39, b=2)"
 
 
 @given(st.lists(st.text(max_size=60), max_size=8), st.integers(20, 120))

@@ -37,6 +37,8 @@ def event_text(recording: Recording, event: Event, width: int = _MOST) -> str:
         ours = max(_share(room), room - len(outcome)) if outcome else width
         left = "" if request is None else _asked_text(_given(event, request), ours)
         return _pair(left, outcome, width)
+    if event.kind == Kind.INPUT and isinstance(request, Mapping) and request.keys() == {"args", "kwargs"}:
+        return _asked_text(request, width)
     if event.kind == Kind.OUTPUT and not isinstance(event.outcome, Failure):
         return preview.clip(_short(request) or outcome, width)
     left = _short(request)

@@ -77,6 +77,9 @@ def call_text(name: str, arguments: Json, width: int) -> str:
 
 def _written(arguments: Json, width: int) -> list[str]:
     """Each argument as text; what a function takes as ``**kw`` as it was given."""
+    if isinstance(arguments, Mapping) and arguments.keys() == {"args", "kwargs"}:
+        both = [_written(arguments[name], width) for name in ("args", "kwargs")]
+        return [text for texts in both for text in texts]
     if isinstance(arguments, Mapping):
         texts = []
         for key, part in list(arguments.items())[:width]:
