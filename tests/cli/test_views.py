@@ -115,6 +115,8 @@ def test_a_long_argument_does_not_hide_a_short_one() -> None:
     database = {"orders": ["x" * 50] * 100}
     shown = preview.call_text("refund", {"db": database, "order_id": "4471", "amount": 9.5}, 60)
     assert len(shown) <= 60 and 'order_id="4471", amount=9.5)' in shown and "db={" in shown
+    few = preview.call_text("refund", {"order_id": "4471", "amount": 990.0, "reason": "arrived broken"}, 42)
+    assert len(few) <= 42 and few.startswith('refund(order_id="4471", amount=990.0, ')
     assert preview.call_text("f", {"x": 1, "kw": {"order_id": "4471"}}, 60) == 'f(x=1, order_id="4471")'
     assert preview.call_text("add", [39, 2], 60) == "add(39, 2)"
     assert preview.call_text("add", {"args": [39], "kwargs": {"b": 2}}, 60) == "add(39, b=2)"
