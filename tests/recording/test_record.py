@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import reenact
+from reenact.facts.run import Run
+from reenact.seams import wiring
 from reenact.seams.logs import RunIdFilter
 
 
@@ -252,3 +254,14 @@ def test_a_store_that_cannot_be_written_costs_the_recording_only(tmp_path: Path)
         assert agent() == 7
     with pytest.raises(reenact.ReenactError, match="no store is called"):
         reenact.record(store="ftp://elsewhere")(agent)()
+
+
+def test_hooks_that_cannot_be_set_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library was copied without what it needs: the block runs, and it is said that nothing of it is kept."""
+
+    def begin(run: Run) -> None:
+        raise ModuleNotFoundError("No module named '_needed'")
+
+    monkeypatch.setattr(wiring, "begin", begin)
+    with pytest.warns(RuntimeWarning, match="incomplete: No module named '_needed'"), reenact.record(store="memory:"):
+        pass

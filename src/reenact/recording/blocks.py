@@ -67,6 +67,7 @@ class Block:
         except Exception as error:
             if self.failed(error):
                 raise
+            _warn(error)
             return self.run
         return run
 
