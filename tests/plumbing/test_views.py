@@ -16,7 +16,7 @@ def test_the_story_folds_it(bench: Bench) -> None:
     folded = [line for line in bench.run("show", "@") if "plumbing" in line]
     assert len(folded) == 2
     assert "2 exports" in folded[0]
-    assert "otlp 2" in folded[0]
+    assert "2 otlp" in folded[0]
     every = [line for line in bench.run("show", "@", "--all") if "plumbing" in line]
     assert len(every) == 3
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from reenact.facts.call import Kind
 from reenact.facts.event import Event
@@ -23,3 +23,18 @@ def model_names(event: Event) -> tuple[str, ...]:
         return ()
     names = (reading.get(key) for key in _ASKED_FIRST)
     return tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name))
+
+
+def events_called(events: Callable[..., Iterable[Event]], name: str) -> Iterator[Event]:
+    """The events of a name, in order: their own, or where there is none the model that was asked or answered.
+
+    Args:
+        events: Gives the events of a run, with ``name`` those of that name.
+        name: The name.
+    """
+    found = False
+    for event in events(name=name):
+        found = True
+        yield event
+    if not found:
+        yield from (event for event in events() if name in model_names(event))

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import islice
 from typing import NoReturn
 
@@ -17,7 +16,7 @@ from reenact.abc.store import Recording
 from reenact.errors import EventNotFound, RunNotFound, UsageError
 from reenact.facts.event import Event
 from reenact.facts.ids import ALPHABET, TAIL_LENGTH, TIME_LENGTH, tail
-from reenact.facts.model_names import model_names, shown_name
+from reenact.facts.model_names import events_called, shown_name
 from reenact.facts.phrases import counted
 
 _BACK = re.compile(r"@(?:~([0-9]{1,9}))?")
@@ -128,27 +127,19 @@ def find_event(recording: Recording, at: int | str) -> Event:
     if isinstance(wanted, int):
         return recording.event(wanted)
     if wanted.ordinal > 0:
-        for event in islice(events_called(recording, wanted.name), wanted.ordinal - 1, None):
+        for event in islice(events_called(recording.events, wanted.name), wanted.ordinal - 1, None):
             return event
     raise _no_such_name(recording, wanted.name, str(at))
-
-
-def events_called(recording: Recording, name: str) -> Iterator[Event]:
-    """The events of a name, in order: their own, or where there is none the model that was asked or answered."""
-    found = False
-    for event in recording.events(name=name):
-        found = True
-        yield event
-    if not found:
-        yield from (event for event in recording.events() if name in model_names(event))
 
 
 def _no_such_name(recording: Recording, name: str, at: str) -> EventNotFound:
     """The error for a name that no event has, or fewer than were asked for: it lists the names that there are."""
     run = tail(recording.run.id)
     names = Counter(shown_name(event) for event in recording.events())
-    found = sum(1 for _ in events_called(recording, name))
+    found = sum(1 for _ in events_called(recording.events, name))
     count = "no event" if not found else f"only {counted(found, 'event')}"
+    from difflib import get_close_matches  # late: few names are misspelled
+
     near = [] if found else get_close_matches(name, names, 1)
     meant = f"; did you mean {near[0]}?" if near else ""
     listed = ", ".join(f"{each} ({times})" for each, times in islice(names.items(), _LISTED))

@@ -13,8 +13,8 @@ from reenact.abc.store import Recording
 from reenact.facts.call import Json, Kind, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.expressions import Form, Word
+from reenact.facts.model_names import events_called
 from reenact.facts.run import Run
-from reenact.store.references import events_called
 from reenact.timetravel.conduct import Finding, acts, came_before, in_order, outermost, repeated, state_left, unanswered
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, status_of
 from reenact.timetravel.cost import event_cost, prices, run_cost
@@ -143,7 +143,7 @@ class RunScope:
         finding = _FINDINGS.get(name)
         if finding is not None:
             return self.find(asked_for, finding(self.recording, arguments))
-        events = events_called(self.recording, arguments[0])
+        events = events_called(self.recording.events, arguments[0])
         if name == "calls":
             return sum(1 for _ in events)
         read = asked if name == "args" else answered

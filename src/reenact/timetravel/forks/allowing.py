@@ -6,7 +6,6 @@ import ast
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Final
 
 from reenact.abc.settings import load_settings
@@ -30,23 +29,27 @@ _LARGEST: Final = 1 << 20
 def require_known(store: Store, run: Run, plan: Plan) -> None:
     """Whether each name and pattern of ``plan.allow_writes`` means a recorded call, a tool that the code declares, or
     one whose schema the models were sent. The name of what is no tool (``POST host/path``) may be new, unless it is
-    nearly that of a recorded call; the code of another revision is not looked at, and may have any.
+    nearly that of a recorded call, and so may that of a tool where an MCP server is asked; the code of another revision
+    is not looked at, and may have any.
 
     Raises:
         UsageError: One means none of them.
     """
+    from difflib import get_close_matches  # late: few names are misspelled
+
     wanted = dict.fromkeys(plan.allow_writes)
     if not wanted or plan.rev:
         return
-    recorded, offered, writes = _recorded(store, run)
+    recorded, offered, writes, others = _recorded(store, run)
     left = [each for each in wanted if not meant((each,), *recorded, *offered)]
     declared = set(_declared(store, run)) if left else set()
     for each in left:
         if meant((each,), *declared):
             continue
         known = recorded | offered | declared
-        near = get_close_matches(each, known, 1, 0.8 if " " in each else 0.6)
-        if " " in each and _WILD.isdisjoint(each) and not near:
+        alike = [name for name in known if name.partition(" ")[0] == each.partition(" ")[0]] if " " in each else known
+        near = get_close_matches(each, alike, 1, 0.8 if " " in each else 0.6)
+        if (" " in each or others) and _WILD.isdisjoint(each) and not near:
             continue
         listed = sorted(writes | offered | declared)
         shown = ", ".join(listed[:_SHOWN]) + (f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else "")
@@ -63,15 +66,18 @@ def with_settings(plan: Plan) -> Plan:
     return replace(plan, may_store=True) if load_settings()["models_may_store"].value else plan
 
 
-def _recorded(store: Store, run: Run) -> tuple[set[str], set[str], set[str]]:
-    """Names of all recorded calls, of the tools that models were offered, and of the writes among the calls."""
+def _recorded(store: Store, run: Run) -> tuple[set[str], set[str], set[str], bool]:
+    """Names of all recorded calls, of the tools that models were offered, and of the writes among the calls; and
+    whether there is an MCP server, which may have further tools."""
     recorded: set[str] = set()
     offered: set[str] = set()
     writes: set[str] = set()
+    others = False
     recording = store.open(run)
     seen: set[str] = set()
     for event in recording.events():
         recorded.add(event.name)
+        others = others or event.call.kind is Kind.MCP
         if event.call.effect is Effect.WRITE and not event.call.observed:
             writes.add(event.name)
         rule = event.call.head.get("plumbing")
@@ -82,7 +88,7 @@ def _recorded(store: Store, run: Run) -> tuple[set[str], set[str], set[str]]:
             seen.add(tools)
             asked = read(event.call.head, recording.body(event.request), {}, b"")
             offered |= {str(tool["name"]) for tool in (asked.tools if asked else ()) if _named(tool)}
-    return recorded, offered, writes
+    return recorded, offered, writes, others
 
 
 def _named(tool: object) -> bool:
