@@ -53,7 +53,7 @@ def test_the_classes_of_bad_references(tmp_path: Path) -> None:
     assert isinstance(caught.value, LookupError) and isinstance(caught.value, StoreError) and caught.value.next_command
     with pytest.raises(UnreplayableRun) as unreplayable:
         reenact.replay(run_id, store=str(tmp_path))
-    assert unreplayable.value.next_command.startswith("reenact replay")
+    assert unreplayable.value.next_command.startswith("reenact record -- ")
     with pytest.raises(UsageError):
         open_store("gopher://somewhere")
 
@@ -122,7 +122,7 @@ def test_a_store_of_a_newer_version(recorded: Recording, copy: Copy) -> None:
 def test_a_run_without_an_entry_point(tmp_path: Path) -> None:
     run_id = _block(str(tmp_path / ".reenact"))
     before = _untouched(tmp_path)
-    _says(command("replay", run_id, cwd=tmp_path), 3, "--cmd")
+    _says(command("replay", run_id, cwd=tmp_path), 3, "next: reenact record -- ")
     assert _untouched(tmp_path) == before
 
 

@@ -30,7 +30,7 @@ def test_questions_to_a_pipe_are_answered_again(world: World) -> None:
     assert "'Ada Lovelace' '' '\u00fcber'" in recorded.stdout
     world.exact(recorded)
     shown = world.shown()
-    assert shown.count("human     input") == 5
+    assert shown.count("human  input") == 5
     assert '"Delete 3 files? [y/n] " -> "y"' in shown and '"More? " -> "(nobody)"' in shown
 
 

@@ -127,11 +127,11 @@ class Budget:
 
 
 def without_overlaps(spans: list[Span]) -> list[Span]:
-    """The first of overlapping spans; where they begin together, the longer one (a name outranks a shape in it). One
-    that ends behind it makes it longer."""
+    """The first of overlapping spans; where they begin together, the longer one (a name outranks a shape in it), and of
+    equal ones the value of a variable. One that ends behind it makes it longer."""
     kept: list[Span] = []
     end = -1
-    for span in sorted(spans, key=lambda one: (one.start, -one.end)):
+    for span in sorted(spans, key=lambda one: (one.start, -one.end, one.sort != _BY_VALUE)):
         if span.start >= end:
             kept.append(span)
             end = span.end

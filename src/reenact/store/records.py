@@ -89,9 +89,9 @@ def records_of(recording: Recording, inner: Iterable[Recording] = ()) -> Iterato
     yield from contents_of(recording, notes)
     for child in children:
         if child.run.status not in _OPEN:
-            yield RunClosed(child.run, dict(child.notes(None)))
+            yield RunClosed(_anywhere(child.run), dict(child.notes(None)))
     if recording.run.status not in _OPEN:
-        yield RunClosed(recording.run)
+        yield RunClosed(_anywhere(recording.run))
 
 
 def contents_of(recording: Recording, notes: Mapping[str, Json]) -> Iterator[Record]:
@@ -106,8 +106,13 @@ def contents_of(recording: Recording, notes: Mapping[str, Json]) -> Iterator[Rec
 def as_begun(run: Run) -> Run:
     """A run as it stood when it began, as far as its end does not say it: one that has no end stays open."""
     if run.status not in _OPEN:
-        return run
-    return replace(run, status=Status.RECORDING, interrupted_at=None, totals=Totals())
+        return _anywhere(run)
+    return replace(_anywhere(run), status=Status.RECORDING, interrupted_at=None, totals=Totals())
+
+
+def _anywhere(run: Run) -> Run:
+    """A run without what its store says of it: each store has digests of its own."""
+    return replace(run, result="") if run.result else run
 
 
 def _event(recording: Recording, event: Event, lanes: Mapping[str, int], end: int | None) -> Iterator[Record]:
