@@ -44,7 +44,7 @@ def test_layers_win_in_their_order(tmp_path: Path) -> None:
 
 def test_defaults_are_the_policy_s() -> None:
     assert policy_of(resolve([])) == Policy()
-    assert {each.name for each in fields(Policy)} <= {setting.name for setting in SETTINGS}
+    assert {each.name for each in fields(Policy)} <= {setting.plain for setting in SETTINGS}
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,10 @@ def test_defaults_are_the_policy_s() -> None:
         ("check_changes = 'maybe'", "neither true nor false"),
         ("agent = 1", "is not text"),
         ("agent = ", "is not valid TOML"),
+        ("server = 3", "is not a table"),
+        ("server = {ignroe = []}", "did you mean server.ignore?"),
+        ("[server]\nignore = 3", "is not a list of texts"),
+        ("[server]\nignore = ['health']", "is no path of a request"),
     ],
 )
 def test_a_mistake_names_the_file_and_the_cure(text: str, words: str, tmp_path: Path) -> None:
@@ -66,6 +70,21 @@ def test_a_mistake_names_the_file_and_the_cure(text: str, words: str, tmp_path: 
     with pytest.raises(UsageError) as caught:
         load_settings(tmp_path, {})
     assert words in str(caught.value) and "reenact.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("pyproject.toml", '[tool.reenact.server]\nignore = ["/health", "GET /ping"]'),
+        ("reenact.toml", '[server]\nignore = ["/health", "GET /ping"]'),
+        ("reenact.toml", 'server.ignore = ["/health", "GET /ping"]'),
+    ],
+)
+def test_a_setting_may_stand_in_a_table(file: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text(text)
+    assert policy_of(load_settings(tmp_path, {})).server_ignore == ("/health", "GET /ping")
+    over = load_settings(tmp_path, {"REENACT_SERVER_IGNORE": "/health, /ready"})
+    assert over["server.ignore"].value == ("/health", "/ready") and over["server.ignore"].origin == "environment"
 
 
 def test_variables_that_set_nothing_are_shown_not_refused(reenact: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +136,7 @@ def test_the_template_is_valid_and_sets_nothing_until_uncommented() -> None:
     assert tomllib.loads(template()) == {}
     lines = [line.removeprefix("# ") for line in template().splitlines() if " = " in line]
     values = tomllib.loads("\n".join(lines))
-    assert list(values) == [setting.name for setting in SETTINGS]
+    assert list(values) == list(dict.fromkeys(setting.name.partition(".")[0] for setting in SETTINGS))
     resolved = resolve([Layer("template", values)])
     assert json.loads(json.dumps(policy_of(resolved).order)) == "exact"
     assert policy_of(resolved) == Policy()

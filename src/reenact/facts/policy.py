@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from reenact.errors import UsageError
 from reenact.facts.plumbing import ruled
+from reenact.facts.unrecorded import unrecorded
 
 REDACTIONS = ("credential",)
 """Rules that ``redact`` may name."""
@@ -36,12 +37,14 @@ class Policy:
         ignore: Named ignore rules for matching: name to JSON pointer with dots (``body.metadata.trace_id``).
         plumbing: Which requests only hand telemetry over, beside the list of this library: name to ``off`` (``all`` for
             the whole list), or to a rule ``METHOD HOST/PATH [STATUS [BODY]]``. They never make a replay differ.
+        server_ignore: Requests that a recorded server answers without a run (``server.ignore`` in the settings):
+            ``PATH`` or ``METHOD PATH``, where ``*`` stands for any text.
         check_changes: Look for what a tool changed in its arguments and surroundings. Without it such changes are not
             kept, and a replay does not make them again.
 
     Raises:
         UsageError: ``sample`` is no share, ``redact`` names a rule that does not exist, or ``plumbing`` has a rule that
-            cannot be read.
+            cannot be read, or ``server_ignore`` has what is no path.
     """
 
     order: str = "exact"
@@ -55,11 +58,18 @@ class Policy:
     redact: Mapping[str, str] = field(default_factory=dict)
     ignore: Mapping[str, str] = field(default_factory=dict)
     plumbing: Mapping[str, str] = field(default_factory=dict)
+    server_ignore: tuple[str, ...] = ()
     check_changes: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.sample <= 1:
             raise UsageError(f"sample={self.sample!r} is no share", cause="it is 0 to 1", next_command="reenact config")
+        try:
+            unrecorded(self.server_ignore)
+        except ValueError as error:
+            raise UsageError(
+                f"server_ignore {error}", cause="it names requests by their path", next_command="reenact config"
+            ) from None
         if self.plumbing:
             try:
                 ruled(self.plumbing)

@@ -125,7 +125,7 @@ def scope_of_environ(environ: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "http",
         "method": environ.get("REQUEST_METHOD", "GET"),
-        "path": path.encode("latin-1", "replace").decode("utf-8", "replace"),
+        "path": path_of_environ(environ),
         "raw_path": quote(path.encode("latin-1", "replace"), safe="/%:@!$&'()*+,;=~-._").encode(),
         "query_string": str(environ.get("QUERY_STRING", "")).encode("latin-1", "replace"),
         "headers": [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers],
@@ -135,6 +135,12 @@ def scope_of_environ(environ: Mapping[str, Any]) -> dict[str, Any]:
         "client": (environ.get("REMOTE_ADDR", ""), _number(environ.get("REMOTE_PORT"))),
         "server": (environ.get("SERVER_NAME", ""), _number(environ.get("SERVER_PORT"))),
     }
+
+
+def path_of_environ(environ: Mapping[str, Any]) -> str:
+    """The path of a request as its client wrote it, decoded."""
+    path = str(environ.get("SCRIPT_NAME", "")) + str(environ.get("PATH_INFO", ""))
+    return path.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
 def environ_of(scope: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ Layers are laid over each other, the last one wins: the default, ``[tool.reenact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -15,6 +15,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.plumbing import ruled
 from reenact.facts.policy import Policy
+from reenact.facts.unrecorded import unrecorded
 
 PREFIX = "REENACT_"
 """Environment variables that set something begin with this."""
@@ -33,7 +34,8 @@ class Setting:
     """One thing that can be set.
 
     Attributes:
-        name: Key in a file; in the environment ``REENACT_`` and the name in capitals.
+        name: Key in a file, ``server.ignore`` for one of the table ``server``; in the environment ``REENACT_`` and the
+            name in capitals.
         default: Value where nobody set it.
         about: What it does, in a line.
         read: Checks a value of a file or of the environment and gives it its type.
@@ -43,6 +45,11 @@ class Setting:
     default: Json
     about: str
     read: Callable[[Json], Json]
+
+    @property
+    def plain(self) -> str:
+        """The name without dots, as a field of ``Policy`` or a variable has it."""
+        return self.name.replace(".", "_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ def resolve(layers: Iterable[Layer]) -> Settings:
     """
     chosen = {setting.name: Chosen(setting.default, "default") for setting in SETTINGS}
     for layer in layers:
-        for key, value in layer.values.items():
+        for key, value in _level(layer):
             setting = _NAMED.get(key)
             if setting is None:
                 raise _unknown(key, layer.origin)
@@ -90,13 +97,13 @@ def resolve(layers: Iterable[Layer]) -> Settings:
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
     """What the environment sets. Variables of another name are left alone: see ``strangers``."""
-    known = {PREFIX + setting.name.upper(): setting.name for setting in SETTINGS}
+    known = {PREFIX + setting.plain.upper(): setting.name for setting in SETTINGS}
     return Layer("environment", {known[name]: text for name, text in environ.items() if name in known and text != ""})
 
 
 def strangers(environ: Mapping[str, str]) -> list[tuple[str, str]]:
     """Variables of our prefix that set nothing, each with the nearest name that would; for a person to see."""
-    known = [PREFIX + setting.name.upper() for setting in SETTINGS] + list(SWITCHES)
+    known = [PREFIX + setting.plain.upper() for setting in SETTINGS] + list(SWITCHES)
     found = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
     from difflib import get_close_matches  # late: few make a mistake
 
@@ -105,10 +112,25 @@ def strangers(environ: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def policy_of(settings: Settings, **over: Any) -> Policy:
     """The policy the settings describe; what is given by name wins over them, None gives way."""
-    names = [each.name for each in fields(Policy)]
-    values = {name: settings[name].value for name in names}
+    names = {each.name for each in fields(Policy)}
+    values = {setting.plain: settings[setting.name].value for setting in SETTINGS if setting.plain in names}
     values.update({name: value for name, value in over.items() if value is not None})
     return Policy(**values)
+
+
+def _level(layer: Layer) -> Iterator[tuple[str, Json]]:
+    """The values of a layer by the whole names of their settings: a table of settings is taken apart."""
+    for key, value in layer.values.items():
+        if key not in _TABLES:
+            yield key, value
+        elif isinstance(value, Mapping):
+            yield from ((f"{key}.{name}", each) for name, each in value.items())
+        else:
+            raise UsageError(
+                f"{layer.origin}: {key} = {value!r} is not a table",
+                cause=f"settings stand in it: {', '.join(name for name in _NAMED if name.startswith(key + '.'))}",
+                next_command="reenact config",
+            )
 
 
 def _unknown(key: str, origin: str) -> UsageError:
@@ -180,6 +202,12 @@ def _rules(value: Json) -> Json:
     return table
 
 
+def _requests(value: Json) -> Json:
+    patterns = _words(value)
+    unrecorded(patterns)
+    return patterns
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("store", None, "where runs are kept: a directory, sqlite:///PATH, memory:; .reenact/ if unset", _text),
     Setting("agent", None, "name of the agent, NAME or NAME@VERSION, where a recording names none", _text),
@@ -200,6 +228,12 @@ SETTINGS: tuple[Setting, ...] = (
         "plumbing", {}, "telemetry that never makes a replay differ: name to off, or to a rule of your own", _rules
     ),
     Setting(
+        "server.ignore",
+        (),
+        "requests that a recorded server answers without a run (/health, GET /ping, /static/*)",
+        _requests,
+    ),
+    Setting(
         "models_may_store",
         False,
         "let forks make model requests that their provider stores (OpenAI's responses do unless told otherwise)",
@@ -210,3 +244,4 @@ SETTINGS: tuple[Setting, ...] = (
 """Every setting, in the order ``reenact config`` shows them."""
 
 _NAMED = {setting.name: setting for setting in SETTINGS}
+_TABLES = frozenset(table for table, dot, _ in (name.partition(".") for name in _NAMED) if dot)

@@ -14,6 +14,7 @@ from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION, REQUEST, credentials_of, failure_of, traceparent_of
+from reenact.facts.unrecorded import unrecorded
 from reenact.recording.blocks import RootBlock
 from reenact.recording.opening import Opened, Who, new_run
 from reenact.recording.session import RecordingSession
@@ -72,6 +73,7 @@ class Requests:
 
     Attributes:
         served: How many requests came.
+        ignored: How many more came that the project wants no run of.
         rounds: How often a server has taken over: a program may handle one request after the other.
         broken_off: The round that an interrupt of the program has ended; 0 for none.
         ran: Whether there is a server at all.
@@ -96,7 +98,9 @@ class Requests:
         self._who = who
         self._policy = policy
         self._end = end
+        self._unrecorded = unrecorded(policy.server_ignore)
         self.served = 0
+        self.ignored = 0
         self.rounds = 0
         self.broken_off = 0
         self.ran = False
@@ -111,6 +115,12 @@ class Requests:
     def interrupted(self) -> None:
         """An interrupt of the program has ended the round."""
         self.broken_off = self.rounds
+
+    def ignores(self, method: str, path: str) -> bool:
+        """Whether the project wants no run of a request."""
+        ignored = self._unrecorded(method, path)
+        self.ignored += ignored
+        return ignored
 
     def request(self, scope: Mapping[str, Any]) -> RecordedRequest | None:
         """Open a run; what fails here costs that run."""
@@ -178,4 +188,5 @@ class Requests:
         """What the process's own run says of them at its end; empty where no server ran."""
         if not self.ran:
             return {}
-        return {"served": self.served, "stopped_by": self.signal, "broken_off": self.broken_off}
+        ignored = {"ignored": self.ignored} if self.ignored else {}
+        return {"served": self.served, **ignored, "stopped_by": self.signal, "broken_off": self.broken_off}

@@ -146,6 +146,10 @@ class Stage:
         """Nobody is served."""
         return True
 
+    def ignores(self, method: str, path: str) -> bool:
+        """Nobody is served, and nothing is ignored."""
+        return False
+
     def request(self, scope: Mapping[str, Any]) -> None:
         """Nobody is served."""
 

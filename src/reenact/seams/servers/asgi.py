@@ -35,6 +35,9 @@ class Served:
         kind = scope.get("type")
         if serving is None:
             await self.application(scope, receive, send)
+        elif kind != LIFESPAN and serving.ignores(str(scope.get("method", "GET")), str(scope.get("path", "/"))):
+            with lanes.inside(None):
+                await self.application(scope, receive, send)
         elif kind == "http":
             await self._http(serving, scope, receive, send)
         else:

@@ -64,6 +64,10 @@ class Host(Protocol):
         """An interrupt of the program has ended the round."""
         ...
 
+    def ignores(self, method: str, path: str) -> bool:
+        """Whether a request, or a connection, is none of ours: it is answered as if nobody listened. Never raises."""
+        ...
+
     def request(self, scope: Mapping[str, Any]) -> Request | None:
         """Open the run of a request; None when it is to be served unrecorded. Never raises."""
         ...

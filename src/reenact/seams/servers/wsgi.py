@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from reenact.facts.call import Call, Failure, Value
-from reenact.facts.serving import Answer, request_call, scope_of_environ
+from reenact.facts.serving import Answer, path_of_environ, request_call, scope_of_environ
 from reenact.facts.values import describe_error
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
@@ -103,7 +103,7 @@ class Served:
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         """WSGI."""
         serving = host()
-        if serving is None:
+        if serving is None or serving.ignores(str(environ.get("REQUEST_METHOD", "GET")), path_of_environ(environ)):
             return self.application(environ, start_response)
         try:
             scope = scope_of_environ(environ)

@@ -125,20 +125,20 @@ def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
     """The runs as rows, as wide as the terminal; of narrow ones the columns that matter most."""
     now, width = CLOCK.wall_us(), columns()
     first = list(islice(runs, _LOOKED_AT))
-    layout = _layout(width, named=any(run.title != "-" for run in first))
+    layout = _layout(width, named=any(run.agent for run in first))
     yield paint(_row(layout, {name: name for name in layout}, width), bold=True)
     for run in chain(first, runs):
         totals = run.totals
         cells = {
             "RUN": tail(run.id),
             "WHEN": preview.ago(now - made_us(run.id)),
-            "AGENT": run.title,
+            "AGENT": run.agent or "-",
             "STATUS": outcome(run),
             "EVENTS": str(totals.events),
             "MODELS": str(totals.models),
             "TOOLS": str(totals.tools),
             "DURATION": preview.duration(None if run.ended_us is None else run.ended_us - run.started_us),
-            "QUESTION": _question(store, run),
+            "QUESTION": " ".join(part for part in (run.route, _question(store, run)) if part),
         }
         row = _row(layout, cells, width)
         yield paint(row, fg="red") if run_failed(run) else row

@@ -121,9 +121,10 @@ def _tell(shell: Shell, run: Run, dropped: str) -> None:
 
 
 def _served(run: Run) -> str:
-    """How many requests a server has served, each a run of its own."""
-    served = run.capture.get("served")
-    return f"  {counted(served, 'request')}" if isinstance(served, int) else ""
+    """How many requests a server has served, each a run of its own, and how many more that were to have none."""
+    served, ignored = run.capture.get("served"), run.capture.get("ignored")
+    more = f", {ignored} more ignored" if ignored else ""
+    return f"  {counted(served, 'request')}{more}" if isinstance(served, int) else ""
 
 
 def _order(shell: Shell, run: Run) -> str:
