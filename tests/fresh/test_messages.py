@@ -54,6 +54,29 @@ def test_a_disk_that_fills_up_costs_the_recording_and_says_so_where_the_program_
     assert shown.code == 0 and "\\n" not in shown.out.decode(), "one reason, on one line"
 
 
+FULL_AT_THE_END = """
+import sys
+from reenact.errors import StoreError
+from reenact.interfaces.cli.main import main
+from reenact.store.sqlite import SqliteStore
+
+def conclude(self, run):
+    raise StoreError("store.db cannot be written: disk I/O error")
+
+SqliteStore.conclude = conclude
+sys.argv = ["reenact", "record", "--", "python", "agent.py", "1"]
+main()
+"""
+
+
+def test_a_disk_that_fills_up_at_the_very_end_leaves_the_line_about_the_run(desk: Desk) -> None:
+    ended = desk.run("python", "-c", FULL_AT_THE_END)
+    assert (ended.code, ended.out) == (4, b"total 100000\n")
+    assert any("-> reenact show" in line for line in ended.said)
+    assert any("the recording is incomplete: its exit status is not kept" in line for line in ended.said)
+    assert desk.run("reenact", "show", "@").code == 0
+
+
 @pytest.mark.parametrize(("ref", "cause"), [("@~7", "fewer runs than that"), ("zzz", "deleted")])
 def test_a_reference_that_leads_nowhere_says_what_is_likely(desk: Desk, ref: str, cause: str) -> None:
     desk.record(["python", "agent.py", "1"])

@@ -169,7 +169,10 @@ def _concluded(store: Store, run_id: str, status: int, evidence: Mapping[str, Js
         error=_ended(status) if failed else run.error,
         environment={**run.environment, "git": evidence},
     )
-    return store.conclude(concluded)
+    try:
+        return store.conclude(concluded)
+    except ReenactError as error:  # the disk is full: what the run's own process has written is there
+        return replace(concluded, degraded=(*run.degraded, f"its exit status is not kept: {error}"))
 
 
 def _ended(status: int) -> str:
