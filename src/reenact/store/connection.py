@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from reenact.errors import StoreBusy, StoreError
+from reenact.store.words import plain
 
 BUSY_MS = 10_000
 """How long to wait for another process that writes."""
@@ -123,6 +124,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
             connection = _connect(path, "immutable=1")
         connection.execute(_CACHE)
         connection.execute("PRAGMA query_only = 1")
+        connection.create_function("plain", 1, plain, deterministic=True)
     except sqlite3.Error as error:
         raise explain(error, path.name) from error
     return connection

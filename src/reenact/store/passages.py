@@ -1,7 +1,7 @@
-"""The text of a fork for the search: in passages, of which those of its prefix are its parent's.
+"""The words of a fork for the search: in passages, of which those of its prefix are its parent's.
 
-A long text is kept in passages of some kilobytes, cut between words, so that each word stands in one of them; a fork
-keeps those that no base of it has at the same place. In a store of format 1 a text is one row, until it has a fork.
+Many words are kept in passages of a kilobyte; a fork keeps those that no base of it has at the same place. Those of a
+run are one row until it has a fork. Runs of older versions have their text here, not its words.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.words import drop_text, index_text, put_text
+from reenact.store.words import drop_text, index_text, plain, put_text
 
-LENGTH = 4096
+LENGTH = 1024
 """Fewest characters of a passage that another one follows."""
 
 _GAP = re.compile(r"\s")
@@ -41,7 +41,7 @@ def share_text(connection: sqlite3.Connection, log: int, text: str, bases: Seque
         bases: Logs that are there as long as this one reads them.
     """
     found = list(cut(text))
-    if len(found) == 1:
+    if len(found) == 1 or not bases:
         put_text(connection, log, text)
         return
     drop_text(connection, log)
@@ -76,14 +76,14 @@ def text_of(connection: sqlite3.Connection, log: int) -> str:
     for first, base, end in shared:
         found.update(_rows(connection, base, first, end - 1))
     row = connection.execute("SELECT body FROM words WHERE id = ?", (log,)).fetchone()
-    return "".join(found[n] for n in sorted(found)) if row is None else str(row[0])
+    return "".join(found[n] for n in sorted(found)) if row is None else plain(row[0])
 
 
 def _rows(connection: sqlite3.Connection, log: int, first: int, last: int) -> list[tuple[int, str]]:
     """Passages of a log, with their numbers."""
     span = (log << SHIFT | first, log << SHIFT | last)
     found = connection.execute("SELECT id, body FROM words WHERE id BETWEEN ? AND ?", span)
-    return [(address & LOW, body) for address, body in found]
+    return [(address & LOW, plain(body)) for address, body in found]
 
 
 def _split(connection: sqlite3.Connection, log: int) -> None:
@@ -91,14 +91,14 @@ def _split(connection: sqlite3.Connection, log: int) -> None:
     row = connection.execute("SELECT body FROM words WHERE id = ?", (log,)).fetchone()
     if row is not None:
         drop_text(connection, log)
-        for n, body in enumerate(cut(row[0])):
+        for n, body in enumerate(cut(plain(row[0]))):
             index_text(connection, log << SHIFT | n, body)
 
 
 def _base_with(connection: sqlite3.Connection, bases: Sequence[int], n: int, body: str) -> int | None:
     for base in bases:
         found = connection.execute("SELECT body FROM words WHERE id = ?", (base << SHIFT | n,)).fetchone()
-        if found is not None and found[0] == body:
+        if found is not None and plain(found[0]) == body:
             return base
     return None
 
@@ -115,7 +115,7 @@ def conditions(words: Sequence[str], indexed: bool) -> Iterator[tuple[str, str]]
         yield _FOUND.format(hits), f'"{word}"*' if indexed else f"%{word}%"
 
 
-_SCAN = "SELECT id FROM words WHERE body LIKE ?"
+_SCAN = "SELECT id FROM words WHERE plain(body) LIKE ?"
 _FOUND = f"""r.id IN (WITH hit AS MATERIALIZED ({{}})
   SELECT CASE WHEN id > {LOW} THEN id >> {SHIFT} ELSE id END FROM hit
   UNION SELECT p.log FROM hit JOIN passage p ON p.base = hit.id >> {SHIFT}

@@ -37,7 +37,7 @@ from reenact.store.schema import LOW
 from reenact.store.span import Owner
 from reenact.store.versions import Format, check_readable, check_writable
 from reenact.store.views import Views, check_filters
-from reenact.store.words import conditions, words_of
+from reenact.store.words import conditions, erase, words_of
 from reenact.store.writing import SqliteLog, write_whole
 
 _PAGE = 64
@@ -338,6 +338,7 @@ class SqliteStore(Views):
             log = row_number(connection, found.id)
             if log is not None:
                 forget(connection, log)
+            erase(connection)
         writing.checkpoint()
 
     def discard(self, run_id: str) -> bool:

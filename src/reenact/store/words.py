@@ -1,52 +1,66 @@
-"""Full text over a run's messages, tool data and printed output: gathered while it is recorded, indexed when it closes.
+"""The words of a run's messages, tool data and printed output, by which it is found: each once, however often it comes.
 
-Of each channel only the last body is kept in mind, because it holds the conversation so far; of the rest as much as
-fits. The index is SQLite's FTS5 where it is compiled in, and a plain scan where it is not. A text is found by words:
-all of them must occur, each may be the beginning of a longer one.
+They are gathered while the run is recorded, from what is new in each body (of a conversation that is sent again, what
+the last body did not have), and indexed when it closes, in the order in which they came first: so a fork's begin as its
+parent's do. The index is SQLite's FTS5 where it is compiled in, and a plain scan where it is not. A run is found by
+words: all of them must occur, each may be the beginning of a longer one.
 """
 
 from __future__ import annotations
 
 import re
 import sqlite3
+import zlib
 from collections.abc import Iterator
 
+from reenact.errors import StoreError
 from reenact.facts.call import Failure, Kind, Value
 from reenact.facts.record import CallIssued, CallSettled, Noted, Printed, Record
 from reenact.store.schema import LOW, SHIFT
+from reenact.store.splices import common_head, common_tail
 
-RUN_BYTES = 256 << 10
-"""Most bytes of text kept of one run."""
+LONGEST = 64
+"""Letters of a word that count: it is kept, and looked for, by its beginning."""
 
-PRINTED_BYTES = 32 << 10
-"""Most bytes kept of each standard stream: its first ones."""
+MOST = 400_000
+"""Words of one run at most. Those of a book are some 20,000."""
+
+SIDE_BY_SIDE = 8
+"""Conversations under one name of which the last body is kept in mind."""
 
 _KINDS = {Kind.MODEL, Kind.TOOL, Kind.RETRIEVAL, Kind.INPUT, Kind.OUTPUT, Kind.HUMAN, Kind.MCP}
 _WORD = re.compile(r"[^\W_]+")
+_WITHIN = re.compile(rb"[0-9A-Za-z_\\\x80-\xff]")
+"""Bytes at which no word is cut: neither is an escape of JSON."""
+_FAR = 4 * LONGEST
+"""Bytes within which the edge of a word is looked for."""
+_ENCODED = re.compile(rb"[0-9A-Za-z+/=_-]{512,}")
+"""What is no text: images and the like."""
+_SAID = ("text", "answer")
+"""What of the reading of a model's answer is text."""
 _MOST_WORDS = 16
 
 
 class Gathering:
-    """The text of one run so far. Takes no more than ``RUN_BYTES``, and the last body of each channel."""
+    """The words of one run so far. Takes, beside them, the last body of each conversation."""
 
     def __init__(self) -> None:
-        self._channels: dict[str, bytes] = {}
-        self._single: list[bytes] = []
-        self._room = RUN_BYTES
+        self._words: dict[str, None] = {}
+        self._lasts: dict[str, list[bytes]] = {}
         self._watched: set[int] = set()
-        self._printed: dict[int, bytearray] = {}
+        self._printed: dict[int, bytes] = {}
 
     def see(self, record: Record) -> None:
         """Take in what is text for people. About 0.3 µs for other records."""
         if isinstance(record, CallIssued):
             call = record.call
             if call.kind is Kind.HTTP and call.channel:
-                self._channels[call.channel] = call.body[-RUN_BYTES:]
+                self._grown(call.channel, call.body)
             elif call.kind in _KINDS:
                 self._watched.add(record.event)
                 self._add(call.name.encode("utf-8", "replace"))
                 if call.channel:
-                    self._channels[call.channel] = call.body[-RUN_BYTES:]
+                    self._grown(call.channel, call.body)
                 else:
                     self._add(call.body)
         elif isinstance(record, CallSettled):
@@ -57,22 +71,49 @@ class Gathering:
                 elif isinstance(record.outcome, Failure):
                     self._add(record.outcome.error.text.encode("utf-8", "replace"))
         elif isinstance(record, Noted) and record.key == "reading" and isinstance(record.value, dict):
-            answer = record.value.get("answer")
-            if answer:
-                self._add(repr(answer).encode("utf-8", "replace"))
+            self._add("\n".join([str(record.value.get(name) or "") for name in _SAID]).encode("utf-8", "replace"))
         elif isinstance(record, Printed):
-            said = self._printed.setdefault(record.stream, bytearray())
-            said += record.data[: max(PRINTED_BYTES - len(said), 0)]
+            said = self._printed.get(record.stream, b"") + record.data
+            end = _edge(said, len(said), -1)  # the last word may go on
+            self._add(said[:end])
+            self._printed[record.stream] = said[end:]
 
     def text(self) -> str:
-        """Everything gathered, as one text."""
-        pieces = [*map(bytes, self._printed.values()), *self._single, *self._channels.values()]
-        return readable(b"\n".join(pieces)[:RUN_BYTES])
+        """All words so far, in the order in which they came first."""
+        for said in self._printed.values():
+            self._add(said)
+        return " ".join(self._words)
+
+    def _grown(self, channel: str, body: bytes) -> None:
+        """Take in what a body has that those before it had not."""
+        lasts = self._lasts.setdefault(channel, [])
+        head, nearest = max(((common_head(body, each), n) for n, each in enumerate(lasts)), default=(0, -1))
+        tail = 0
+        if nearest >= 0:
+            last = lasts[nearest]
+            tail = common_tail(body, last, len(body), len(last), min(len(body), len(last)) - head)
+            if 2 * (head + tail) >= len(last) or len(lasts) >= SIDE_BY_SIDE:
+                del lasts[nearest]
+        lasts.append(bytes(body))
+        end = len(body) - tail
+        if head < end:
+            self._add(body[_edge(body, head, -1) : _edge(body, end, 1)])
 
     def _add(self, data: bytes) -> None:
-        if self._room > 0 and data:
-            self._single.append(data[: self._room])
-            self._room -= len(data)
+        if data and len(self._words) < MOST:
+            known = self._words
+            for word in _WORD.findall(readable(_ENCODED.sub(b" ", data)).casefold()):
+                known[word[:LONGEST]] = None
+
+
+def _edge(data: bytes, at: int, by: int) -> int:
+    """The nearest place, backwards (``by`` is -1) or on (1), where no word is cut; ``at`` where none is near."""
+    place = at
+    while 0 < place < len(data) + (by < 0) and abs(place - at) < _FAR:
+        if not _WITHIN.match(data, place - (by < 0)):
+            return place
+        place += by
+    return place if abs(place - at) < _FAR else at
 
 
 def readable(data: bytes) -> str:
@@ -88,12 +129,12 @@ def readable(data: bytes) -> str:
 
 def words_of(text: str) -> list[str]:
     """The words that are looked for."""
-    return [word.casefold() for word in _WORD.findall(text)][:_MOST_WORDS]
+    return [word[:LONGEST] for word in _WORD.findall(text.casefold())][:_MOST_WORDS]
 
 
 def occurs(text: str, query: str) -> bool:
     """Whether all words of a query occur in a text, each as a word or its beginning."""
-    found = {word.casefold() for word in _WORD.findall(text)}
+    found = set(_WORD.findall(text.casefold()))
     return all(any(each.startswith(word) for each in found) for word in words_of(query))
 
 
@@ -117,12 +158,29 @@ def index_text(connection: sqlite3.Connection, place: int, text: str) -> None:
     """Write one text to be found, under the number of its run or of a passage (``store.passages``)."""
     if not text:
         return
-    connection.execute("INSERT INTO words(id, body) VALUES (?, ?)", (place, text))
+    body: str | bytes = zlib.compress(text.encode("utf-8", "surrogatepass"))
     try:
         connection.execute("INSERT INTO words_index(rowid, body) VALUES (?, ?)", (place, text))
     except sqlite3.OperationalError:
         # No index in this store, or none in this SQLite: the scan finds the text all the same.
-        pass
+        body = text
+    connection.execute("INSERT INTO words(id, body) VALUES (?, ?)", (place, body))
+
+
+def plain(body: str | bytes) -> str:
+    """The words of a row, which are packed where only the index looks for them.
+
+    Raises:
+        StoreError: They are damaged.
+    """
+    if isinstance(body, str):
+        return body
+    try:
+        return zlib.decompress(body).decode("utf-8", "surrogatepass")
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise StoreError(
+            "the words of a run are damaged", cause="the store's file was changed or cut", next_command="reenact ls"
+        ) from error
 
 
 def drop_text(connection: sqlite3.Connection, run: int) -> None:
@@ -133,11 +191,20 @@ def drop_text(connection: sqlite3.Connection, run: int) -> None:
     for place, body in rows:
         try:
             connection.execute(
-                "INSERT INTO words_index(words_index, rowid, body) VALUES ('delete', ?, ?)", (place, body)
+                "INSERT INTO words_index(words_index, rowid, body) VALUES ('delete', ?, ?)", (place, plain(body))
             )
         except sqlite3.OperationalError:
             pass
         connection.execute("DELETE FROM words WHERE id = ?", (place,))
+
+
+def erase(connection: sqlite3.Connection) -> None:
+    """Write the index anew without what was dropped: until then its words stand in the file, though nothing finds them.
+    Takes as long as reading all of it."""
+    try:
+        connection.execute("INSERT INTO words_index(words_index) VALUES ('optimize')")
+    except sqlite3.OperationalError:
+        pass
 
 
 def conditions(query: str, indexed: bool) -> Iterator[tuple[str, str]]:
@@ -155,4 +222,4 @@ def conditions(query: str, indexed: bool) -> Iterator[tuple[str, str]]:
         yield "r.id IN (SELECT rowid FROM words_index WHERE words_index MATCH ?)", terms
         return
     for word in found:
-        yield "r.id IN (SELECT id FROM words WHERE body LIKE ?)", f"%{word}%"
+        yield "r.id IN (SELECT id FROM words WHERE plain(body) LIKE ?)", f"%{word}%"

@@ -1,0 +1,148 @@
+"""By which words a run is found: all that were new in it, each kept once, and gone with the run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reenact.facts.call import Kind
+from reenact.facts.record import Printed, Record
+from reenact.facts.run import Run
+from reenact.store.connection import connect_reading
+from reenact.store.sqlite import SqliteStore
+from reenact.store.words import Gathering, occurs
+from tests.store.records import closing, issued, new_run, opening, settled
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Of a store."""
+    return tmp_path / "store.db"
+
+
+def kept(store: SqliteStore, run: Run, records: list[Record]) -> Run:
+    """Keep a run of some records."""
+    log = store.begin(run)
+    log.write([*opening(run), *records, closing(run)])
+    log.close()
+    return run
+
+
+def asked(event: int, body: bytes) -> Record:
+    """One of a conversation's requests."""
+    return issued(event, body, kind=Kind.HTTP, channel="POST host/path")
+
+
+def said(n: int) -> str:
+    return " ".join([f"word{n}x0", *(f"common{(n * 7 + each) % 300}" for each in range(40)), f"word{n}x39"])
+
+
+def conversation(turns: int) -> list[bytes]:
+    messages: list[dict[str, str]] = []
+    bodies = []
+    for n in range(turns):
+        messages.append({"role": "user", "content": f"zoë\nsaid {said(n)}"})
+        bodies.append(json.dumps({"model": "m", "messages": messages, "tools": []}).encode())
+    return bodies
+
+
+def spent(path: Path) -> int:
+    """Bytes that words and their index take, pages and all."""
+    reading = connect_reading(path)
+    try:
+        return int(reading.execute("SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'words%'").fetchone()[0])
+    finally:
+        reading.close()
+
+
+def test_a_run_is_found_by_all_of_its_words_however_long_it_is(path: Path) -> None:
+    bodies = conversation(1500)
+    assert len(bodies[-1]) > 500_000
+    with SqliteStore(path) as store:
+        run = kept(store, new_run(), [asked(n, body) for n, body in enumerate(bodies[::100])])
+        for word in ("word0x0", "word700x39", "word1400x39", "zoë", "said"):
+            assert [each.id for each in store.runs(text=word)] == [run.id], word
+        assert [*store.runs(text="nzoë")] == [] == [*store.runs(text="word1401x1")]
+
+
+def test_words_that_are_said_again_take_nothing(path: Path, tmp_path: Path) -> None:
+    bodies = conversation(1000)[::20]
+    once = tmp_path / "once.db"
+    with SqliteStore(path) as store, SqliteStore(once) as other:
+        kept(store, new_run(), [asked(n, body) for n, body in enumerate(bodies)])
+        kept(other, new_run(), [asked(0, bodies[-1])])
+    assert spent(path) == spent(once) <= len(bodies[-1]) / 4
+
+
+@pytest.mark.parametrize("edge", range(12))
+def test_what_is_put_between_words_cuts_none(edge: int) -> None:
+    before, after = b'{"m":["alpha beta"', b'],"tools":["omega"]}'
+    words = Gathering()
+    for n, middle in enumerate(
+        (b"", b',"\\u00e9tude gam\\nma"', b',"\\u00e9tude gam\\nma","\\nmade alphabet"'[: 40 - edge])
+    ):
+        words.see(asked(n, before + middle + after))
+    found = words.text().split()
+    assert set(found[:8]) == {"m", "alpha", "beta", "tools", "omega", "étude", "gam", "ma"}, "no part of a word"
+    assert "nma" not in found and "nmade" not in found
+
+
+@given(st.lists(st.text('ab\\n"é ,', max_size=30), max_size=6))
+def test_what_is_gathered_from_versions_is_what_each_of_them_says(texts: list[str]) -> None:
+    words, whole = Gathering(), set[str]()
+    for n, text in enumerate(texts):
+        body = json.dumps([text, "end"], ensure_ascii=False).encode()
+        words.see(asked(n, body))
+        alone = Gathering()
+        alone.see(asked(n, body))
+        whole |= set(alone.text().split())
+    assert set(words.text().split()) == whole
+
+
+def test_output_that_comes_in_pieces_is_no_piece_of_a_word() -> None:
+    words = Gathering()
+    for data in (b"hel", b"lo wor", b"ld"):
+        words.see(Printed(1, 0, data))
+    assert words.text() == "hello world"
+    assert occurs(words.text(), "HELL world") and not occurs(words.text(), "ello")
+
+
+def test_an_image_is_no_word() -> None:
+    words = Gathering()
+    words.see(asked(0, b'["see",{"data":"' + b"aGVsbG8/" * 9000 + b'"},"there"]'))
+    assert words.text().split() == ["see", "data", "there"]
+
+
+def test_a_word_is_found_by_its_beginning_however_long(path: Path) -> None:
+    long = "q" * 300
+    with SqliteStore(path) as store:
+        run = kept(store, new_run(), [asked(0, f'["{long}"]'.encode())])
+        assert [each.id for each in store.runs(text=long)] == [run.id] == [each.id for each in store.runs(text="q" * 9)]
+
+
+def test_words_of_a_deleted_run_are_gone_from_the_file(path: Path) -> None:
+    secret = "xylographer"
+    with SqliteStore(path) as store:
+        other = kept(store, new_run(), [asked(0, b'["kept words"]')])
+        run = kept(store, new_run(), [asked(0, f'["the {secret} spoke"]'.encode()), settled(0)])
+        store._write()[0].checkpoint()
+        assert secret.encode() in path.read_bytes()
+        store.delete(run)
+        assert [*store.runs(text=secret)] == []
+        assert [each.id for each in store.runs(text="kept")] == [other.id]
+    assert not path.with_name("store.db-wal").exists()
+    content = path.read_bytes()
+    assert not any(secret.encode()[at : at + 6] in content for at in range(5))
+
+
+def test_words_are_found_without_the_index_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SqliteStore(path) as store:
+        run = kept(store, new_run(), [asked(0, b'["some words"]')])
+        assert store.runs(text="words")
+        store._indexed = False
+        assert [each.id for each in store.runs(text="some word")] == [run.id]
+        assert [*store.runs(text="others")] == []
