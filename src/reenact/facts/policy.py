@@ -31,7 +31,8 @@ class Policy:
         sample: Share of the runs that end well that are kept, 0 to 1. It is decided when a run ends: until then it is
             recorded like any other. Runs that failed, timed out, were interrupted or killed, or are flagged or labelled
             by then, stay, with the runs around them. Nothing is turned off by it: that is ``REENACT_DISABLE=1``.
-        retention: Class for retention, free text, kept with the run. Nothing is deleted by it in this version.
+        retention: Class for retention: ``ok``, ``failed``, ``flagged``, ``test``, one of the setting ``keep``, a span
+            (``90d``), or ``always``; empty: what the run comes to decides. A run of another class is kept for good.
         redact: Extra redaction: the name of a field to the name of a rule. ``credential`` (the only rule so far)
             destroys the value of each field of that name as it does a password's.
         ignore: Named ignore rules for matching: name to JSON pointer with dots (``body.metadata.trace_id``).

@@ -15,6 +15,7 @@ from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.plumbing import ruled
 from reenact.facts.policy import Policy
+from reenact.facts.retention import AT, span_us
 from reenact.facts.unrecorded import unrecorded
 
 PREFIX = "REENACT_"
@@ -196,6 +197,27 @@ def _table(value: Json) -> Json:
     return dict(value)
 
 
+def _terms(value: Json) -> Json:
+    """How long classes of runs are kept; a table inside is an agent's: ``{refunds = {ok = "30d"}}``."""
+    if not isinstance(value, Mapping):
+        value = _table(value)
+        assert isinstance(value, Mapping)
+    flat: dict[str, Json] = {}
+    for name, term in value.items():
+        if isinstance(term, Mapping):
+            flat.update({f"{each}{AT}{name}": own for each, own in term.items()})
+        else:
+            flat[name] = term
+    for name, term in flat.items():
+        if not isinstance(term, str):
+            raise ValueError("is not a table of texts")
+        try:
+            span_us(term)
+        except ValueError as error:
+            raise ValueError(f"is wrong: {name} = {term!r} {error}") from None
+    return flat
+
+
 def _rules(value: Json) -> Json:
     table = _table(value)
     ruled(table)
@@ -221,7 +243,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("env", (), "environment variables whose values may be stored", _words),
     Setting("require", (), "run fields that must be known (user_id …); a missing one is a capture gap", _words),
     Setting("sample", 1.0, "share of the runs that end well to keep, 0 to 1; all others are kept", _number(0, 1)),
-    Setting("retention", "", "class for retention", _text),
+    Setting("retention", "", "class for retention: one of `keep`, a span (90d) or always", _text),
+    Setting(
+        "keep",
+        {},
+        "how long a class are kept (ok 7d, failed 30d, flagged 90d, test 1d), or class@agent; always: for good",
+        _terms,
+    ),
     Setting("redact", {}, "extra redaction: field name to rule name", _table),
     Setting("ignore", {}, "ignore rules for matching: name to path (body.metadata.trace_id)", _table),
     Setting(

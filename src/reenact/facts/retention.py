@@ -1,0 +1,220 @@
+"""Retention: when a run expires, and why. Pure: the clock is the caller's, and nothing is removed here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from reenact.facts.ids import made_us, tail
+from reenact.facts.phrases import counted
+from reenact.facts.run import Run, Status
+
+OK, FAILED, FLAGGED, TEST = "ok", "failed", "flagged", "test"
+
+ALWAYS: Final = "always"
+"""A term without an end."""
+
+KEEP: Final = "keep"
+"""Label with which a person says how long a run is kept: ``always``, or a span."""
+
+GOLDEN: Final = "golden"
+"""Label of a run that a golden was made of: the golden's name."""
+
+AT: Final = "@"
+"""Between a class and an agent: ``ok@refunds``."""
+
+DEFAULTS: Final[Mapping[str, str]] = {OK: "7d", FAILED: "30d", FLAGGED: "90d", TEST: "1d"}
+"""How long the runs of a class are kept where no setting says otherwise."""
+
+DAY_US = 86_400_000_000
+
+_UNITS = {"min": 60_000_000, "h": 3_600_000_000, "d": DAY_US, "w": 7 * DAY_US}
+_SPAN = re.compile(r"([0-9]{1,6}) ?(min|h|d|w)")
+_TESTS = frozenset({"PYTEST_CURRENT_TEST", "PYTEST_VERSION"})
+"""Variables that pytest sets while it runs."""
+_RUNNERS = re.compile(r"(?:^|[\\/])(?:pytest|py\.test)(?:\.exe)?$")
+_MODULES = frozenset({"pytest", "unittest"})
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """When a run expires.
+
+    Attributes:
+        at_us: Microseconds since the epoch; None: never.
+        why: What decides, in words: ``ok runs are kept 7 days``.
+    """
+
+    at_us: int | None
+    why: str
+
+    def due(self, now_us: int) -> bool:
+        """Whether it has expired by now."""
+        return self.at_us is not None and self.at_us <= now_us
+
+
+def span_us(text: str) -> int | None:
+    """A term, ``7d`` (``min``, ``h``, ``d``, ``w``); None for ``always``.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if text == ALWAYS:
+        return None
+    found = _SPAN.fullmatch(text)
+    if found is None:
+        raise ValueError("is neither a span of time (12h, 7d, 4w) nor always")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def class_of(run: Run, *, cold: bool = False) -> str:
+    """The class of a run that nobody has named one for: what it came to, or that it was a test.
+
+    Args:
+        run: The run, as it stands.
+        cold: Whether it cannot be replayed; then it is kept as a failed one.
+    """
+    if is_test(run):
+        return TEST
+    return OK if run.status is Status.OK and not cold else FAILED
+
+
+def is_test(run: Run) -> bool:
+    """Whether a test runner ran it: pytest, or ``python -m unittest``."""
+    names = run.environment.get("env_names")
+    if isinstance(names, (list, tuple)) and not _TESTS.isdisjoint(map(str, names)):
+        return True
+    argv = run.entry.argv
+    if any(_RUNNERS.search(word) for word in argv[:2]):
+        return True
+    return any(flag == "-m" and module in _MODULES for flag, module in pairwise(argv[:4]))
+
+
+def expiry_of(run: Run, terms: Mapping[str, str], *, cold: bool = False, since_us: int = 0) -> Expiry:
+    """When a run expires.
+
+    What a person says goes before all: the label ``keep``, then that a golden was made of it. Else its class decides:
+    that of its recording (``retention``), or ``class_of``; a flag only ever lengthens that. What cannot be read keeps
+    a run for good: a typing mistake removes nothing.
+
+    Args:
+        run: The run, as it stands.
+        terms: Class, or ``class@agent``, to a span or ``always``, over ``DEFAULTS``.
+        cold: Whether it cannot be replayed.
+        since_us: When it came here, or was last seen to do something, if that is later than its end.
+    """
+    if run.status is Status.RECORDING:
+        return Expiry(None, "it is being recorded")
+    label = run.tags.get(KEEP)
+    if label is not None:
+        return _said(run, label, since_us, f"it is labelled keep={label}")
+    if run.tags.get(GOLDEN):
+        return Expiry(None, f"the golden {run.tags[GOLDEN]} was made of it")
+    found = _by_class(run, run.retention or class_of(run, cold=cold), terms, since_us)
+    if not run.flagged:
+        return found
+    flagged = _by_class(run, FLAGGED, terms, since_us)
+    return flagged if _later(flagged, found) else found
+
+
+def _by_class(run: Run, name: str, terms: Mapping[str, str], since_us: int) -> Expiry:
+    term = _term(name, run.agent, terms)
+    if term is None:  # it may be a span by itself
+        return _said(run, name, since_us, f"its recording says retention={name}")
+    whose = f" of {run.agent}" if f"{name}{AT}{run.agent}" in terms else ""
+    return _said(run, term, since_us, f"{name} runs{whose} are kept {spoken(term)}")
+
+
+def _term(name: str, agent: str, terms: Mapping[str, str]) -> str | None:
+    for key, table in ((f"{name}{AT}{agent}", terms), (name, terms), (name, DEFAULTS)):
+        if key in table:
+            return table[key]
+    return None
+
+
+def _said(run: Run, term: str, since_us: int, why: str) -> Expiry:
+    try:
+        span = span_us(term)
+    except ValueError:
+        return Expiry(None, f"{why}, which names no span and no class")
+    return Expiry(None if span is None else began_us(run, since_us) + span, why)
+
+
+def began_us(run: Run, since_us: int = 0) -> int:
+    """From when on the time of a run counts: its end, or when it came here (see ``expiry_of``)."""
+    return max(run.ended_us or 0, run.started_us, made_us(run.id), since_us)
+
+
+def spoken(term: str) -> str:
+    """A term in words: ``7 days``, ``for good``."""
+    found = _SPAN.fullmatch(term)
+    if found is None:
+        return "for good"
+    return counted(int(found[1]), {"min": "minute", "h": "hour", "d": "day", "w": "week"}[found[2]])
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """A run among others, for ``settled``.
+
+    Attributes:
+        run: Its id.
+        parent: Id of the run that it goes on from, or is part of; None for none.
+        part: Whether it is a part of its parent: it began inside of it.
+        own: When it would expire by itself.
+    """
+
+    run: str
+    parent: str | None
+    part: bool
+    own: Expiry
+
+
+def settled(runs: Iterable[Kin]) -> dict[str, Expiry]:
+    """When each of some runs expires, with what they need of each other.
+
+    A fork, a resumption or a request reads what it goes on from, and the ledger of its writes lies there: so a run
+    stays as long as any that goes on from it. A part goes with the whole.
+
+    Args:
+        runs: All runs that go on from, or are part of, one another.
+    """
+    known = {each.run: each for each in runs}
+    found = {name: each.own for name, each in known.items()}
+    order = _parents_first(known)
+    for name in reversed(order):
+        parent = known[name].parent
+        if parent in found and _later(found[name], found[parent]):
+            found[parent] = Expiry(found[name].at_us, f"run {tail(name)} needs it: {known[name].own.why}")
+    for name in order:
+        parent = known[name].parent
+        if known[name].part and parent in found and _later(found[parent], found[name]):
+            found[name] = Expiry(found[parent].at_us, f"it is part of run {tail(parent)}: {found[parent].why}")
+    return found
+
+
+def _parents_first(known: Mapping[str, Kin]) -> list[str]:
+    order: dict[str, None] = {}
+    for name in known:
+        chain: dict[str, None] = {}
+        at: str | None = name
+        while at is not None and at in known and at not in order and at not in chain:
+            chain[at] = None
+            at = known[at].parent
+        order.update(dict.fromkeys(reversed(chain)))
+    return list(order)
+
+
+def _later(one: Expiry, other: Expiry) -> bool:
+    if one.at_us is None or other.at_us is None:
+        return one.at_us is None and other.at_us is not None
+    return one.at_us > other.at_us
+
+
+def shortest_us(terms: Mapping[str, str]) -> int:
+    """The shortest term of all: a younger run has not expired, whatever it is, unless a label says so."""
+    spans = [span_us(text) for text in {**DEFAULTS, **terms}.values()]
+    return min((span for span in spans if span is not None), default=DAY_US)
