@@ -1,6 +1,6 @@
 """A process that records until it is killed, saying on standard output what has been acknowledged.
 
-``python -m tests.store.recorder STORE RUN_ID [fork]``
+``python -m tests.store.recorder STORE RUN_ID [fork] [frames]``
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reenact.facts.record import SegmentArrived
 from reenact.facts.run import Run
+from reenact.store import frames
 from reenact.store.sqlite import SqliteStore
 from tests.store.records import issued, opening, settled, streamed
 
@@ -28,6 +29,8 @@ def resent(event: int) -> bytes:
 
 def main(path: str, run_id: str, *more: str) -> None:
     """Record until killed."""
+    if "frames" in more:  # ends a frame every few calls
+        frames.FRAME = 500
     store = SqliteStore(Path(path))
     run = Run(run_id, started_us=1)
     log = store.begin(run)

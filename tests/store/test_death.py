@@ -46,9 +46,10 @@ def said(process: subprocess.Popen[str], word: str, count: int = 1) -> list[int]
 
 
 @pytest.mark.parametrize("acknowledged", [1, 8, 60])
-def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path, acknowledged: int) -> None:
+@pytest.mark.parametrize("more", [[], ["frames"]], ids=["one frame", "frames that end"])
+def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path, acknowledged: int, more: list[str]) -> None:
     path = tmp_path / "store.db"
-    with recorder(path) as process:
+    with recorder(path, *more) as process:
         said(process, "ack", acknowledged)
         with SqliteStore(path) as store:
             now = store.run(RUN)

@@ -209,6 +209,10 @@ def failing_late() -> Iterator[None]:
 EDITS = ("append", "cut", "turn", "edit", "mark")
 
 
+FRAME = 3000
+"""Bytes of a frame where many are wanted."""
+
+
 class Batches(RuleBasedStateMachine):
     """Runs of two processes in one file, whose batches are acknowledged or fail: what was acknowledged reads back."""
 
@@ -221,8 +225,10 @@ class Batches(RuleBasedStateMachine):
         self.logs: list[Log | None] = []
         self.histories: list[list[Any]] = []
         self.acknowledged: list[list[tuple[bytes, bytes]]] = []
+        self.frame, frames.FRAME = frames.FRAME, FRAME
 
     def teardown(self) -> None:
+        frames.FRAME = self.frame
         for log in filter(None, self.logs):
             log.close()
         for store in self.stores:
@@ -277,13 +283,16 @@ class Batches(RuleBasedStateMachine):
             log.write(records)
             said += new
 
-    @rule(which=st.integers(0, 9))
-    def end(self, which: int) -> None:
+    @rule(which=st.integers(0, 9), bad=st.booleans())
+    def end(self, which: int, bad: bool) -> None:
         if self.runs:
             which %= len(self.runs)
             log, self.logs[which] = self.logs[which], None
             if log is not None:
-                log.write([closing(self.runs[which])])
+                with failing_late() if bad else nullcontext(), pytest.raises(StoreError) if bad else nullcontext():
+                    log.write([closing(self.runs[which])])
+                if bad:
+                    log.write([closing(self.runs[which])])
                 log.close()
 
     @rule(which=st.integers(0, 9))
@@ -410,10 +419,54 @@ def test_a_change_says_in_its_row_what_it_is() -> None:
         assert unpack_splice(each.pack()) == each
 
 
+# --- sealing ------------------------------------------------------------------------------------------------------
+
+
+def test_text_whose_frame_has_ended_is_one_row(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "FRAME", FRAME)
+    bodies = conversation(60)
+    with SqliteStore(path) as store:
+        run = new_run()
+        log = store.begin(run)
+        log.write(opening(run))
+        for n, each in enumerate(bodies):
+            log.write([issued(n, each), settled(n)])
+            assert requests(store, run) == bodies[: n + 1], "while it is recorded, too"
+        portions = "SELECT max(n) FROM (SELECT count(*) n FROM frame WHERE first != ? GROUP BY first)"
+        (last,) = rows(path, "SELECT max(first) FROM frame")[0]
+        assert rows(path, portions, last) == [(1,)]
+        log.write([closing(run)])
+        assert rows(path, portions, -1) == [(1,)], "the last one at the end"
+        log.write([issued(60, bodies[-1] + b"more"), settled(60)])
+        log.close()
+        assert requests(store, run) == [*bodies, bodies[-1] + b"more"]
+
+
+def test_a_text_that_is_sealed_reads_as_it_did(path: Path) -> None:
+    packing = frames.Packing()
+    said = [random.Random(n).randbytes(n * 700 % 9000).hex().encode() for n in range(40)]
+    found: dict[int, frames.Portion] = {}
+    whole = b""
+    for each in [*said, None]:
+        for portion in packing.seal() if each is None else packing.pack(each):
+            within = range(portion.start, portion.start + portion.size)
+            found = {at: known for at, known in found.items() if portion.start != portion.first or at not in within}
+            found[portion.start] = portion
+        whole += each or b""
+        read = b""
+        for first in sorted({portion.first for portion in found.values()}):
+            assert len(read) == first
+            read += frames.unpack([found[at] for at in sorted(found) if found[at].first == first])
+        assert read == whole
+    assert [portion.first for portion in found.values()] == sorted(found), "one portion a frame"
+
+
 # --- deleting ----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_deleted_is_gone_from_the_file(path: Path) -> None:
+@pytest.mark.parametrize("frame", [FRAME, frames.FRAME])
+def test_what_is_deleted_is_gone_from_the_file(path: Path, monkeypatch: pytest.MonkeyPatch, frame: int) -> None:
+    monkeypatch.setattr(frames, "FRAME", frame)
     mine = random.Random(3).randbytes(9000)  # bytes that cannot be packed lie in a frame as they are
     with SqliteStore(path) as store:
         other = record(store, conversation(20))
@@ -424,6 +477,7 @@ def test_what_is_deleted_is_gone_from_the_file(path: Path) -> None:
         assert requests(store, other) == conversation(20)
     assert not path.with_name("store.db-wal").exists()
     content = path.read_bytes()
+    assert rows(path, "PRAGMA freelist_count") == [(0,)], "its pages are given back"
     assert not any(mine[at : at + 60] in content for at in range(0, 8900, 60))
     assert rows(path, "SELECT count(*) FROM text") == [(1,)]
 

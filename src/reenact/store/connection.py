@@ -280,6 +280,13 @@ class Writing:
             yield
             beside.execute("ROLLBACK")
 
+    def give_back(self) -> None:
+        """Cut what is free off the file, where it was made so that this can be done. Only between transactions; where
+        the file is in use, the next one does it."""
+        self._check_process()
+        with self._lock, suppress(sqlite3.Error):
+            self._mine().executescript("PRAGMA incremental_vacuum")  # execute() would free one page
+
     def close(self) -> None:
         """Release the file; the last one to leave brings the write-ahead log into it. Again: nothing."""
         if self._pid != os.getpid():

@@ -1,13 +1,13 @@
 """Text that grows, compressed as it comes: each portion refers to those before it, as far back as its frame began.
 
 A frame is a succession of portions that is unpacked from its beginning; it ends after some text, so that little has to
-be unpacked to read any of it.
+be unpacked to read any of it. Then it is sealed: one portion takes the place of all of them, packed better, because it
+is packed at once and a row of a database has room for it with less to spare.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 from typing import NamedTuple
 from zlib import crc32
 
@@ -19,6 +19,7 @@ FRAME = 128 << 10
 
 _PORTION = 64 << 10
 _LEVEL = 6
+_SEALED_LEVEL = 9
 
 
 class Portion(NamedTuple):
@@ -42,24 +43,45 @@ class Portion(NamedTuple):
 
 
 class Packing:
-    """Packs the text of one stream, from its beginning on. Takes about 0.3 MB."""
+    """Packs the text of one stream, from its beginning on. Takes about 0.5 MB."""
 
-    __slots__ = ("_deflate", "_end", "_first")
+    __slots__ = ("_deflate", "_end", "_first", "_text")
 
     def __init__(self) -> None:
-        self._first = self._end = 0
-        self._deflate = _begun()
+        self._end = 0
+        self._begin()
 
-    def pack(self, text: bytes) -> Iterator[Portion]:
-        """Pack the text that follows."""
+    def pack(self, text: bytes) -> list[Portion]:
+        """Pack the text that follows. One that begins a frame takes the place of what there is within its size."""
+        found: list[Portion] = []
         for at in range(0, len(text), _PORTION):
             some = text[at : at + _PORTION]
-            if self._end - self._first >= FRAME:
-                self._first = self._end
-                self._deflate = _begun()
+            self._text.append(some)
             data = self._deflate.compress(some) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
-            yield Portion(self._end, self._first, len(some), DEFLATED, data, crc32(some, self._end))
+            found.append(Portion(self._end, self._first, len(some), DEFLATED, data, crc32(some, self._end)))
             self._end += len(some)
+            if self._end - self._first >= FRAME:
+                found = self._sealed(found)
+        return found
+
+    def seal(self) -> list[Portion]:
+        """End the frame under way; what takes the place of its portions, if that is worth it."""
+        return self._sealed([]) if self._text else []
+
+    def _sealed(self, found: list[Portion]) -> list[Portion]:
+        if len(self._text) > 1:
+            text = b"".join(self._text)
+            deflate = zlib.compressobj(_SEALED_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+            data = deflate.compress(text) + deflate.flush()
+            found = [each for each in found if each.first != self._first]
+            found.append(Portion(self._first, self._first, len(text), DEFLATED, data, crc32(text, self._first)))
+        self._begin()
+        return found
+
+    def _begin(self) -> None:
+        self._first = self._end
+        self._text: list[bytes] = []
+        self._deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
 
 
 def unpack(portions: list[Portion]) -> bytes:
@@ -77,7 +99,3 @@ def unpack(portions: list[Portion]) -> bytes:
             break
         found.append(text)
     return b"".join(found)
-
-
-def _begun() -> zlib._Compress:
-    return zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)

@@ -280,6 +280,11 @@ class Payloads:
         """Write what all of a transaction's bodies have brought together: before its end."""
         self._splicing.finish(connection)
 
+    def seal(self, connection: sqlite3.Connection) -> None:
+        """The same for the last transaction, as far as anything is known."""
+        self._spliced = True  # what is in mind then is not what a transaction that fails has left
+        self._splicing.seal(connection)
+
     def commit(self) -> None:
         """What was staged is in the file."""
         self._spliced = False

@@ -7,8 +7,9 @@ beginning in common. So conversations that run side by side under one name do no
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 
-from reenact.store.frames import Packing
+from reenact.store.frames import Packing, Portion
 from reenact.store.splice_rows import LOW, SHIFT, SPLICED, Splice
 from reenact.store.splices import EMPTY, Change, Piece, Recent, Version, common_head, split
 from reenact.store.versions import bring_up
@@ -100,6 +101,11 @@ class Splicing:
         self._waiting = 0
         put_text(connection, self._text, self._packing, text)
 
+    def seal(self, connection: sqlite3.Connection) -> None:
+        """Seal the text, because nothing more is expected; what comes all the same goes on behind it."""
+        self.finish(connection)
+        _write(connection, self._text, self._packing.seal())
+
     def _spliced(self, connection: sqlite3.Connection, body: bytes, channel: str) -> tuple[bytes, _Last, _Last | None]:
         if self._recent.end + len(body) > LOW:
             self.finish(connection)
@@ -153,10 +159,19 @@ class Splicing:
 
 def put_text(connection: sqlite3.Connection, number: int, packing: Packing, some: bytes) -> None:
     """Write what comes next in a text."""
-    connection.executemany(
-        "INSERT INTO frame(id, first, size, codec, data, crc) VALUES (?, ?, ?, ?, ?, ?)",
-        [(number << SHIFT | start, *rest) for start, *rest in packing.pack(some)],
-    )
+    _write(connection, number, packing.pack(some))
+
+
+def _write(connection: sqlite3.Connection, number: int, portions: Iterable[Portion]) -> None:
+    """Write some portions of a text; one that begins a frame takes the place of what there is of this."""
+    for portion in portions:
+        if portion.start == portion.first:
+            within = number << SHIFT | portion.start, number << SHIFT | portion.start + portion.size - 1
+            connection.execute("DELETE FROM frame WHERE id BETWEEN ? AND ?", within)
+        connection.execute(
+            "INSERT INTO frame(id, first, size, codec, data, crc) VALUES (?, ?, ?, ?, ?, ?)",
+            (number << SHIFT | portion.start, *portion[1:]),
+        )
 
 
 def new_text(connection: sqlite3.Connection, owner: int) -> int:

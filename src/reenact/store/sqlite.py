@@ -339,6 +339,7 @@ class SqliteStore(Views):
             if log is not None:
                 forget(connection, log)
             erase(connection)
+        writing.give_back()
         writing.checkpoint()
 
     def discard(self, run_id: str) -> bool:

@@ -198,6 +198,7 @@ class _Batch:
         self._printed: list[Printed] = []
         self._notes: list[tuple[int, str, int, str, str | None, bytes | None, int]] = []
         self._heir: Heir | None = None
+        self._closes = False
         self._touched: set[int] = set()
         self._places: set[int] = set()
         self._connection: sqlite3.Connection = None  # type: ignore[assignment]  # given by write()
@@ -231,7 +232,10 @@ class _Batch:
             self._heir.share_reads(self._places)
             self._heir.share_lanes({address & LOW for address, *_ in self._lanes}, self._state.named | self._named)
             self._heir.save()
-        self._state.payloads.finish(connection)
+        if self._closes:
+            self._state.payloads.seal(connection)
+        else:
+            self._state.payloads.finish(connection)
 
     def _take_back(self, records: Sequence[Record]) -> None:
         """Have itself what the records add to; once they are written, it is compared with the bases' again."""
@@ -284,6 +288,7 @@ class _Batch:
         for name, value in record.extra.items():
             self._note(-number, name, value, Fidelity.EXACT)
         if number == self._state.log:
+            self._closes = True
             text = self._state.words.text()
             if is_there(self._connection):
                 share_text(self._connection, number, text, self._heir.bases if self._heir is not None else ())
