@@ -14,6 +14,7 @@ import pytest
 
 from reenact.errors import StoreError
 from reenact.facts.run import Status
+from reenact.store.checking import check_store
 from reenact.store.liveness import LiveLock, is_live
 from reenact.store.sqlite import SqliteStore
 from tests.conftest import ROOT
@@ -59,6 +60,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path, acknowledged
         assert process.stdout is not None
         rest = [int(line.split()[1]) for line in process.stdout if line.endswith("\n")]
     last = max([acknowledged, *rest])
+    assert check_store(path).breaks == ()
     with SqliteStore(path) as store:
         recording = store.open(RUN)
         events = [*recording.events()]

@@ -32,6 +32,7 @@ from reenact.facts.record import (
     StreamEnded,
 )
 from reenact.facts.run import Run, Status
+from reenact.store.checking import check_store
 from reenact.store.memory import MemoryStore
 from reenact.store.sqlite import SqliteStore
 from tests.store.records import closing, failed, issued, new_run, opening, settled, turns
@@ -345,6 +346,8 @@ class Stores(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "sqlite"):
+            if self.path.exists():
+                assert check_store(self.path).breaks == ()
             self.sqlite.close()
             self.folder.cleanup()
 

@@ -17,6 +17,7 @@ from reenact.abc.store import Store
 from reenact.facts.call import Fidelity, Kind
 from reenact.facts.record import AmbientRead, CheckpointTaken, LaneOpened, Noted, Printed, Record
 from reenact.facts.run import Run, Status
+from reenact.store.checking import check_store
 from reenact.store.connection import Writing
 from reenact.store.memory import MemoryStore
 from reenact.store.pieces import pieces
@@ -103,6 +104,7 @@ def test_a_fork_says_what_it_would_say_with_rows_of_its_own(data: st.DataObject)
                 store.delete(leaving)
             runs.remove(leaving)
             agree(both, runs)
+            assert check_store(both[0].path).breaks == ()
         if state == "under way":
             beyond.write(batch_of(beyond, data))
             agree(both, runs)

@@ -23,6 +23,7 @@ from reenact.errors import BlobCorrupt, StoreError
 from reenact.facts.record import CheckpointTaken, Noted, Record
 from reenact.facts.run import Run
 from reenact.store import frames, splicing
+from reenact.store.checking import check_store
 from reenact.store.contents import Contents
 from reenact.store.payloads import KeyedHash
 from reenact.store.splice_rows import SPLICED, Splice, unpack_splice
@@ -233,6 +234,8 @@ class Batches(RuleBasedStateMachine):
             log.close()
         for store in self.stores:
             store.close()
+            if store.path.exists():
+                assert check_store(store.path).breaks == ()
         self.folder.cleanup()
 
     @rule(store=st.integers(0, 1))

@@ -70,7 +70,7 @@ def explain(error: sqlite3.Error, place: str) -> StoreError:
             cause="this user may only read it, or its directory",
             next_command="reenact config",
         )
-    return StoreError(f"{place} is damaged: {text}", cause="the file was changed or cut", next_command="reenact config")
+    return StoreError(f"{place} is damaged: {text}", cause="the file was changed or cut", next_command="reenact fsck")
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

@@ -117,7 +117,7 @@ def damaged(what: str) -> StoreError:
     return StoreError(
         f"{what} is damaged: its row does not agree with its check sum",
         cause="the store's file was changed or cut after it was written",
-        next_command="reenact ls",
+        next_command="reenact fsck",
     )
 
 

@@ -179,7 +179,7 @@ def plain(body: str | bytes) -> str:
         return zlib.decompress(body).decode("utf-8", "surrogatepass")
     except (zlib.error, UnicodeDecodeError) as error:
         raise StoreError(
-            "the words of a run are damaged", cause="the store's file was changed or cut", next_command="reenact ls"
+            "the words of a run are damaged", cause="the store's file was changed or cut", next_command="reenact fsck"
         ) from error
 
 

@@ -39,3 +39,28 @@ class Progress:
         if self._shown:
             self._shown = False
             sys.stderr.write("\n")
+
+
+class Reading:
+    """How far the reading of a store is, on one line of a terminal, once it takes longer than a moment."""
+
+    _MOMENT = 0.5
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr is not None and sys.stderr.isatty()
+        self._since = time.monotonic()
+        self._wrote = False
+
+    def at(self, what: str, done: int, total: int) -> None:
+        """So many of these are read."""
+        if self._shown and time.monotonic() - self._since > self._MOMENT:
+            self._wrote = True
+            sys.stderr.write(f"\r{what} {done}/{total}\x1b[K")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Leave the line empty. Again: nothing."""
+        if self._wrote:
+            self._wrote = False
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

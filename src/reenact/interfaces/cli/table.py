@@ -95,7 +95,7 @@ COMMANDS: tuple[Entry, ...] = (
     ),
     Entry("erase", _STORE, "forget one user", "erase --user U: forget one user by deleting one key."),
     Entry("gc", _STORE, "forget what nothing keeps", "gc [--dry-run]: forget runs and payloads that nothing keeps."),
-    Entry("fsck", _STORE, "re-hash everything, name each break", "fsck: re-hash everything and name each break."),
+    Entry("fsck", _STORE, "re-hash everything, name each break"),
     Entry(
         "salvage",
         _STORE,

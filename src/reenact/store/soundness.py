@@ -1,0 +1,388 @@
+"""What must hold for each row of a SQLite store: one description a table, from the row to what is wrong with it.
+
+A description reads the row, and asks for the few rows beside it that it names. It never writes, and what a damaged row
+may make of it (a value of another type, text that is no JSON) is for the walk to catch (``store.checking``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from reenact.facts.order import unpack
+from reenact.store.beside import CHECK_SUM, MISSING, Beside
+from reenact.store.codec import load, unpack_call, unpack_end, unpack_run, unpack_settled
+from reenact.store.payloads import decompress
+from reenact.store.pieces import Part
+from reenact.store.ranges import unpack_ranges
+from reenact.store.rows import sum_of
+from reenact.store.runrows import amended_run
+from reenact.store.schema import LOW, MENTIONED, SHIFT
+from reenact.store.words import plain
+
+UNREADABLE = "cannot be read"
+
+_CALL_AT, _FORM_AT, _DIGEST_AT = 7, 6, 4
+_WORD = re.compile(r"(?<![^\s])[A-Za-z0-9]+(?![^\s])")
+_WORDS_AT_ONCE = 32
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong.
+
+    Attributes:
+        what: The kind of row.
+        name: Which one, for people.
+        problem: What is wrong with it.
+        log, part, number: Whose it is: a log, and in it an event (``Part.EVENTS``), a delivery, … ; number None for
+            all of the log.
+        digest: Of the payload that is gone or damaged, with all that names it; empty for none.
+    """
+
+    what: str
+    name: str
+    problem: str
+    log: int
+    part: Part | None = None
+    number: int | None = None
+    digest: bytes = b""
+
+
+Place = tuple[int, Part | None, int | None]
+"""A log, and in it a part and a number."""
+
+
+class Table(NamedTuple):
+    """How the rows of one table are checked.
+
+    Attributes:
+        name: The table.
+        keys: Columns that order it, and say whose a row is.
+        columns: The others that are read.
+        faults: Gives what is wrong with a row (its keys and columns).
+        place_of: Gives whose a row is, where nothing else of it can be read: log, part and number, as in ``Fault``.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    columns: str
+    faults: Callable[[Beside, tuple[Any, ...]], Iterator[Fault]]
+    place_of: Callable[[Sequence[Any]], Place]
+
+
+def _in_log(row: Sequence[Any]) -> Place:
+    return int(row[0]), None, None
+
+
+def _in_log_of_address(row: Sequence[Any]) -> Place:
+    number = int(row[0])
+    return (number >> SHIFT if number > LOW else number), None, None
+
+
+def _in_event(row: Sequence[Any]) -> Place:
+    address = int(row[0])
+    return address >> SHIFT, Part.EVENTS, address & LOW
+
+
+def _of(part: Part) -> Callable[[Sequence[Any]], Place]:
+    return lambda row: (int(row[0]) >> SHIFT, part, int(row[0]) & LOW)
+
+
+def _where_read(row: Sequence[Any]) -> Place:
+    return int(row[0]) >> SHIFT, Part.READS, (int(row[0]) & LOW) << SHIFT | int(row[1])
+
+
+def _where_printed(row: Sequence[Any]) -> Place:
+    owner = int(row[1])
+    return owner >> SHIFT, {1: Part.OUT, 2: Part.ERR}.get(owner & LOW), None
+
+
+def _noted(row: Sequence[Any]) -> Place:
+    owner = int(row[0])
+    return _in_event(row) if owner >= 0 else (-owner, None, None)
+
+
+def _second(row: Sequence[Any]) -> Place:
+    return int(row[1]), None, None
+
+
+def _owned(row: Sequence[Any]) -> Place:
+    return int(row[4]), None, None
+
+
+def _nowhere(row: Sequence[Any]) -> Place:
+    return 0, None, None
+
+
+def _event(name: str, address: int, problem: str) -> Fault:
+    return Fault(name, str(address & LOW), problem, address >> SHIFT, Part.EVENTS, address & LOW)
+
+
+def _lost(digest: bytes, log: int, event: int | None, problem: str = MISSING) -> Fault:
+    return Fault("payload", digest.hex()[:12], problem, log, None if event is None else Part.EVENTS, event, digest)
+
+
+def _run(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    number, run_id, tail, log, lane, agent, user, tenant, session, status, started, parent, body, amended, crc = row
+    if sum_of(0, body) != crc:
+        yield Fault("run", str(run_id), CHECK_SUM, log)
+        return
+    run = unpack_run(body)
+    own = (run.id, run.lane, run.agent, run.user, run.tenant, run.session, run.status.value, run.started_us, run.parent)
+    if own != (run_id, lane, agent, user, tenant, session, status, started, parent) or not run.id.endswith(tail):
+        yield Fault("run", run.id, "is indexed as something else", log)
+    if beside.ask("SELECT 1 FROM log WHERE id = ?", log) is None:
+        yield Fault("log", run.id, MISSING, log)
+    tags = amended_run(run, load(amended) if amended else None).tags
+    found = dict(beside.ask_all("SELECT name, value FROM tag WHERE run = ?", number))
+    if found != dict(tags):
+        yield Fault("tag", run.id, "the labels in the index are not those of the run", log)
+
+
+def _log(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    log, events, last = row
+    if beside.ask("SELECT 1 FROM run WHERE id = ?", log) is None:
+        yield Fault("log", str(log), "belongs to no run", log)
+    span = (log << SHIFT, log << SHIFT | LOW)
+    own, highest = beside.ask("SELECT count(*), max(id) FROM event WHERE id BETWEEN ? AND ?", *span)
+    if beside.has("piece"):
+        for (data,) in beside.ask_all("SELECT data FROM piece WHERE log = ? AND kind = 0", log):
+            try:
+                own += len(unpack_ranges(data))
+            except ValueError:
+                return  # said of the piece
+    if own != events:
+        yield Fault("log", str(log), f"has {own} events where {events} were written", log)
+    elif highest is not None and highest & LOW > last:
+        yield Fault("log", str(log), f"has event {highest & LOW} beyond its last, {last}", log)
+
+
+def _lane(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    address, path, parent, kind = row
+    if type(path) is not str or kind not in range(MENTIONED + 1) or not (parent is None or type(parent) is int):
+        yield Fault("lane", str(address & LOW), UNREADABLE, address >> SHIFT, Part.LANES, address & LOW)
+
+
+def _event_row(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    address, strand, kind, name, request, answer, asked, asked_crc, came, came_crc = row
+    log, number = address >> SHIFT, address & LOW
+    if beside.ask("SELECT 1 FROM lane WHERE id = ?", strand) is None:
+        yield _event("event", address, "is on a lane that is not there")
+    if sum_of(address, asked) != asked_crc:
+        yield _event("event", address, CHECK_SUM)
+        return
+    found = load(asked)
+    call = unpack_call(found[_CALL_AT:])
+    if (call.kind.value, call.name) != (kind, name):
+        yield _event("event", address, f"is indexed as {kind} {name}, and is {call.kind.value} {call.name}")
+    yield from _named(beside, log, number, request, *found[_CALL_AT - 2 : _CALL_AT])
+    if came is None:
+        if answer is not None or came_crc is not None:
+            yield _event("event", address, CHECK_SUM)
+        return
+    if sum_of(address, came) != came_crc:
+        yield _event("event", address, CHECK_SUM)
+        return
+    found = load(came)
+    if found[_FORM_AT] != "s":
+        unpack_settled(found[_FORM_AT:])
+        yield from _named(beside, log, number, answer, *found[_DIGEST_AT:_FORM_AT])
+
+
+def _named(beside: Beside, log: int, number: int, row: int | None, digest: str, size: int) -> Iterator[Fault]:
+    """A payload that an event names, by its digest and by its row."""
+    if not size:
+        return
+    address = bytes.fromhex(digest)
+    found = beside.ask("SELECT id FROM payload WHERE digest = ?", address)
+    if found is None:
+        yield _lost(address, log, number)
+    elif found[0] != row:
+        yield Fault("event", str(number), "names another row of its payload", log, Part.EVENTS, number)
+    elif address in beside.broken:
+        yield _lost(address, log, number, beside.broken[address])
+
+
+def _stream(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    address, digest, ended, crc = row
+    if sum_of(address, ended) != crc:
+        yield _event("stream", address, CHECK_SUM)
+        return
+    _, _, _, _, size, _, end = load(ended)
+    unpack_end(end)
+    if beside.ask("SELECT 1 FROM event WHERE id = ?", address) is None:
+        yield _event("event", address, MISSING)
+    held = beside.ask("SELECT coalesce(sum(size), 0) FROM chunk WHERE event = ?", address)[0]
+    if held < size:
+        yield _event("stream", address, f"holds {held} of {size} bytes")
+    elif beside.stream_digest(address) != digest:
+        yield _event("stream", address, "does not hash to its digest")
+
+
+def _chunk(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    event = row[0]
+    problem = beside.chunk(row)
+    if problem:
+        yield _event("stream", event, f"part {row[1]} {problem}")
+    if row[1] == 0 and beside.ask("SELECT 1 FROM event WHERE id = ?", event) is None:
+        yield _event("event", event, MISSING)
+
+
+def _payload(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    _, digest, size, codec, owner, data = row
+    problem = beside.content(digest, codec, data, size)
+    if problem:
+        beside.broken[digest] = problem
+        yield Fault("payload", digest.hex()[:12], problem, owner, None, None, digest)
+    elif beside.ask("SELECT 1 FROM log WHERE id = ?", owner) is None:
+        yield Fault("payload", digest.hex()[:12], "belongs to no run", owner)
+
+
+def _held(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    payload, log, _ = row
+    if beside.ask("SELECT 1 FROM payload WHERE id = ?", payload) is None:
+        yield Fault("held", str(payload), "names a payload that is not there", log)
+
+
+def _slot(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    address, _, n, name, digest, fidelity, _ = row
+    log, event = address >> SHIFT, address & LOW
+    if type(name) is not str or type(fidelity) is not str:
+        yield Fault("slot", f"{event} {name!s}", UNREADABLE, log, Part.EVENTS, event)
+    if n < 0 or not digest:
+        return
+    if digest in beside.broken:
+        yield _lost(digest, log, event, beside.broken[digest])
+    elif beside.ask("SELECT 1 FROM payload WHERE digest = ?", digest) is None:
+        yield _lost(digest, log, event)
+
+
+def _note(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    owner, name, value, digest, crc = row
+    log, event = (owner >> SHIFT, owner & LOW) if owner >= 0 else (beside.log_of_run(-owner), None)
+    part = None if event is None else Part.EVENTS
+    if digest is None:
+        if sum_of(owner & LOW, value) != crc:
+            yield Fault("note", str(name), CHECK_SUM, log, part, event)
+    elif digest in beside.broken:
+        yield _lost(digest, log, event, beside.broken[digest])
+    elif beside.ask("SELECT 1 FROM payload WHERE digest = ?", digest) is None:
+        yield _lost(digest, log, event)
+
+
+def _ambient(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    strand, position, _, source, data, crc = row
+    if crc32(data, strand & LOW) != crc:
+        place = (strand & LOW) << SHIFT | position
+        yield Fault("ambient", f"{source} since {position}", CHECK_SUM, strand >> SHIFT, Part.READS, place)
+
+
+def _turns(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    address, count, data, crc = row
+    first = address & LOW
+    problem = CHECK_SUM
+    if crc32(data, first) == crc:
+        problem = "" if len(list(unpack(data, first, beside.paths))) == count else "holds another count than it says"
+    if problem:
+        yield Fault("turns", f"from {first}", problem, address >> SHIFT, Part.ORDER, first)
+
+
+def _printed(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    number, owner, said, codec, data, crc = row
+    stream = owner & LOW
+    if stream not in (1, 2) or crc32(decompress(codec, data), stream) != crc or (said and not load(said)):
+        part = {1: Part.OUT, 2: Part.ERR}.get(stream)
+        yield Fault("printed", str(number), CHECK_SUM, owner >> SHIFT, part)
+
+
+def _gap(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    _, log, what, place, count = row
+    if beside.ask("SELECT 1 FROM log WHERE id = ?", log) is None or type(what) is not str or type(count) is not int:
+        yield Fault("gap", f"{what} {place}", UNREADABLE, log)
+
+
+def _words(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    """Text for the search: every plain word of it must be found by the index."""
+    number, body = row
+    log = number >> SHIFT if number > LOW else number
+    words = sorted({each.lower() for each in _WORD.findall(plain(body))}) if beside.indexed else []
+    for at in range(0, len(words), _WORDS_AT_ONCE):
+        terms = " AND ".join(f'"{word}"' for word in words[at : at + _WORDS_AT_ONCE])
+        sql = "SELECT 1 FROM words_index WHERE words_index MATCH ? AND rowid = ?"
+        if beside.ask(sql, terms, number) is None:
+            yield Fault("text index", str(number), "does not find the words of a run", log)
+            return
+
+
+def _piece(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    log, base, kind, data = row
+    ranges = unpack_ranges(data)
+    part = Part(kind)
+    if beside.ask("SELECT 1 FROM log WHERE id = ?", base) is None:
+        yield Fault("piece", f"{part.name.lower()} of log {base}", "is of a log that is not there", log)
+        return
+    if part is not Part.EVENTS:
+        return
+    for first, end in ranges:
+        span = (base << SHIFT | first, base << SHIFT | end - 1)
+        found = beside.ask("SELECT count(*) FROM event WHERE id BETWEEN ? AND ?", *span)[0]
+        if found != end - first:
+            yield Fault("piece", f"events {first}..{end - 1}", f"{end - first - found} of them are not there", log)
+
+
+def _passage(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    log, n, base, end = row
+    found = beside.ask(
+        "SELECT count(*) FROM words WHERE id BETWEEN ? AND ?", base << SHIFT | n, base << SHIFT | (end - 1)
+    )[0]
+    if found != end - n:
+        yield Fault("passage", f"{n}..{end - 1}", MISSING, log)
+
+
+def _text(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    number, owner = row
+    if beside.ask("SELECT 1 FROM log WHERE id = ?", owner) is None:
+        yield Fault("text", str(number), "belongs to no run", owner)
+
+
+def _frame(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    address, first, size, codec, data, crc = row
+    text, start = address >> SHIFT, address & LOW
+    problem = beside.portion(text, start, first, size, codec, data, crc)
+    if problem:
+        owner = beside.ask("SELECT owner FROM text WHERE id = ?", text)
+        yield Fault("frame", f"{text} from byte {start}", problem, 0 if owner is None else owner[0])
+
+
+TABLES: tuple[Table, ...] = (
+    Table("log", ("id",), "events, last", _log, _in_log),
+    Table(
+        "run",
+        ("id",),
+        "run_id, tail, log, lane, agent, user, tenant, session, status, started_us, parent, body, amended, crc",
+        _run,
+        _in_log,
+    ),
+    Table("lane", ("id",), "path, parent, kind", _lane, _of(Part.LANES)),
+    Table("text", ("id",), "owner", _text, _second),
+    Table("frame", ("id",), "first, size, codec, data, crc", _frame, _nowhere),
+    Table("payload", ("id",), "digest, size, codec, owner, data", _payload, _owned),
+    Table("held", ("payload", "log"), "1", _held, _second),
+    Table("chunk", ("event", "n"), "codec, size, said, segments, data, digest", _chunk, _in_event),
+    Table("stream", ("id",), "digest, ended, crc", _stream, _in_event),
+    Table(
+        "event", ("id",), "strand, kind, name, request, answer, asked, asked_crc, came, came_crc", _event_row, _in_event
+    ),
+    Table("slot", ("event", "phase", "n"), "name, digest, fidelity, remark", _slot, _in_event),
+    Table("note", ("owner", "name"), "value, digest, crc", _note, _noted),
+    Table("ambient", ("strand", "position", "n"), "source, data, crc", _ambient, _where_read),
+    Table("turns", ("id",), "count, data, crc", _turns, _of(Part.ORDER)),
+    Table("printed", ("id",), "owner, said, codec, data, crc", _printed, _where_printed),
+    Table("gap", ("id",), "log, what, place, count", _gap, _second),
+    Table("words", ("id",), "body", _words, _in_log_of_address),
+    Table("piece", ("log", "base", "kind"), "data", _piece, _in_log),
+    Table("passage", ("log", "n"), "base, end", _passage, _in_log),
+)
+"""Every table, in an order in which what others name comes before them."""
