@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from reenact.facts import spotting
+from reenact.facts import spotting, views
 from reenact.facts.keys import canonical
 from reenact.facts.record import CallIssued, SegmentArrived
 from reenact.facts.spans import Budget
@@ -175,3 +175,43 @@ def test_a_text_full_of_escapes_is_looked_through_once_for_each_level_of_them(le
         patched.setattr(spotting, "Budget", Counting)
         assert spotting.spot(data) == []
     assert looked <= 3.5 * len(data)
+
+
+HIDDEN = (
+    "password=Tr0ub4dor\\x2dand\\u002d3xY",
+    "api_key: \\u0022sk-proj-a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6\\u0022",
+    "&quot;client_secret&quot;: &quot;q8Zr2LmX7vTn4KpW9sYd&quot;",
+    "to\x1b[1mken\x1b[0m = ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8",
+    "https:\\/\\/ann:Hn7-qq_x2Lm9@db.example\\/shop",
+    "\\\\u0070assword=Vq7-mm_z9Kp4Rt",
+    base64.b64encode(b'{"password": "q8Zr2LmX\\u002d7vTn4KpW9s"}').decode(),
+    "Transfer-Encoding: chunked\n\n1a\nsecret_key=Zq8Lm2Xv7T\n0a\nn4KpW9sYd1\n0\n\n",
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_stands_behind_a_few_escapes_of_a_long_text_is_found_as_if_all_of_it_were_looked_at(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance = random.Random(seed)
+    lines = [text(chance.randrange(200), n).decode() for n in range(3000)]
+    for each in chance.choices(HIDDEN, k=5):
+        lines.insert(chance.randrange(len(lines)), each)
+    data = "\n".join(lines).encode()
+    reached: list[int] = []
+    spot = spotting._spot
+    monkeypatch.setattr(spotting, "_spot", lambda text, *rest: reached.append(len(text)) or spot(text, *rest))
+    around = spotting.spot(data)
+    near = sum(reached)
+    monkeypatch.setattr(views, "_LONG", len(data) + 1)
+    reached.clear()
+    assert around == spotting.spot(data)
+    assert len(around) >= 4
+    assert near < 1.5 * len(data) < sum(reached), "the lines around them are looked at again, and not all of it"
+
+
+def test_many_escapes_make_one_view_of_all_of_a_long_text() -> None:
+    lines = [f"\x1b[1mline {n}\x1b[0m {'x' * 60}" for n in range(3000)]
+    lines[1500] = "pass\x1b[1mword=Tr0ub4dor-\x1b[0mand-3xY"
+    (found,) = spotting.spot("\n".join(lines).encode())
+    assert found.end - found.start >= len("Tr0ub4dor-and-3xY")

@@ -12,6 +12,7 @@ import binascii
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from reenact.facts import wraps
 from reenact.facts.credentials import protected
@@ -49,6 +50,11 @@ _LONGEST_RUN = 4096
 _SHORTEST = 20
 _CUT_OFF = 128
 _BINARY = 512
+_LONG = 1 << 16
+"""Bytes of a view from which on it is looked at around its changes alone, where these are few."""
+_LINES_BEFORE = 2048
+_LINES_AFTER = 8192
+"""Bytes before and behind a change, up to whole lines: names that say what a value is, and long values."""
 _WIDTHS = (60, 64, 70, 72, 76, 80)
 """How long the lines of an encoded text usually are."""
 
@@ -98,11 +104,13 @@ def views(data: bytes, *, in_json: bool) -> Iterator[View]:
     if not binary and _HAS_ESCAPE.search(data) is not None:
         text, places = _changed(data, _PLAINER, _plainer(in_json, b""))
         if len(places.view) > 1:
-            yield _elsewhere(text, places)
+            whole = in_json or not places.windows(text)
+            yield from _elsewhere(text, places, whole)
             if any(_IN_WORD.match(data, found.start() - 1) for found in _PARTING.finditer(data, 1)):
                 # those colours stand in a word, or between two
-                yield _elsewhere(*_changed(data, _PLAINER, _plainer(in_json, b" ")))
-            return
+                yield from _elsewhere(*_changed(data, _PLAINER, _plainer(in_json, b" ")), whole)
+            if whole:
+                return
     if b"%" in data and not binary:
         yield from _quoted(data)
     yield from _unfolded(data)
@@ -193,6 +201,21 @@ class _Map:
         at -= 1
         return self.there[at] + place - self.view[at] if self._equal(at) else self.there[at + 1]
 
+    def windows(self, text: bytes) -> tuple[tuple[int, int], ...]:
+        """The lines around the places of a long view that stand for something else, where these are few: the rest of it
+        has been looked at as it was. Nothing where they are many."""
+        found: list[tuple[int, int]] = []
+        for place in self.view[1:] if len(text) >= _LONG else ():
+            if found and place + _LINES_AFTER <= found[-1][1]:
+                continue
+            start = max(text.rfind(b"\n", 0, max(0, place - _LINES_BEFORE)) + 1, place - _LINES_AFTER)
+            end = text.find(b"\n", place + _LINES_AFTER, place + 2 * _LINES_AFTER)
+            end = min(place + 2 * _LINES_AFTER, len(text)) if end < 0 else end
+            if found and start <= found[-1][1]:
+                start = found.pop()[0]
+            found.append((start, end))
+        return tuple(found) if 2 * sum(end - start for start, end in found) <= len(text) else ()
+
     def _equal(self, at: int) -> bool:
         if at + 1 >= len(self.view):
             return True
@@ -227,11 +250,17 @@ def _unfolded(data: bytes) -> Iterator[View]:
         if said.search(data) is not None:
             text, places = _changed(data, fold, lambda found: b"=" if found[0] == b"=3D" else b"")
             if len(places.view) > 1:
-                yield _elsewhere(text, places)
+                yield from _elsewhere(text, places, whole=False)
 
 
-def _elsewhere(text: bytes, places: _Map) -> View:
-    return View(text, lambda spans: [_moved(span, places) for span in spans])
+def _elsewhere(text: bytes, places: _Map, whole: bool) -> Iterator[View]:
+    """The views of a text in which something stands for something else: one of all of it, or one a window."""
+    for start, end in (not whole and places.windows(text)) or ((0, len(text)),):
+        yield View(text[start:end], partial(_back, start, places))
+
+
+def _back(start: int, places: _Map, spans: Found) -> Found:
+    return [_moved(span._replace(start=start + span.start, end=start + span.end), places) for span in spans]
 
 
 def _moved(span: Span, places: _Map) -> Span:
