@@ -59,8 +59,8 @@ def _said(seed: int) -> list[list[Record]]:
         [issued(5, kind=Kind.HTTP, name="GET"), *streamed(5, [own * 9000, own * 9000])],
         [issued(6, name="step", kind=Kind.STEP), settled(6, b"")],
         [
-            CheckpointTaken(6, "in", {"docs": own * 400, "n": b"1"}),
-            CheckpointTaken(6, "out", {"docs": own * 500}),
+            CheckpointTaken(6, "in", {"docs": b'"%s"' % (own * 400), "n": b"1"}),
+            CheckpointTaken(6, "out", {"docs": b'"%s"' % (own * 500)}),
             Noted(6, "short", seed),
             Noted(6, "long", "x" * 2000 + str(seed)),
             Noted(None, "of the run", [seed]),

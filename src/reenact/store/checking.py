@@ -7,7 +7,6 @@ store but that of the breaks. A stretch of a table that cannot be read at all is
 from __future__ import annotations
 
 import sqlite3
-import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -17,16 +16,12 @@ from typing import Any, NamedTuple
 from reenact.errors import ReenactError, StoreError
 from reenact.store.beside import Beside
 from reenact.store.connection import connect_reading, explain
+from reenact.store.guarding import UNSOUND
 from reenact.store.pieces import Part
 from reenact.store.ranges import unpack_ranges
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.soundness import TABLES, UNREADABLE, Fault, Place, Table
 from reenact.store.versions import check_readable, read_format
-
-UNSOUND = (
-    ReenactError, TypeError, ValueError, AttributeError, LookupError, ArithmeticError, struct.error, AssertionError,
-)  # fmt: skip
-"""What a damaged row makes of what reads it."""
 
 _PROGRESS = 256
 _MOST_BREAKS = 100
@@ -166,7 +161,7 @@ class _Walk:
                     self._note(fault)
             except sqlite3.DatabaseError as error:
                 self._note(Fault(table.name, _name(row), str(error), *_place(table, row)))
-            except UNSOUND:
+            except (ReenactError, *UNSOUND):
                 self._note(Fault(table.name, _name(row), UNREADABLE, *_place(table, row)))
 
     def _walk(self, table: Table) -> Iterator[tuple[Any, ...]]:

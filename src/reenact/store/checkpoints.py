@@ -17,6 +17,7 @@ from reenact.facts.dialects import read, recognise, sort_of
 from reenact.facts.event import Event
 from reenact.facts.reading import Reading
 from reenact.facts.values import decode, jsonable
+from reenact.store.rows import damaged
 
 PROMPT_VERSION = "prompt_version"
 """Name of the note that says which version of the prompt was in use."""
@@ -43,6 +44,8 @@ def build_checkpoint(recording: Recording, at: Event) -> Checkpoint:
             tools.append(_tool_call(recording, event))
         noted = str(event.attributes.get(PROMPT_VERSION) or noted)
     step = enclosing_step(recording, at)
+    if step is not None and step.number not in steps:  # an index says of it what its row does not
+        raise damaged(f"event {step.number}")
     reading = conversation_at(recording, at)
     return Checkpoint(
         run=run.id,

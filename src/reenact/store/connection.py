@@ -44,7 +44,7 @@ _inherited: list[sqlite3.Connection | None] = []
 """Connections of a parent process: kept, because SQLite does not allow to close one in a child."""
 
 
-def explain(error: sqlite3.Error, place: str) -> StoreError:
+def explain(error: sqlite3.Error | UnicodeDecodeError, place: str) -> StoreError:
     """An error of SQLite in our words."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     text = str(error)
@@ -125,7 +125,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
         connection.execute(_CACHE)
         connection.execute("PRAGMA query_only = 1")
         connection.create_function("plain", 1, plain, deterministic=True)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise explain(error, path.name) from error
     return connection
 
@@ -158,7 +158,7 @@ class Reading:
                 raise _closed()
             try:
                 return connection.execute(sql, values).fetchall()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 raise explain(error, self.path.name) from error
 
     def row(self, sql: str, values: Sequence[Any] = ()) -> Any:

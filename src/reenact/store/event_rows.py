@@ -13,9 +13,10 @@ from reenact.store.attributes import Attributes
 from reenact.store.bodies import Bodies
 from reenact.store.connection import PAGE, Reading
 from reenact.store.evidence import Evidence
+from reenact.store.guarding import UNSOUND
 from reenact.store.lane_rows import LaneRows
 from reenact.store.references import no_event
-from reenact.store.rows import Recurring, event_of
+from reenact.store.rows import Recurring, damaged, event_of
 from reenact.store.schema import LOW
 from reenact.store.span import Span
 from reenact.store.stream_rows import StreamRows
@@ -28,7 +29,7 @@ _SMALL = 4096
 _EVENT = f"""
 SELECT e.id, l.path, e.asked, e.asked_crc, e.came, e.came_crc, s.ended, s.crc, s.digest,
   q.codec, CASE WHEN length(q.data) <= {_SMALL} THEN q.data END,
-  a.codec, CASE WHEN length(a.data) <= {_SMALL} THEN a.data END
+  a.codec, CASE WHEN length(a.data) <= {_SMALL} THEN a.data END, e.kind, e.name
 FROM event e LEFT JOIN lane l ON l.id = e.strand LEFT JOIN stream s ON s.id = e.id
   LEFT JOIN payload q ON q.id = e.request LEFT JOIN payload a ON a.id = e.answer
 """
@@ -180,7 +181,7 @@ class EventRows:
             try:
                 for row in some:
                     found.append(self._event(row))
-            except StoreError:  # of the row that is damaged, and only when it is reached
+            except (StoreError, *UNSOUND):  # of the row that is damaged, and only when it is reached
                 yield from found
                 raise
             yield from found
@@ -193,7 +194,9 @@ class EventRows:
     def _event(self, row: tuple[Any, ...]) -> Event:
         address = row[0]
         event = event_of(self._span.run, row[:9], Attributes(self.notes_by, address), self._recurring)
-        q_codec, q_data, a_codec, a_data = row[9:]
+        q_codec, q_data, a_codec, a_data, kind, name = row[9:]
+        if event.call.kind != kind or event.call.name != name:  # by these it is found
+            raise damaged(f"event {event.number}")
         if q_data is not None and event.request is not None:
             self._bodies.known[event.request.digest] = (q_codec, q_data)
         answer, outcome = event.answer, event.outcome

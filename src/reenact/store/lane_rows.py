@@ -44,10 +44,11 @@ class LaneRows:
         span = self._span
         if not span.holds(path):
             return None
-        row = self._reading.row(
-            "SELECT id, path, parent, kind FROM lane WHERE path = ? AND id BETWEEN ? AND ? AND kind <> ?",
-            (path, span.first, span.end, MENTIONED),
-        )
+        sql = "SELECT id, path, parent, kind FROM lane WHERE path = ? AND id BETWEEN ? AND ? AND kind <> ?"
+        values = (path, span.first, span.end, MENTIONED)
+        row = self._reading.row(sql, values)
+        if row is None:  # a damaged index finds nothing either
+            row = self._reading.row(sql.replace("path =", "+path ="), values)
         return None if row is None else _lane_fact(row)
 
     def strand(self, path: str) -> int | None:

@@ -16,6 +16,7 @@ from reenact.store.bodies import Bodies
 from reenact.store.connection import Reading
 from reenact.store.event_rows import EventRows
 from reenact.store.evidence import Evidence
+from reenact.store.guarding import guarded, guarded_each
 from reenact.store.lane_rows import LaneRows
 from reenact.store.order_rows import deliveries
 from reenact.store.output_rows import printed
@@ -71,10 +72,12 @@ class SqliteRecording:
 
     # --- events ------------------------------------------------------------------------------------------------
 
+    @guarded
     def event(self, number: int) -> Event:
         """See ``abc.store.Recording``."""
         return self._events.event(number)
 
+    @guarded_each
     def events(
         self,
         *,
@@ -90,6 +93,7 @@ class SqliteRecording:
         """See ``abc.store.Recording``. Two index look-ups a page."""
         return self._events.events(lane, after, before, kinds, name, limit, skip, backwards=backwards)
 
+    @guarded
     def numbers(
         self, *, lane: str | None = None, kinds: Iterable[str] = (), name: str | None = None, noted: str = ""
     ) -> list[int]:
@@ -101,20 +105,24 @@ class SqliteRecording:
         """
         return self._events.numbers(lane, kinds, name, noted)
 
+    @guarded
     def count(self) -> int:
         """See ``abc.store.Recording``."""
         return self._events.count()
 
+    @guarded
     def totals(self) -> Totals:
         """What a run that has no end has added up to: what its end would say of events, models, tools and tokens."""
         return self._events.totals()
 
+    @guarded
     def last(self) -> int | None:
         """Number of the last event; None where there is none."""
         return self._events.last()
 
     # --- bytes -------------------------------------------------------------------------------------------------
 
+    @guarded
     def body(self, payload: Payload | None) -> bytes:
         """See ``abc.store.Recording``."""
         return self._bodies.body(payload)
@@ -123,16 +131,19 @@ class SqliteRecording:
         """See ``abc.store.Recording``."""
         return self._bodies.holds(payload, data)
 
+    @guarded_each
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
         """See ``abc.store.Recording``. Each row is checked before any of its bytes is given."""
         return self._streams.parts(event)
 
     # --- lanes and order ---------------------------------------------------------------------------------------
 
+    @guarded_each
     def lanes(self, after: int = -1) -> Iterator[LaneFact]:
         """See ``abc.store.Recording``; those after one number."""
         return self._lanes.lanes(after)
 
+    @guarded
     def lane(self, path: str) -> LaneFact | None:
         """See ``abc.store.Recording``."""
         return self._lanes.lane(path)
@@ -141,24 +152,29 @@ class SqliteRecording:
         """See ``abc.store.Recording``."""
         return deliveries(self._reading, self._span, start)
 
+    @guarded
     def ambient(self, lane: str, position: int) -> Mapping[str, bytes]:
         """See ``abc.store.Recording``."""
         return self._ambient.at(lane, position)
 
+    @guarded_each
     def reads(self, lane: int = 0, position: int = 0) -> Iterator[AmbientRead]:
         """See ``abc.store.Recording``; from one position of a lane on."""
         return self._ambient.reads(lane, position)
 
     # --- the rest ----------------------------------------------------------------------------------------------
 
+    @guarded_each
     def printed(self, stream: int) -> Iterator[bytes]:
         """See ``abc.store.Recording``."""
         return printed(self._reading, self._span, stream)
 
+    @guarded
     def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
         """See ``abc.store.Recording``."""
         return self._states.slots(event, phase)
 
+    @guarded_each
     def snapshots(
         self,
         *,
@@ -171,6 +187,7 @@ class SqliteRecording:
         """See ``abc.store.Recording``. Rows of the slots alone are read, and the lane of each step."""
         return self._states.snapshots(lanes, after, before, unlike, backwards=backwards)
 
+    @guarded_each
     def versions(
         self, slot: str, *, lanes: Collection[str] = (), before: int | None = None, unended: Collection[int] = ()
     ) -> Iterator[Version]:
@@ -184,14 +201,17 @@ class SqliteRecording:
         ``versions``."""
         return self._states.places(slot, lanes, before, unended)
 
+    @guarded
     def version(self, place: tuple[Any, ...]) -> Version:
         """One of the places, with its bytes."""
         return self._states.version(place)
 
+    @guarded
     def notes(self, event: int | None) -> Mapping[str, Any]:
         """See ``abc.store.Recording``. A child run has the notes of its own end only."""
         return self._evidence.of(event)
 
+    @guarded_each
     def gaps(self) -> Iterator[tuple[str, str, int]]:
         """See ``abc.store.Recording``."""
         return self._evidence.gaps()

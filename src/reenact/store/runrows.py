@@ -10,6 +10,7 @@ from reenact.errors import StoreError
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.store.codec import dump, load, pack_run, unpack_run
+from reenact.store.guarding import UNSOUND
 from reenact.store.rows import damaged, sum_of
 
 COLUMNS = "r.id, r.log, r.body, r.amended, r.crc"
@@ -90,9 +91,12 @@ def run_of(body: str, amended: str | None, crc: int) -> Run:
     Raises:
         StoreError: The row is damaged.
     """
-    if sum_of(0, body) != crc:
+    if type(body) is not str or sum_of(0, body) != crc:
         raise damaged("a run")
-    return amended_run(unpack_run(body), load(amended) if amended else None)
+    try:
+        return amended_run(unpack_run(body), load(amended) if amended else None)
+    except UNSOUND as error:
+        raise damaged("a run") from error
 
 
 def amended_run(run: Run, said: Mapping[str, object] | None) -> Run:
