@@ -57,8 +57,9 @@ def main() -> int:
 
 
 def pages() -> dict[str, str]:
-    """Every reference page by its name."""
+    """Every reference page by its name, and the table that the shell's completion reads."""
     return {
+        "../../src/reenact/interfaces/completion/words.py": completion(),
         "cli.md": command_line(),
         "python.md": python(),
         "testing.md": testing(),
@@ -82,6 +83,60 @@ def command_line() -> str:
     lines += ["## Not available yet", "", "These are part of the plan; each says so and ends with exit status 2.", ""]
     lines += [f"- `{entry.name}`: {entry.summary}" for entry in COMMANDS if not entry.available]
     return "\n".join(lines) + "\n"
+
+
+KINDS = {
+    **dict.fromkeys(("ref", "refs", "fixed"), "run"),
+    **dict.fromkeys(("names", "dataset"), "golden"),
+    **dict.fromkeys(("tag", "labels"), "tag"),
+    **dict.fromkeys(("through", "allow_write"), "tool"),
+    **dict.fromkeys(("file", "output", "report"), "file"),
+    **{name: name for name in ("agent", "user", "tenant", "session")},
+    "argv": "command",
+}
+"""Parameters whose values the shell can complete, and what these are."""
+
+
+def completion() -> str:
+    """The table of commands, options and what each takes, for ``reenact.interfaces.completion.line``."""
+    context = click.Context(cli, info_name="reenact")
+    lines = list(spoken("", cli, context))
+    for entry in COMMANDS:
+        command = cli.get_command(context, entry.name)
+        if entry.available and command is not None:
+            lines += spoken(entry.name, command, context)
+    about = "Each command with its arguments and options, and what kind of value each takes."
+    made = "# made by scripts/reference.py"
+    return f'"""{about}"""\n{made}\n# ruff: noqa: E501\n\nWORDS = """\n' + "\n".join(lines) + '\n"""\n'
+
+
+def spoken(name: str, command: click.Command, context: click.Context) -> Iterator[str]:
+    """A command in the table, and those below it."""
+    parts = []
+    for each in command.params:
+        kind = (
+            "|".join((*each.type.choices, ""))
+            if isinstance(each.type, click.Choice)
+            else KINDS.get(each.name or "", "")
+        )
+        if name == "golden rm" and each.name == "name":
+            kind = "golden"
+        if name == "replay" and each.name == "live":
+            kind = "tool"
+        if isinstance(each, click.Option):
+            takes = "" if each.is_flag or each.count else f"={kind}"
+            parts += [f"{option}{takes}" for option in each.opts]
+        elif kind:
+            parts.append(kind + ("*" if each.nargs == -1 and kind != "command" else ""))
+        else:
+            parts.append("text")
+    parts += ["--help", "-h"]
+    yield f"{name}: {' '.join(parts)}"
+    if isinstance(command, click.Group) and name:
+        for each in command.list_commands(context):
+            own = command.get_command(context, each)
+            assert own is not None
+            yield from spoken(f"{name} {each}", own, context)
 
 
 def one_command(name: str, command: click.Command, parent: click.Context) -> Iterator[str]:

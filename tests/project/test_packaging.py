@@ -50,4 +50,4 @@ def test_its_metadata_say_what_the_project_says(wheel: zipfile.ZipFile) -> None:
     needed = [line.split(": ")[1].split(">")[0] for line in text.splitlines() if line.startswith("Requires-Dist")]
     assert [name for name in needed if "extra" not in name][:2] == ["click", "time-machine"] and "wrapt" not in needed
     points = wheel.read(place.replace("METADATA", "entry_points.txt")).decode()
-    assert "reenact = reenact.interfaces.cli.main:main" in points
+    assert "reenact = reenact.__main__:main" in points

@@ -1,6 +1,25 @@
-"""Runs at rest: an append-only log for each run, and the reading views over it."""
+"""Runs at rest: an append-only log for each run, and the reading views over it.
 
-from reenact.store.opening import open_store
-from reenact.store.sharing import borrow_store, give_back
+Its names are loaded when they are first used: a glance at a store needs none of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reenact.store.opening import open_store
+    from reenact.store.sharing import borrow_store, give_back
 
 __all__ = ["borrow_store", "give_back", "open_store"]
+
+_HOMES = {"borrow_store": "sharing", "give_back": "sharing", "open_store": "opening"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -14,10 +14,9 @@ from typing import Any, Final
 
 from reenact.abc.store import Store
 from reenact.errors import UsageError
+from reenact.store.places import FILE, find_directory
 from reenact.store.sqlite import SqliteStore
 
-DIRECTORY = ".reenact"
-FILE = "store.db"
 VARIABLE = "REENACT_STORE"
 
 BUNDLE: Final = ".reenact"
@@ -83,14 +82,6 @@ def names_bundle(text: str) -> bool:
 
 def _rare(name: str) -> Any:
     return getattr(import_module(_RARE[name]), name)
-
-
-def find_directory(start: Path) -> Path:
-    """The nearest ``.reenact`` from a directory upwards; where there is none, the one it would have."""
-    for each in (start, *start.parents):
-        if (each / DIRECTORY).is_dir():
-            return each / DIRECTORY
-    return start / DIRECTORY
 
 
 def _in_directory(directory: Path) -> SqliteStore:

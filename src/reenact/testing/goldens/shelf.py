@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,13 +11,9 @@ from typing import Final
 
 from reenact.abc.settings import project_directory
 from reenact.errors import UsageError
+from reenact.testing.goldens.files import FOLDER, SUFFIX, names_in, root_of
 from reenact.testing.goldens.golden import check_name
 
-FOLDER: Final = os.path.join("tests", "goldens")
-SUFFIX: Final = ".reenact"
-_DRAFT: Final = re.compile(r"\.draft-[0-9a-z]{8}\.reenact$")
-"""How the file ends that `golden add` tries out before it has its name."""
-_MARKS: Final = (".reenact", "pyproject.toml", "reenact.toml", ".git")
 WILD: Final = frozenset("*?[")
 """What makes a name a pattern."""
 
@@ -51,13 +46,7 @@ class Shelf:
 
     def names(self) -> list[str]:
         """Names of all, in order. One walk through the folder: no file is opened."""
-        found = []
-        for where, folders, files in os.walk(self.folder):
-            folders.sort()
-            below = os.path.relpath(where, self.folder)
-            prefix = "" if below == "." else below.replace(os.sep, "/") + "/"
-            found += [prefix + each.removesuffix(SUFFIX) for each in files if is_golden(each)]
-        return sorted(found)
+        return names_in(self.folder)
 
     def matching(self, patterns: Sequence[str]) -> list[str]:
         """Names that patterns mean (``checkout/*``), all without any.
@@ -95,20 +84,11 @@ def select(pattern: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
 
 
-def is_golden(file: str) -> bool:
-    """Whether a file of the folder is one, and no draft that a killed process has left."""
-    return file.endswith(SUFFIX) and not file.startswith(".") and _DRAFT.search(file) is None
-
-
 def open_shelf(start: Path | None = None) -> Shelf:
     """The shelf of the project around a folder, by default the working directory.
 
     The root is the nearest folder upwards that holds ``tests/goldens``, else the nearest one that looks like the root
     of a project, else the folder itself.
     """
-    here = (start or Path.cwd()).absolute()
-    every = (here, *here.parents)
-    root = next((each for each in every if (each / FOLDER).is_dir()), None)
-    if root is None:
-        root = next((each for each in every if any((each / mark).exists() for mark in _MARKS)), here)
+    root = root_of((start or Path.cwd()).absolute())
     return Shelf(root, root / FOLDER)

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
 
 from reenact.abc.settings import OWN_FILE
+from reenact.errors import UsageError
 from reenact.facts.settings import SETTINGS
 from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.interfaces.completion.shells import SHELLS, installation, shell_of
 
 IGNORED = ".reenact/"
 SHOWN = "*.reenact diff=reenact"
 TEXTCONV = 'git config diff.reenact.textconv "reenact textconv --git"'
 
 
-@click.command(cls=Command, name="init", short_help="set a project up", example="reenact init")
+@click.command(
+    cls=Command, name="init", short_help="set a project up", example="reenact init\nreenact init --completion"
+)
+@click.option(
+    "--completion",
+    is_flag=False,
+    flag_value="",
+    type=click.Choice((*SHELLS, "")),
+    metavar="[bash|zsh|fish]",
+    help="Instead, complete commands, runs, goldens, labels and tools in your shell; by default that of $SHELL.",
+)
 @click.pass_context
-def command(ctx: click.Context) -> None:
+def command(ctx: click.Context, completion: str | None) -> None:
     """Write reenact.toml with every setting as a comment, keep .reenact/ out of git, and name packed runs to git diff.
 
     Nothing that is there already is overwritten. Git shows packed runs as text once it is told how, on each machine:
     git config diff.reenact.textconv "reenact textconv --git"
     """
     shell = current(ctx)
+    if completion is not None:
+        _complete(shell, completion or shell_of(os.environ))
+        return
     here = Path.cwd()
     for path, done in (
         (OWN_FILE, _settings(here / OWN_FILE)),
@@ -67,6 +83,30 @@ def _added(path: Path, line: str) -> str:
     with path.open("ab") as file:
         file.write((b"" if not before or before.endswith(b"\n") else b"\n") + line.encode() + b"\n")
     return f"{line} added" if before else "written"
+
+
+def _complete(shell: Shell, name: str) -> None:
+    """Let a person's shell complete our command."""
+    if not name:
+        raise UsageError(
+            f"no completion for the shell {os.environ.get('SHELL') or 'of this terminal'}",
+            cause=f"there is one for {', '.join(SHELLS)}",
+            next_command="reenact init --completion bash",
+        )
+    found = installation(name, os.environ)
+    try:
+        found.script.parent.mkdir(parents=True, exist_ok=True)
+        found.script.write_text(found.text, encoding="utf-8")
+        _tell(shell, str(found.script), "written")
+        if found.start is not None:
+            _tell(shell, str(found.start), _added(found.start, found.line).replace(found.line, "a line"))
+    except OSError as error:
+        raise UsageError(
+            f"the completion for {name} cannot be written: {error.strerror}",
+            cause=f"{error.filename or found.script} is not yours to write",
+            next_command="reenact init --completion --help",
+        ) from None
+    shell.next(f"exec {name}")
 
 
 def _tell(shell: Shell, path: str, done: str) -> None:

@@ -1,0 +1,114 @@
+"""Answers a shell that asks what may stand where the cursor is; says nothing where anything goes wrong.
+
+The first line of an answer says what else the shell may offer: ``files``, ``commands``, or ``-`` for nothing. Every
+other line is one word that may stand there; zsh and fish get a tab and what it is behind it. Stores are only read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from reenact.interfaces.completion.line import Place, place_of
+
+VARIABLE = "_REENACT_COMPLETING"
+"""Set by a shell that asks, to its name."""
+
+_BREAKS = re.compile(r"[@><=;|&(:]")
+"""Where bash takes a word apart."""
+_PLAIN = re.compile(r"[\w@%+=:,./~#^-]+")
+"""What can be typed as it is, in every shell."""
+_STORE = re.compile(rb"^\s*[\w.\"]*store[\"]?\s*=", re.MULTILINE)
+_SETTINGS = ("reenact.toml", "pyproject.toml")
+_MOST = 200
+
+
+def main() -> None:
+    """Answer the shell that started this process. What it asks of stands in ``sys.argv``."""
+    try:
+        told = "\n".join(answer(os.environ.get(VARIABLE, ""), sys.argv[1:]))
+        sys.stdout.write(told + "\n")
+        sys.stdout.flush()
+    except BaseException:  # a person is typing: silence, whatever it is
+        os._exit(0)
+
+
+def answer(shell: str, asked: Sequence[str]) -> list[str]:
+    """The lines of an answer.
+
+    Args:
+        shell: ``bash``, ``zsh`` or ``fish``.
+        asked: The words up to the cursor, behind the program's name. Of bash, which takes words apart, the line up to
+            the cursor, and the part of the last word that it will replace.
+    """
+    taken = 0
+    words = list(asked)
+    if shell == "bash":
+        line, part = (*asked, "", "")[:2]
+        words = _split(line)[1:]
+        taken = _taken(words[-1] if words else "", part)
+    place = place_of(words)
+    offered = [each for each in _offers(place) if each[0].startswith(place.start) and _PLAIN.fullmatch(each[0])]
+    lines = [_else(place, bool(offered))]
+    for value, about in offered[:_MOST]:
+        word = (place.before + value)[taken:]
+        lines.append(word if shell == "bash" or not about else f"{word}\t{about}")
+    return lines
+
+
+def _split(line: str) -> list[str]:
+    """A line in words as a shell has them; the last one is what is being typed."""
+    words = shlex.split(line)
+    return [*words, ""] if line[-1:].isspace() or not line else words
+
+
+def _taken(word: str, part: str) -> int:
+    """How much of a word bash will leave: what stands before the part that it replaces."""
+    if part and word.endswith(part) and not _BREAKS.fullmatch(part):
+        return len(word) - len(part)
+    return max((found.end() for found in _BREAKS.finditer(word)), default=0)
+
+
+def _else(place: Place, offered: bool) -> str:
+    if place.kind == "command":
+        return "commands"
+    files = place.kind == "file" or (place.kind == "run" and not offered and not place.start.startswith("@"))
+    return "files" if files else "-"
+
+
+def _offers(place: Place) -> Iterable[tuple[str, str]]:
+    """Words that may stand at a place, each with what it is."""
+    yield from ((word, "") for word in place.words)
+    if "|" in place.kind:
+        yield from ((word, "") for word in place.kind.split("|"))
+    elif place.kind in ("golden", "run") and (place.kind == "golden" or place.start.startswith("@")):
+        lead = "@golden/" if place.kind == "run" else ""
+        files = import_module("reenact.testing.goldens.files")  # late: few lines want a golden
+        yield from ((lead + name, "golden") for name in files.names_in(files.root_of(Path.cwd()) / files.FOLDER))
+    if place.kind in ("run", "tag", "tool", "agent", "user", "tenant", "session"):
+        glance = import_module("reenact.store.glance")  # late: few lines want what a store holds
+        yield from glance.offers(_store(place), place.kind, place.start, _MOST)
+
+
+def _store(place: Place) -> str | None:
+    """URL of the store that the line means; None where the default decides."""
+    if place.store or os.environ.get("REENACT_STORE"):
+        return place.store or os.environ["REENACT_STORE"]
+    here = Path.cwd()
+    if not any(_says_where(folder / name) for folder in (here, *here.parents) for name in _SETTINGS):
+        return None
+    url = import_module("reenact.abc.settings").load_settings()["store"].value  # late: it takes as long as all the rest
+    return url if isinstance(url, str) else None
+
+
+def _says_where(file: Path) -> bool:
+    """Whether a file of settings may name a store."""
+    try:
+        return _STORE.search(file.read_bytes()) is not None
+    except OSError:
+        return False

@@ -1,0 +1,40 @@
+"""The files of goldens: where they lie below the root of a project, and what they are called."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = os.path.join("tests", "goldens")
+SUFFIX: Final = ".reenact"
+_DRAFT: Final = re.compile(r"\.draft-[0-9a-z]{8}\.reenact$")
+"""How the file ends that `golden add` tries out before it has its name."""
+_MARKS: Final = (".reenact", "pyproject.toml", "reenact.toml", ".git")
+
+
+def is_golden(file: str) -> bool:
+    """Whether a file of the folder is one, and no draft that a killed process has left."""
+    return file.endswith(SUFFIX) and not file.startswith(".") and _DRAFT.search(file) is None
+
+
+def names_in(folder: Path) -> list[str]:
+    """Names of all in a folder, in order. One walk through it: no file is opened."""
+    found = []
+    for where, folders, files in os.walk(folder):
+        folders.sort()
+        below = os.path.relpath(where, folder)
+        prefix = "" if below == "." else below.replace(os.sep, "/") + "/"
+        found += [prefix + each.removesuffix(SUFFIX) for each in files if is_golden(each)]
+    return sorted(found)
+
+
+def root_of(start: Path) -> Path:
+    """The root of the project around a folder: the nearest folder upwards that holds ``tests/goldens``, else the
+    nearest one that looks like the root of a project, else the folder itself."""
+    every = (start, *start.parents)
+    root = next((each for each in every if (each / FOLDER).is_dir()), None)
+    if root is None:
+        root = next((each for each in every if any((each / mark).exists() for mark in _MARKS)), start)
+    return root
