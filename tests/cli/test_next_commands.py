@@ -15,7 +15,7 @@ import pytest
 from reenact.interfaces.cli.main import cli
 from reenact.interfaces.cli.table import BY_NAME
 
-OTHERS = {"export", "pip", "python", "git", "make", "which", "ls", "df", "ray"}
+OTHERS = {"exec", "export", "pip", "python", "git", "make", "which", "ls", "df", "ray"}
 """Programs of the system, or of a checkout, that a message may propose."""
 
 _NAMED = re.compile(r"\breenact (?:--store \S+ )?([a-z]+)\b")

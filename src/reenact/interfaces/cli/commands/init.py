@@ -104,7 +104,7 @@ def _complete(shell: Shell, name: str) -> None:
         raise UsageError(
             f"the completion for {name} cannot be written: {error.strerror}",
             cause=f"{error.filename or found.script} is not yours to write",
-            next_command="reenact init --completion --help",
+            next_command="ls -la ~",
         ) from None
     shell.next(f"exec {name}")
 
