@@ -264,6 +264,32 @@ class Writing:
                     self._bring_in()
             self._brought_in = size
 
+    def pragma(self, name: str) -> int:
+        """A number that SQLite tells of the file (``freelist_count``)."""
+        self._check_process()
+        with self._lock:
+            try:
+                return int(self._mine().execute(f"PRAGMA {name}").fetchone()[0])
+            except sqlite3.Error as error:
+                raise explain(error, self.path.name) from error
+
+    def shrink(self, pages: int) -> None:
+        """Cut so many free pages off the file, in one transaction; nothing where it was not made for that."""
+        self._alone_with(f"PRAGMA incremental_vacuum({int(pages)})")
+
+    def rewrite(self) -> None:
+        """Write the file anew without its free pages, so that ``shrink`` works from now on. Other writers wait."""
+        self._alone_with("PRAGMA auto_vacuum = INCREMENTAL", "VACUUM")
+
+    def _alone_with(self, *statements: str) -> None:
+        self._check_process()
+        with self._lock:
+            try:
+                for statement in statements:  # as a script: of a statement without columns one step is made otherwise
+                    self._mine().executescript(statement)
+            except sqlite3.Error as error:
+                raise explain(error, self.path.name) from error
+
     def _bring_in(self) -> None:
         self._mine().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 

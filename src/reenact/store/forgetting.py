@@ -9,8 +9,9 @@ from reenact.store import effects
 from reenact.store.inheriting import hand_over, share_again
 from reenact.store.payloads import release
 from reenact.store.pieces import is_there
-from reenact.store.runrows import run_of
+from reenact.store.runrows import remember_last, run_of
 from reenact.store.schema import LOW, SHIFT
+from reenact.store.tombstones import forget_arrival
 from reenact.store.words import drop_text
 
 _BESIDE = (
@@ -40,10 +41,12 @@ def forget(connection: sqlite3.Connection, log: int) -> None:
         connection.execute("DELETE FROM note WHERE owner = ?", (-number,))
         connection.execute("DELETE FROM tag WHERE run = ?", (number,))
         drop_text(connection, number)
+        forget_arrival(connection, number)
     if is_there(connection):
         connection.execute("DELETE FROM piece WHERE log = ?", (log,))
         connection.execute("DELETE FROM passage WHERE log = ?", (log,))
     release(connection, log)
+    remember_last(connection)
     connection.execute("DELETE FROM run WHERE log = ?", (log,))
     share_again(connection, readers)
 

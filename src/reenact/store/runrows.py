@@ -17,6 +17,18 @@ COLUMNS = "r.id, r.log, r.body, r.amended, r.crc"
 """What ``run_of`` needs."""
 
 
+_NEXT = (
+    "SELECT max(coalesce((SELECT max(id) FROM run), 0), coalesce((SELECT value FROM meta WHERE name = 'last_run'), 0))"
+    " + 1"
+)
+"""The number of the next run: one that no run has had, so that a reader of a run that goes never reads another's."""
+
+
+def remember_last(connection: sqlite3.Connection) -> None:
+    """Before rows of runs are deleted: their numbers are not given again."""
+    connection.execute(f"INSERT OR REPLACE INTO meta(name, value) SELECT 'last_run', ({_NEXT}) - 1")
+
+
 def insert_run(connection: sqlite3.Connection, run: Run, *, log: int | None = None) -> int:
     """Write a new run's row; gives its number.
 
@@ -31,8 +43,8 @@ def insert_run(connection: sqlite3.Connection, run: Run, *, log: int | None = No
     body = pack_run(run)
     try:
         cursor = connection.execute(
-            "INSERT INTO run(run_id, tail, log, lane, agent, user, tenant, session, status, started_us, parent, body, "
-            "crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO run(id, run_id, tail, log, lane, agent, user, tenant, session, status, started_us, parent, "
+            f"body, crc) VALUES (({_NEXT}), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 run.id, tail(run.id), log or 0, run.lane, run.agent, run.user, run.tenant, run.session,
                 run.status.value, run.started_us, run.parent, body, sum_of(0, body),

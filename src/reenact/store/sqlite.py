@@ -13,9 +13,9 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from reenact.abc.sources import ENTROPY, Entropy
+from reenact.abc.sources import CLOCK, ENTROPY, Clock, Entropy
 from reenact.errors import RunNotFound, StoreBusy, StoreError, UsageError
 from reenact.facts.effects import Claim
 from reenact.facts.event import Payload
@@ -25,6 +25,7 @@ from reenact.facts.run import INNER, Run, Status
 from reenact.store import effects, passages
 from reenact.store.connection import Reading, Writing
 from reenact.store.contents import Contents
+from reenact.store.expiring import Going, Housekeeping
 from reenact.store.forgetting import forget, unneeded
 from reenact.store.inherited import SharingRecording
 from reenact.store.liveness import LiveLock, is_live
@@ -35,6 +36,7 @@ from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of, update_run
 from reenact.store.schema import LOW
 from reenact.store.span import Owner
+from reenact.store.tombstones import arrived, find, refuse_expired, unbury
 from reenact.store.versions import Format, check_readable, check_writable
 from reenact.store.views import Views, check_filters
 from reenact.store.words import conditions, erase, words_of
@@ -58,13 +60,23 @@ class SqliteStore(Views):
         own_directory: Whether the file's directory is the store's own: then it is closed to others and kept out of
             version control.
         entropy: Where the secret of a new store comes from.
+        clock: What says when a run came here from elsewhere.
     """
 
-    def __init__(self, path: Path, *, url: str = "", own_directory: bool = False, entropy: Entropy = ENTROPY) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        url: str = "",
+        own_directory: bool = False,
+        entropy: Entropy = ENTROPY,
+        clock: Clock = CLOCK,
+    ) -> None:
         self.path = path
         self._own_directory = own_directory
         self.url = url or f"sqlite:///{path}"
         self._entropy = entropy
+        self._clock = clock
         self._lock = allocate_lock()
         self._reading: Reading | None = None
         self._writing: Writing | None = None
@@ -152,9 +164,16 @@ class SqliteStore(Views):
                     (wanted.text, end),
                 )
             if len(found) != 1:
-                refuse_run(ref, [each[0] for each in found])
+                self._refuse(ref, wanted.text, reading, [each[0] for each in found])
             row = self._row(reading, found[0][0])
         return self._run_of(reading, row)
+
+    def _refuse(self, ref: str, text: str, reading: Reading, candidates: Sequence[str]) -> NoReturn:
+        """Say that no run, or more than one, answers to a reference, or that the run has expired."""
+        gone = [] if candidates else find(reading.rows, text)
+        if len(gone) == 1:
+            refuse_expired(ref, gone[0])
+        refuse_run(ref, list(candidates))
 
     def _row(self, reading: Reading, run_id: str) -> Any:
         return reading.row(f"SELECT {COLUMNS} FROM run r WHERE r.run_id = ?", (run_id,))
@@ -203,7 +222,7 @@ class SqliteStore(Views):
         shares = _SHARES if self._has_shared(reading) else "0"
         row = reading.row(f"SELECT id, log, {shares} FROM run r WHERE run_id = ?", (found.id,))
         if row is None:
-            refuse_run(tail(found.id), ())
+            self._refuse(tail(found.id), found.id, reading, ())
         if isinstance(run, Run) and run.status is Status.RECORDING:
             found = self.run(run.id)
         return self._recording(found, Owner(*row[:2]), reading, shares=bool(row[2]))
@@ -269,6 +288,8 @@ class SqliteStore(Views):
         with writing.transaction(durable=True) as connection:
             for run, records in logs:
                 write_whole(connection, run, records, hasher)
+                unbury(connection, run.id)
+                arrived(connection, row_number(connection, run.id) or 0, self._clock.wall_us())
         writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
 
     def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
@@ -350,6 +371,20 @@ class SqliteStore(Views):
             for each in reversed(logs):
                 forget(connection, each)
         return bool(logs)
+
+    # --- expired runs --------------------------------------------------------------------------------------------
+
+    def housekeeping(self) -> Housekeeping:
+        """What expires here, to be looked at; nothing is written."""
+        return Housekeeping(self, self._read()[0], lambda run_id: is_live(self._sign(run_id)))
+
+    def expire(self, going: Going, now_us: int) -> bool:
+        """Remove an expired run, if it is as it was when it was looked at; whether it was. One transaction."""
+        return self.housekeeping().remove(self._write()[0], going, now_us)
+
+    def give_back(self) -> Iterator[int]:
+        """Give free pages of the file back to the file system, some at a time; yields how many are left."""
+        return self.housekeeping().give_back(self._write()[0])
 
     def close(self) -> None:
         """See ``abc.store.Store``. Again: nothing."""

@@ -1,0 +1,257 @@
+"""Expired runs of a SQLite store: which they are, removing them beside whoever writes and reads, and giving the space
+back to the file system.
+
+What is looked at may change before it is removed: a person flags a run, a fork of it begins. So each removal looks
+again, in its own transaction, and leaves what is not as it was. A kill between two leaves a whole store, and the next
+one goes on.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reenact.abc.store import Store
+from reenact.errors import ReenactError
+from reenact.facts.retention import Expiry, Kin, expiry_of, settled
+from reenact.facts.run import Run, Status, belongs_to
+from reenact.store.connection import Reading, Writing
+from reenact.store.forgetting import forget
+from reenact.store.schema import LOW, SHIFT
+from reenact.store.tombstones import ARRIVAL, Tombstone, bury, has
+
+STEP_PAGES = 256
+"""Pages given back in one transaction: writers wait no longer than that takes."""
+
+REWRITE_BYTES = 1 << 30
+"""Largest file that is written anew to give its space back, where it was made by a version that could not in parts."""
+
+_SIZES = (
+    "SELECT total(length(data)) FROM payload WHERE owner = :log",
+    "SELECT total(length(f.data)) FROM text t JOIN frame f ON f.id BETWEEN t.id << 32 AND t.id << 32 | 4294967295 "
+    "WHERE t.owner = :log",
+    "SELECT total(length(data) + length(segments)) FROM chunk WHERE event BETWEEN :first AND :end",
+    "SELECT total(length(asked) + length(coalesce(came, '')) + 40) FROM event WHERE id BETWEEN :first AND :end",
+    "SELECT total(length(data)) FROM ambient WHERE strand BETWEEN :first AND :end",
+    "SELECT total(length(data)) FROM printed WHERE owner BETWEEN :first AND :end",
+    "SELECT total(length(data)) FROM turns WHERE id BETWEEN :first AND :end",
+    "SELECT total(length(body)) FROM run WHERE log = :log",
+)
+"""What is a log's own, about: without indexes and the room between rows."""
+
+_RUN_US = 4_000
+_BYTE_US = 0.03
+"""What a removal takes, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """A run that has expired, with its parts: they go in one step.
+
+    Attributes:
+        run: The run.
+        logs: Number of its log, and of those of its parts that have their own.
+        rows: Id of each run in them, and what its row was when it was looked at.
+        expiry: When, and why.
+        size: Bytes, about.
+    """
+
+    run: Run
+    logs: tuple[int, ...]
+    rows: Mapping[str, tuple[Any, ...]]
+    expiry: Expiry
+    size: int
+
+
+def spent_us(going: list[Going]) -> int:
+    """How long removing takes, about."""
+    return round(sum(_RUN_US * len(each.logs) + each.size * _BYTE_US for each in going))
+
+
+class Housekeeping:
+    """What a store does for itself.
+
+    Args:
+        store: The store.
+        reading: Its reading connection.
+        lives: Whether the recorder of a run, by its id, still lives.
+    """
+
+    def __init__(self, store: Store, reading: Reading, lives: Callable[[str], bool]) -> None:
+        self._store = store
+        self._reading = reading
+        self._lives = lives
+
+    def expiries(
+        self, terms: Mapping[str, str], now_us: int, cold: Callable[[Run], bool] = lambda run: False
+    ) -> dict[str, tuple[Run, Expiry]]:
+        """Every run with when it expires, by its id.
+
+        Args:
+            terms: See ``expiry_of``.
+            now_us: The time.
+            cold: Whether a run cannot be replayed; asked only of those that would go now, and stay if they cannot.
+        """
+        came = self._arrivals()
+        runs: dict[str, Run] = {}
+        kin: list[Kin] = []
+        for run in self._store.runs():
+            since = max(came.get(run.id, 0), self._last_seen(run))
+            own = expiry_of(run, terms, since_us=since)
+            if run.status is Status.OK and own.due(now_us):
+                kept = expiry_of(run, terms, cold=True, since_us=since)
+                if not kept.due(now_us) and cold(run):
+                    own = kept
+            runs[run.id] = run
+            kin.append(Kin(run.id, run.parent, belongs_to(run) or bool(run.lane), own))
+        found = settled(kin)
+        return {name: (runs[name], found[name]) for name in runs}
+
+    def due(
+        self, terms: Mapping[str, str], now_us: int, cold: Callable[[Run], bool] = lambda run: False
+    ) -> list[Going]:
+        """Runs that have expired, those first that go on from others. See ``expiries``."""
+        rows = {
+            row[0]: tuple(row)
+            for row in self._reading.rows("SELECT run_id, log, parent, crc, amended, status FROM run")
+        }
+        expiries = {name: found for name, found in self.expiries(terms, now_us, cold).items() if name in rows}
+        gone = [name for name, (_, expiry) in expiries.items() if expiry.due(now_us)]
+        wholes: dict[str, list[str]] = {}
+        for name in gone:
+            wholes.setdefault(_whole(name, expiries), []).append(name)
+        found = [self._going(whole, names, rows, expiries) for whole, names in wholes.items() if whole in gone]
+        return _children_first(found)
+
+    def _going(
+        self,
+        whole: str,
+        names: list[str],
+        rows: Mapping[str, tuple[Any, ...]],
+        expiries: Mapping[str, tuple[Run, Expiry]],
+    ) -> Going:
+        run, expiry = expiries[whole]
+        logs = tuple(dict.fromkeys(int(rows[name][1]) for name in [whole, *names]))
+        return Going(run, logs, {name: rows[name] for name in names}, expiry, sum(map(self._size, logs)))
+
+    def _size(self, log: int) -> int:
+        values = {"log": log, "first": log << SHIFT, "end": log << SHIFT | LOW}
+        known = {name for (name,) in self._reading.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        sizes = [sql for sql in _SIZES if "FROM text" not in sql or "text" in known]
+        return round(sum(self._reading.rows(sql, values)[0][0] for sql in sizes))  # type: ignore[arg-type]
+
+    def _arrivals(self) -> dict[str, int]:
+        if not has(self._reading.rows, ARRIVAL):
+            return {}
+        return dict(self._reading.rows("SELECT r.run_id, a.at_us FROM arrival a JOIN run r ON r.id = a.run"))
+
+    def _last_seen(self, run: Run) -> int:
+        """When a run that was killed did something for the last time; it may have been a server for months."""
+        if run.status is not Status.INTERRUPTED or run.interrupted_at is None:
+            return 0
+        try:
+            return run.started_us + self._store.open(run).event(run.interrupted_at).issued_us
+        except ReenactError:  # it is damaged: its start counts
+            return 0
+
+    # --- removing ----------------------------------------------------------------------------------------------
+
+    def remove(self, writing: Writing, going: Going, now_us: int) -> bool:
+        """Remove a run, in one transaction, if it is as it was; whether it was.
+
+        Args:
+            writing: The store's writing connection.
+            going: The run.
+            now_us: The time.
+        """
+        with writing.transaction() as connection:
+            if not self._as_it_was(connection, going):
+                return False
+            bury(connection, [Tombstone(name, now_us, going.expiry.why) for name in going.rows])
+            for log in reversed(going.logs):
+                forget(connection, log)
+        writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+        return True
+
+    def _as_it_was(self, connection: sqlite3.Connection, going: Going) -> bool:
+        marks = ", ".join("?" * len(going.logs))
+        rows = connection.execute(
+            f"SELECT run_id, log, parent, crc, amended, status FROM run WHERE log IN ({marks})", going.logs
+        )
+        now = {row[0]: tuple(row) for row in rows}
+        if now != dict(going.rows):
+            return False
+        if any(row[5] == Status.RECORDING and self._lives(name) for name, row in now.items()):
+            return False
+        for name in now:
+            for (log,) in connection.execute("SELECT log FROM run WHERE parent = ?", (name,)):
+                if log not in going.logs:
+                    return False
+        return True
+
+    def give_back(self, writing: Writing) -> Iterator[int]:
+        """Give free pages back to the file system, some at a time; yields how many are left.
+
+        A store that was made by an older version is written anew once, where it is not large and nothing is recorded.
+        """
+        writing.checkpoint()
+        left = _free(writing)
+        if left and not _in_parts(writing):
+            if not self._nothing_records() or self._bytes(writing) > REWRITE_BYTES:
+                yield left
+                return
+            writing.rewrite()
+            left = 0
+        while left:
+            yield left
+            writing.shrink(STEP_PAGES)
+            before, left = left, _free(writing)
+            if left >= before:  # another process has freed more meanwhile: the next one goes on
+                break
+        writing.checkpoint()
+        yield left
+
+    def _nothing_records(self) -> bool:
+        rows = self._reading.rows("SELECT run_id FROM run WHERE status = ? AND lane = ''", (str(Status.RECORDING),))
+        return not any(self._lives(name) for (name,) in rows)
+
+    def _bytes(self, writing: Writing) -> int:
+        return writing.pragma("page_count") * writing.pragma("page_size")
+
+
+def _free(writing: Writing) -> int:
+    return writing.pragma("freelist_count")
+
+
+def _in_parts(writing: Writing) -> bool:
+    return writing.pragma("auto_vacuum") == 2
+
+
+def _whole(name: str, expiries: Mapping[str, tuple[Run, Expiry]]) -> str:
+    """The run that a run is part of, with whatever that is part of."""
+    seen = {name}
+    while True:
+        run = expiries[name][0]
+        parent = run.parent
+        if parent is None or parent in seen or parent not in expiries or not (belongs_to(run) or run.lane):
+            return name
+        seen.add(parent)
+        name = parent
+
+
+def _children_first(found: list[Going]) -> list[Going]:
+    """Those that go on from others before these; else the oldest first."""
+    of = {name: each.run.id for each in found for name in each.rows}
+    by = {each.run.id: each for each in found}
+    order: dict[str, Going] = {}
+    for each in sorted(found, key=lambda going: going.run.id, reverse=True):
+        chain: dict[str, Going] = {}
+        at = each.run.id
+        while at in by and at not in chain and at not in order:
+            chain[at] = by[at]
+            parent = by[at].run.parent
+            at = of.get(parent, "") if parent is not None else ""
+        order.update(dict(reversed(chain.items())))
+    return list(reversed(order.values()))
