@@ -23,6 +23,9 @@ KEEP: Final = "keep"
 GOLDEN: Final = "golden"
 """Label of a run that a golden was made of: the golden's name."""
 
+LABELS: Final = frozenset({KEEP, GOLDEN})
+"""Labels that are said of one run, and not of its forks."""
+
 AT: Final = "@"
 """Between a class and an agent: ``ok@refunds``."""
 

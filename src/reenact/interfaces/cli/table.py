@@ -94,7 +94,7 @@ COMMANDS: tuple[Entry, ...] = (
         "redact REF: personal data out of what is stored already.",
     ),
     Entry("erase", _STORE, "forget one user", "erase --user U: forget one user by deleting one key."),
-    Entry("gc", _STORE, "forget what nothing keeps", "gc [--dry-run]: forget runs and payloads that nothing keeps."),
+    Entry("gc", _STORE, "remove expired runs and give their space back"),
     Entry("fsck", _STORE, "re-hash everything, name each break"),
     Entry(
         "salvage",

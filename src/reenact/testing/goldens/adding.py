@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
-from reenact.errors import UnreplayableRun, UsageError
+from reenact.errors import StoreError, UnreplayableRun, UsageError
 from reenact.facts.expressions import Expression
 from reenact.facts.ids import tail
+from reenact.facts.retention import GOLDEN
 from reenact.facts.run import Run
 from reenact.facts.stopped import was_stopped
 from reenact.store.nesting import holder_of
@@ -105,10 +108,27 @@ def add_golden(
         drawn.replace(path)
     finally:
         drawn.unlink(missing_ok=True)
+    _keep_runs(store, runs, golden.name)
     size = path.stat().st_size
     now = replace(proof.now, name=golden.name, file=shelf.shown(path))
     left = unnamed(expressions, store.open(fixed or run)) if expressions else ()
     return Added(path, proof.golden, replace(packed, path=path), now, size, len(opinions), proof.code, left)
+
+
+def _keep_runs(store: Store, runs: Sequence[tuple[str, Run]], name: str) -> None:
+    """The runs that a golden was made of are kept as long as there is the golden; one in a bundle is kept with that."""
+    for _, run in runs:
+        names = [each for each in run.tags.get(GOLDEN, "").split(",") if each not in ("", name)]
+        with suppress(UsageError, StoreError):
+            store.amend(run, tags={GOLDEN: ",".join([*names, name])})
+
+
+def let_runs_go(store: Store, name: str) -> None:
+    """A golden was removed: the runs that it was made of expire like others, unless another one was."""
+    for run in list(store.runs()):
+        names = run.tags.get(GOLDEN, "").split(",")
+        if name in names:
+            store.amend(run, tags={GOLDEN: ",".join(each for each in names if each != name)})
 
 
 def _require_whole(run: Run) -> None:

@@ -14,6 +14,7 @@ from reenact.facts.keys import rules_of
 from reenact.facts.plumbing import MARK
 from reenact.facts.policy import Policy
 from reenact.facts.removed import REMOVED
+from reenact.facts.retention import LABELS
 from reenact.facts.run import Run
 from reenact.recording.opening import Opened, hash_seed
 from reenact.replaying.ambient import MOVES, clock_of
@@ -93,7 +94,7 @@ def child_of(parent: Run, plan: Plan, run_id: str, moves: Sequence[tuple[int, in
         user=parent.user,
         tenant=parent.tenant,
         session=parent.session,
-        tags=dict(parent.tags),
+        tags={name: value for name, value in parent.tags.items() if name not in LABELS},
         started_us=CLOCK.wall_us(),
         origin_us=CLOCK.mono_us(),
         parent=parent.parent if parent.relation == "attempt" else parent.id,

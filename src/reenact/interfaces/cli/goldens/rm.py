@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import click
 
+from reenact.errors import ReenactError
+from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, current
-from reenact.testing.goldens.adding import rm_golden
+from reenact.testing.goldens.adding import let_runs_go, rm_golden
 from reenact.testing.goldens.shelf import open_shelf
 
 
@@ -17,6 +21,8 @@ def command(ctx: click.Context, name: str) -> None:
     shell = current(ctx)
     shelf = open_shelf()
     path = rm_golden(shelf, name)
+    with suppress(ReenactError), opened(shell) as store:  # where there is no store, nothing is kept for it
+        let_runs_go(store, name)
     if shell.json:
         shell.line({"removed": shelf.shown(path)})
     else:

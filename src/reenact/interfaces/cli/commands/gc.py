@@ -1,0 +1,157 @@
+"""``reenact gc``: expired runs go, and their space goes back to the file system."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from reenact.abc.settings import load_settings
+from reenact.abc.sources import CLOCK
+from reenact.abc.store import Store
+from reenact.errors import ReenactError, UsageError
+from reenact.facts.ids import tail
+from reenact.facts.kit import Verdict
+from reenact.facts.phrases import counted
+from reenact.facts.run import Run
+from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.progress import Progress
+from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.store.expiring import Going, spent_us
+from reenact.store.sqlite import SqliteStore
+from reenact.timetravel.preview import duration, safe, size
+from reenact.triage.kit import kit_of
+
+_FEW = 12
+"""Reasons that are listed."""
+
+
+@click.command(
+    cls=Command,
+    name="gc",
+    short_help="remove expired runs and give their space back",
+    example="""
+    reenact gc --dry-run
+    reenact gc
+    """,
+)
+@click.option("--dry-run", is_flag=True, help="Say what would go, how many bytes and how long, and remove nothing.")
+@click.pass_context
+def command(ctx: click.Context, dry_run: bool) -> None:
+    """Remove runs that have expired, and give their space back to the file system.
+
+    Runs that ended well are kept 7 days, failed ones, and those that cannot be replayed, 30, flagged ones 90, those of
+    tests 1; the setting keep says otherwise, by class and by agent. Runs with the label keep=always stay for good, as
+    do those that a golden was made of, and what another run needs stays as long as that one.
+
+    Programs may record and read meanwhile. Killed, it goes on where it was the next time.
+    """
+    shell = current(ctx)
+    terms = _terms()
+    with opened(shell) as store:
+        kept = _sqlite(store)
+        now = CLOCK.wall_us()
+        going = kept.housekeeping().due(terms, now, lambda run: is_cold(kept, run))
+        if dry_run:
+            _plan(shell, going)
+            return
+        _remove(shell, kept, going, now)
+
+
+def _terms() -> Mapping[str, str]:
+    value = load_settings()["keep"].value
+    assert isinstance(value, Mapping)
+    return value
+
+
+def is_cold(store: Store, run: Run) -> bool:
+    """Whether a run cannot be replayed at all; one whose kit cannot be made is."""
+    try:
+        return kit_of(store, run).verdict is Verdict.COLD
+    except ReenactError:
+        return True
+
+
+def _sqlite(store: Store) -> SqliteStore:
+    if isinstance(store, SqliteStore):
+        return store
+    raise UsageError(
+        f"runs do not expire in {store.url}",
+        cause="a bundle is one file, and what is in memory goes with its process",
+        next_command="reenact --store .reenact gc --dry-run",
+    )
+
+
+def _plan(shell: Shell, going: list[Going]) -> None:
+    spent, runs = spent_us(going), sum(len(each.rows) for each in going)
+    total = sum(each.size for each in going)
+    if shell.json:
+        for each in going:
+            shell.line(_data(each))
+        shell.line({"type": "total", "runs": runs, "bytes": total, "seconds": spent / 1_000_000})
+        return
+    if not going:
+        _nothing(shell)
+        return
+    shell.data(f"would remove {counted(runs, 'run')}, {size(total)}, in about {duration(spent)}")
+    _reasons(shell, going)
+    shell.next("reenact gc")
+
+
+def _reasons(shell: Shell, going: list[Going]) -> None:
+    reasons = Counter(each.expiry.why for each in going)
+    for why, count in reasons.most_common(_FEW):
+        shell.data(f"  {count:>6}  {safe(why)}")
+    if len(reasons) > _FEW:
+        shell.data(f"  {sum(reasons.values()) - sum(n for _, n in reasons.most_common(_FEW)):>6}  for other reasons")
+
+
+def _nothing(shell: Shell) -> None:
+    shell.data("nothing has expired")
+    shell.next("reenact config")
+
+
+def _data(going: Going) -> dict[str, Any]:
+    return {
+        "type": "run",
+        "run": going.run.id,
+        "runs": list(going.rows),
+        "expired_us": going.expiry.at_us,
+        "why": going.expiry.why,
+        "bytes": going.size,
+    }
+
+
+def _remove(shell: Shell, store: SqliteStore, going: list[Going], now_us: int) -> None:
+    before, since = store.path.stat().st_size, CLOCK.mono_us()
+    progress = Progress(len(going), "left as they are")
+    gone: list[Going] = []
+    for each in going:
+        if store.expire(each, now_us):
+            gone.append(each)
+        progress.one(bad=len(gone) == 0 or gone[-1] is not each)
+    progress.end()
+    left = 0
+    for left in store.give_back():  # noqa: B007 - the last one is what is left
+        pass
+    spent, back = CLOCK.mono_us() - since, before - store.path.stat().st_size
+    runs = sum(len(each.rows) for each in gone)
+    if shell.json:
+        for each in gone:
+            shell.line(_data(each))
+        total = {"type": "total", "runs": runs, "given_back": back, "pages_left": left, "seconds": spent / 1_000_000}
+        shell.line(total)
+        return
+    if not gone and back <= 0:
+        _nothing(shell)
+        return
+    shell.data(f"removed {counted(runs, 'run')}; the file is {size(max(back, 0))} smaller; {duration(spent)}")
+    _reasons(shell, gone)
+    if len(gone) < len(going):
+        names = ", ".join(tail(each.run.id) for each in going if each not in gone)
+        shell.talk(f"reenact: left as they are, for something has changed: {names}")
+    if left:
+        shell.talk("reenact: the rest goes back when nothing is recorded and the file is under 1 GB: reenact gc")
+    shell.next("reenact ls")
