@@ -273,20 +273,12 @@ class Writing:
             except sqlite3.Error as error:
                 raise explain(error, self.path.name) from error
 
-    def shrink(self, pages: int) -> None:
-        """Cut so many free pages off the file, in one transaction; nothing where it was not made for that."""
-        self._alone_with(f"PRAGMA incremental_vacuum({int(pages)})")
-
     def rewrite(self) -> None:
-        """Write the file anew without its free pages, so that ``shrink`` works from now on. Other writers wait."""
-        self._alone_with("PRAGMA auto_vacuum = INCREMENTAL", "VACUUM")
-
-    def _alone_with(self, *statements: str) -> None:
+        """Write the file anew without its free pages, so that ``give_back`` works from now on. Other writers wait."""
         self._check_process()
         with self._lock:
             try:
-                for statement in statements:  # as a script: of a statement without columns one step is made otherwise
-                    self._mine().executescript(statement)
+                self._mine().executescript("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
             except sqlite3.Error as error:
                 raise explain(error, self.path.name) from error
 
@@ -306,12 +298,12 @@ class Writing:
             yield
             beside.execute("ROLLBACK")
 
-    def give_back(self) -> None:
-        """Cut what is free off the file, where it was made so that this can be done. Only between transactions; where
-        the file is in use, the next one does it."""
+    def give_back(self, pages: int = 0) -> None:
+        """Cut what is free off the file, so many pages of it (0: all), where it was made so that this can be done. Only
+        between transactions; where the file is in use, the next one does it."""
         self._check_process()
         with self._lock, suppress(sqlite3.Error):
-            self._mine().executescript("PRAGMA incremental_vacuum")  # execute() would free one page
+            self._mine().executescript(f"PRAGMA incremental_vacuum({int(pages)})")  # execute() would free one page
 
     def close(self) -> None:
         """Release the file; the last one to leave brings the write-ahead log into it. Again: nothing."""

@@ -206,7 +206,7 @@ class Housekeeping:
             left = 0
         while left:
             yield left
-            writing.shrink(STEP_PAGES)
+            writing.give_back(STEP_PAGES)
             before, left = left, _free(writing)
             if left >= before:  # another process has freed more meanwhile: the next one goes on
                 break
