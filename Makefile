@@ -11,7 +11,7 @@ RUN := .venv/bin/python
 .PHONY: help demo environments test across sweep bench canary lint docs-check docs locks clean
 
 help:
-	@echo "make demo        record two failing agents, take the network away, re-enact both failures"
+	@echo "make demo        record two failing agents, take the network away, re-enact both failures (80 s, then 20)"
 	@echo "make test        the whole suite here, then its portable part on every other Python that is found"
 	@echo "make lint        ruff, mypy --strict, and the import contract"
 	@echo "make docs-check  the documents' examples run, the reference pages are current"
@@ -21,6 +21,8 @@ help:
 	@echo "make locks       compile requirements/*.in to pinned and hashed files"
 
 demo:
+	@echo "The demo: about 80 seconds the first time, most of them to install; then about 20. Nothing leaves this folder but"
+	@echo "the question to your package source for what is named below; the agents talk to a server of the demo's own."
 	@"$(PYTHON)" scripts/environment.py .venv demo
 	@$(RUN) -m reenact demo
 

@@ -268,6 +268,7 @@ def tour(directory: Path) -> None:
 def main() -> int:
     """Play the tour in a temporary directory; gives the exit status."""
     started = time.monotonic()
+    print("The tour: nine stations, about 20 seconds, all in a temporary folder.", flush=True)
     with tempfile.TemporaryDirectory(prefix="reenact-demo-") as directory:
         try:
             tour(Path(directory))

@@ -61,7 +61,7 @@ def install(folder: Path, sets: list[str]) -> None:
         file = Path("requirements") / f"{name}.txt"
         digest = hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
         if done.get(name) != digest:
-            print(f"installing {file} into {folder.name}", flush=True)
+            print(f"installing into {folder.name} what {file} pins: {', '.join(packages(file))}", flush=True)
             pip(folder, "--require-hashes", "-r", str(file))
             done[name] = digest
             stamp.write_text(json.dumps(done))
@@ -70,6 +70,12 @@ def install(folder: Path, sets: list[str]) -> None:
         pip(folder, "--no-deps", "--no-build-isolation", "-e", ".")
         done["reenact"] = digest
         stamp.write_text(json.dumps(done))
+
+
+def packages(file: Path) -> list[str]:
+    """The packages that a requirement file pins, each with its version."""
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    return [line.split()[0].replace("==", " ").rstrip(";") for line in lines if line[:1].isalnum() and "==" in line]
 
 
 def remembered(stamp: Path) -> dict[str, str]:

@@ -27,6 +27,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     source = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, source / name)
+    shutil.copytree(ROOT / "examples", source / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*command, "--wheel-dir", "out", "."], cwd=source, check=True)
@@ -51,3 +52,33 @@ def test_its_metadata_say_what_the_project_says(wheel: zipfile.ZipFile) -> None:
     assert [name for name in needed if "extra" not in name][:2] == ["click", "time-machine"] and "wrapt" not in needed
     points = wheel.read(place.replace("METADATA", "entry_points.txt")).decode()
     assert "reenact = reenact.__main__:main" in points
+
+
+def test_the_tour_is_found_where_the_wheel_is_installed(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    python = environment / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, str(wheel.filename)], check=True)
+    asks = "from reenact.interfaces.cli.commands.demo import installed_script; print(installed_script())"
+    path = {"PYTHONPATH": str(_only(tmp_path / "path", "click", "time_machine"))}
+    found = subprocess.run(
+        [python, "-c", asks], cwd=tmp_path, env=path, capture_output=True, text=True, check=True
+    ).stdout
+    script = Path(found.strip())
+    assert script.is_relative_to(environment.resolve()) and script.name == "demo.py"
+    assert {"refund_loop", "order_lookup"} <= {each.name for each in script.parent.iterdir()}
+    refused = subprocess.run(
+        [python, "-m", "reenact", "demo"], cwd=tmp_path, env=path, capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 2 and "pip install 'reenact[demo]'" in refused.stderr
+
+
+def _only(folder: Path, *names: str) -> Path:
+    """A folder from which these packages can be imported, and no other."""
+    folder.mkdir()
+    for name in names:
+        found = importlib.util.find_spec(name)
+        assert found is not None and found.origin is not None
+        (folder / name).symlink_to(Path(found.origin).parent)
+    return folder

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -12,6 +15,8 @@ from reenact.errors import UsageError
 from reenact.interfaces.cli.shell import Command
 
 SCRIPT = Path("examples") / "demo.py"
+NEEDS = ("openai", "anthropic", "httpx2")
+"""What the agents of the tour import."""
 _UPWARDS = 4
 
 
@@ -20,15 +25,17 @@ _UPWARDS = 4
 def command(ctx: click.Context) -> None:
     """Record failing agents, take the network away and re-enact them.
 
-    The tour is examples/demo.py of the project, and needs a checkout of it.
+    The tour plays in a temporary folder, and says each command that it types. Its agents are built on the SDKs of
+    OpenAI and Anthropic; nothing is asked of either. It needs git.
     """
-    script = find_script(Path.cwd(), Path(__file__))
+    script = find_script(Path.cwd(), Path(__file__)) or installed_script()
     if script is None:
         raise UsageError(
-            "the demo is not part of the installed package",
-            cause=f"it is {SCRIPT.as_posix()} in a checkout of the project: run it there",
+            "the demo is not here",
+            cause=f"this installation has no {SCRIPT.as_posix()}; a checkout of the project has it",
             next_command="make demo",
         )
+    check_needs([name for name in NEEDS if find_spec(name) is None], git=shutil.which("git") is not None)
     ctx.exit(subprocess.run([sys.executable, str(script)], check=False).returncode)
 
 
@@ -42,3 +49,38 @@ def find_script(directory: Path, module: Path) -> Path | None:
         if (root / SCRIPT).is_file() and (root / "src" / "reenact" / "errors.py").is_file():
             return root / SCRIPT
     return None
+
+
+def installed_script() -> Path | None:
+    """The demo that was installed with this package, by the list of its files; None without one."""
+    from importlib.metadata import PackageNotFoundError, files  # late: it costs 20 ms, and --help has 80
+
+    try:
+        found = files("reenact") or ()
+    except PackageNotFoundError:
+        return None
+    for each in found:
+        place = Path(str(each.locate()))
+        if each.as_posix().endswith(f"share/reenact/{SCRIPT.as_posix()}") and place.is_file():
+            return place.resolve()
+    return None
+
+
+def check_needs(missing: Sequence[str], *, git: bool) -> None:
+    """Refuse the tour where it cannot play.
+
+    Raises:
+        UsageError: A package or git is missing.
+    """
+    if missing:
+        raise UsageError(
+            f"the agents of the demo import what is not here: {', '.join(missing)}",
+            cause="reenact itself needs no SDK, so it brings none along",
+            next_command="pip install 'reenact[demo]'",
+        )
+    if not git:
+        raise UsageError(
+            "the demo compares two revisions of an agent, and git is not here",
+            cause="git is not installed, or not on PATH",
+            next_command="which git",
+        )
