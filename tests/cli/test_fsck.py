@@ -1,4 +1,4 @@
-"""``fsck`` at the command line: what it prints, as text and as JSON, and how it ends."""
+"""``fsck`` and ``salvage`` at the command line: what they print, as text and as JSON, and how they end."""
 
 from __future__ import annotations
 
@@ -51,3 +51,29 @@ def test_what_is_no_store_is_said(tmp_path: Path) -> None:
     (tmp_path / "other.db").write_bytes(b"another thing" * 100)
     answer = CliRunner().invoke(cli, ["--store", f"sqlite:///{tmp_path}/other.db", "fsck"])
     assert answer.exit_code == 4 and "damaged" in answer.stderr
+
+
+def test_salvage_names_what_is_lost_and_show_says_it_too(store: Damaged, tmp_path: Path) -> None:
+    change(store.path, f"DELETE FROM payload WHERE id = (SELECT answer FROM event WHERE id = {1 << 32 | 2})")
+    new = tmp_path / "new"
+    answer = call(store, "salvage", "-o", str(new))
+    assert answer.exit_code == 4
+    first = f"run {tail(store.first.id)}: the answer of event 2 is lost"
+    assert answer.stdout.splitlines()[:2] == [first, first.replace(tail(store.first.id), tail(store.fork.id))]
+    assert "1 runs whole, 2 in part, 0 lost" in answer.stdout and f"next: reenact --store {new} ls" in answer.stderr
+    told = CliRunner().invoke(cli, ["--store", str(new), "show", store.first.id])
+    assert told.exit_code == 0 and "degraded: the answer of event 2 was lost in a damaged store" in told.stdout
+    told = CliRunner().invoke(cli, ["--store", str(new), "show", f"{store.first.id}:2"])
+    assert "withheld its answer was lost in a damaged store" in told.stdout
+
+
+def test_salvage_as_json_into_one_file(store: Damaged, tmp_path: Path) -> None:
+    new = f"sqlite:///{tmp_path}/new.db"
+    answer = CliRunner().invoke(cli, ["salvage", f"sqlite:///{store.path}", "-o", new, "--json"])
+    assert answer.exit_code == 0, answer.stderr
+    assert json.loads(answer.stdout) == {
+        "type": "salvaged", "store": new, "whole": [run.id for run in (store.first, store.other, store.fork)],
+        "partly": [], "lost": [],
+    }  # fmt: skip
+    again = CliRunner().invoke(cli, ["salvage", f"sqlite:///{store.path}", "-o", new])
+    assert again.exit_code == 2 and "is there already" in again.stderr

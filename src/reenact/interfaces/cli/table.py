@@ -96,12 +96,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("erase", _STORE, "forget one user", "erase --user U: forget one user by deleting one key."),
     Entry("gc", _STORE, "remove expired runs and give their space back"),
     Entry("fsck", _STORE, "re-hash everything, name each break"),
-    Entry(
-        "salvage",
-        _STORE,
-        "save what a damaged store still holds",
-        "salvage: what a damaged store still holds, into a new one.",
-    ),
+    Entry("salvage", _STORE, "save what a damaged store still holds"),
     Entry(
         "migrate",
         _STORE,

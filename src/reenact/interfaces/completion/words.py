@@ -30,6 +30,7 @@ export: vcr|har|json| run -o=file --output=file --store= --json --no-pager --hel
 textconv: file --git --store= --json --no-pager --help -h
 gc: --dry-run --store= --json --no-pager --help -h
 fsck: --store= --json --no-pager --help -h
+salvage: text -o=file --output=file --store= --json --no-pager --help -h
 doctor: --store= --json --no-pager --help -h
 config: --store= --json --no-pager --help -h
 init: --completion=bash|zsh|fish|| --store= --json --no-pager --help -h

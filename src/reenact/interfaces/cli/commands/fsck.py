@@ -99,7 +99,7 @@ def _tell(shell: Shell, url: str, found: Checked) -> None:
     runs = touched_runs(found)
     count = f"{len(found.breaks)} break{'s' if len(found.breaks) > 1 else ''}"
     shell.data(f"{safe(url)} is damaged: {count}, {len(runs)} of {found.runs} runs touched")
-    shell.next("reenact --help")
+    shell.next("reenact salvage -o saved")
 
 
 def _said(touched: Touched) -> str:
