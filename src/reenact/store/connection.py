@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from reenact.errors import StoreBusy, StoreError
+from reenact.store.folding import first_of, whole
 from reenact.store.words import plain
 
 BUSY_MS = 10_000
@@ -94,6 +95,8 @@ def connect_writing(path: Path) -> sqlite3.Connection:
     try:
         connection = _connect(path, "mode=rw")
         connection.execute(_CACHE)
+        connection.create_function("whole", 2, whole, deterministic=True)
+        connection.create_function("first_of", 2, first_of, deterministic=True)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA fullfsync = 1")
         connection.execute("PRAGMA secure_delete = 1")  # how it is by default depends on how SQLite was built

@@ -13,6 +13,7 @@ from reenact.store.attributes import Attributes
 from reenact.store.bodies import Bodies
 from reenact.store.connection import PAGE, Reading
 from reenact.store.evidence import Evidence
+from reenact.store.folding import FOLDED, first_of, parts_of, unfolded
 from reenact.store.guarding import UNSOUND
 from reenact.store.lane_rows import LaneRows
 from reenact.store.references import no_event
@@ -25,6 +26,8 @@ from reenact.store.unfinished import totalled
 _FIRST_PAGE = 16
 _MADE_AT_ONCE = 16
 _SMALL = 4096
+_FIRSTS = 512
+"""Texts of rows that others are like, which a reader has in mind."""
 
 _EVENT = f"""
 SELECT e.id, l.path, e.asked, e.asked_crc, e.came, e.came_crc, s.ended, s.crc, s.digest,
@@ -68,6 +71,7 @@ class EventRows:
         self._streams = streams
         self._evidence = evidence
         self._recurring = recurring
+        self._firsts: dict[tuple[int | None, str], list[str]] = {}
         self.notes_by: Callable[[int], dict[str, Json]] = evidence.at
 
     def event(self, number: int) -> Event:
@@ -192,8 +196,13 @@ class EventRows:
         self._streams.make_room(coming)
 
     def _event(self, row: tuple[Any, ...]) -> Event:
-        address = row[0]
-        event = event_of(self._span.run, row[:9], Attributes(self.notes_by, address), self._recurring)
+        address, path, asked, asked_crc, came, came_crc = row[:6]
+        if asked[:1] == FOLDED:
+            asked = self._whole(address, "asked", asked)
+        if came is not None and came[:1] == FOLDED:
+            came = self._whole(address, "came", came)
+        columns = address, path, asked, asked_crc, came, came_crc, *row[6:9]
+        event = event_of(self._span.run, columns, Attributes(self.notes_by, address), self._recurring)
         q_codec, q_data, a_codec, a_data, kind, name = row[9:]
         if event.call.kind != kind or event.call.name != name:  # by these it is found
             raise damaged(f"event {event.number}")
@@ -207,6 +216,26 @@ class EventRows:
         elif a_data is not None and answer is not None:
             self._bodies.known[answer.digest] = (a_codec, a_data)
         return event
+
+    def _whole(self, address: int, column: str, text: str) -> str:
+        """A text that is kept as what differs from another one's of the same column.
+
+        Raises:
+            StoreError: It is damaged, or the other one is.
+        """
+        first = first_of(text, address)
+        parts = self._firsts.get((first, column))
+        if parts is None:
+            row = self._reading.row(f"SELECT {column} FROM event WHERE id = ?", (first,))
+            if row is None or type(row[0]) is not str or row[0][:1] == FOLDED:
+                raise damaged(f"event {address & LOW}")
+            if len(self._firsts) >= _FIRSTS:
+                self._firsts = {}
+            parts = self._firsts[first, column] = parts_of(row[0])
+        try:
+            return unfolded(text, parts)
+        except ValueError:
+            raise damaged(f"event {address & LOW}") from None
 
     # --- counted -----------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from zlib import crc32
 
 from reenact.facts.order import Delivery, pack, unpack
 from reenact.store.codec import load
+from reenact.store.folding import FOLDED
 from reenact.store.passages import share_text, take_text_back, text_of
 from reenact.store.payloads import decompress
 from reenact.store.pieces import Part, Piece, declare, is_there, pieces, place_of, readers_of, set_pieces
@@ -28,10 +29,14 @@ _ALL = Ranges((0, 1 << SHIFT))
 _FORM_AT = 6
 """Where the column ``came`` says what came: see ``store.rows``."""
 
+_WHOLE = "whole({0}.{1}, (SELECT x.{1} FROM event x WHERE x.id = first_of({0}.{1}, {0}.id)))"
+"""A column of an event's row that may be folded (``store.folding``)."""
+
 _COMPARED = {
     "event": (
-        "SELECT e.id, l.path, e.strand & 4294967295, e.kind, e.name, e.request, e.answer, e.asked, e.came "
-        "FROM event e LEFT JOIN lane l ON l.id = e.strand WHERE e.id IN ({})"
+        "SELECT e.id, l.path, e.strand & 4294967295, e.kind, e.name, e.request, e.answer, "
+        + f"{_WHOLE.format('e', 'asked')}, {_WHOLE.format('e', 'came')} "
+        + "FROM event e LEFT JOIN lane l ON l.id = e.strand WHERE e.id IN ({})"
     ),
     "stream": "SELECT id, digest, ended FROM stream WHERE id IN ({})",
     "chunk": "SELECT event, segments FROM chunk WHERE event IN ({}) ORDER BY event, n",
@@ -44,7 +49,8 @@ stream are compared by its digest; how many rows it was written in is nobody's b
 _MOVED = {
     "event": (
         "id, strand, kind, name, request, answer, asked, asked_crc, came, came_crc",
-        "id + :by, strand + :by, kind, name, request, answer, asked, asked_crc, came, came_crc",
+        f"id + :by, strand + :by, kind, name, request, answer, {_WHOLE.format('event', 'asked')}, asked_crc, "
+        f"{_WHOLE.format('event', 'came')}, came_crc",
         "id",
     ),
     "stream": ("id, digest, ended, crc", "id + :by, digest, ended, crc", "id"),
@@ -383,7 +389,7 @@ def _segments(table: bytes) -> bytes | None:
 def _is_whole(event: dict[str, Any]) -> bool:
     """Whether all that can come of a call has come, as far as its rows tell."""
     came = event["event"][0][-1]
-    if came is None:
+    if came is None or came[:1] == FOLDED:  # what it is like is lost
         return False
     return "stream" in event or load(came)[_FORM_AT] != "s"
 

@@ -1,4 +1,4 @@
-"""The tables of a SQLite store, format 3.
+"""The tables of a SQLite store, format 4.
 
 Each log (the run that owns it has ``log.id`` = ``run.id``) is numbered, and everything of a log is addressed by one
 integer: ``log << 32 | number``. So the rows of one run lie together, a range finds them, and forgetting a run is a
@@ -10,7 +10,7 @@ range delete.
 ``tag``     labels, as an index
 ``log``     how many events a log has, and its last
 ``lane``    lanes by ``log << 32 | number``; ``kind`` 0 a strand, 1 a scope, 2 one that only the order mentions
-``event``   by ``log << 32 | number``; ``asked`` and ``came`` are JSON lists, see ``store.rows``
+``event``   by ``log << 32 | number``; ``asked`` and ``came`` are JSON lists, see ``store.rows`` and ``store.folding``
 ``stream``  how a stream ended, by event
 ``chunk``   bytes of a stream, in the order they came, with a packed table of their segments
 ``payload`` bodies by keyed hash; ``owner`` is the log that brought it, ``held`` names further logs that use it

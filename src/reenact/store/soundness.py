@@ -14,6 +14,7 @@ from zlib import crc32
 from reenact.facts.order import unpack
 from reenact.store.beside import CHECK_SUM, MISSING, Beside
 from reenact.store.codec import load, unpack_call, unpack_end, unpack_run, unpack_settled
+from reenact.store.folding import first_of, whole
 from reenact.store.payloads import decompress
 from reenact.store.pieces import Part
 from reenact.store.ranges import unpack_ranges
@@ -170,6 +171,7 @@ def _event_row(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
     log, number = address >> SHIFT, address & LOW
     if beside.ask("SELECT 1 FROM lane WHERE id = ?", strand) is None:
         yield _event("event", address, "is on a lane that is not there")
+    asked = _whole(beside, address, "asked", asked)
     if sum_of(address, asked) != asked_crc:
         yield _event("event", address, CHECK_SUM)
         return
@@ -182,6 +184,7 @@ def _event_row(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
         if answer is not None or came_crc is not None:
             yield _event("event", address, CHECK_SUM)
         return
+    came = _whole(beside, address, "came", came)
     if sum_of(address, came) != came_crc:
         yield _event("event", address, CHECK_SUM)
         return
@@ -189,6 +192,12 @@ def _event_row(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
     if found[_FORM_AT] != "s":
         unpack_settled(found[_FORM_AT:])
         yield from _named(beside, log, number, answer, *found[_DIGEST_AT:_FORM_AT])
+
+
+def _whole(beside: Beside, address: int, column: str, text: str) -> str:
+    """A column of an event's row, which may be folded; one that is damaged is left as it is."""
+    row = beside.ask(f"SELECT {column} FROM event WHERE id = ?", first_of(text, address))
+    return text if row is None else str(whole(text, row[0]))
 
 
 def _named(beside: Beside, log: int, number: int, row: int | None, digest: str, size: int) -> Iterator[Fault]:

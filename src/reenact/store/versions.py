@@ -12,11 +12,14 @@ from typing import NamedTuple
 
 from reenact.errors import FormatTooNew, StoreError
 
-WRITTEN = 3
-"""The format this code writes: an older reader can make nothing of bodies that are kept as changes."""
+WRITTEN = 4
+"""The format this code writes: an older reader can make nothing of rows that are kept as what differs from others."""
 
-OLDEST_READER = 3
+OLDEST_READER = 4
 """The oldest format whose reader can read what this code writes."""
+
+FOLDED = 4
+"""The first format with rows of events that are folded."""
 
 OLDEST_WRITTEN = 1
 """The oldest format of a store that this code goes on writing, as it is, until something comes for which that has no
@@ -56,7 +59,12 @@ def splice_bodies(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: Mapping[int, Step] = {1: share_rows, 2: splice_bodies}
+def fold_rows(connection: sqlite3.Connection) -> None:
+    """The step from format 3 to 4, inside a transaction: rows of events may be folded (``store.folding``). Those that
+    are there stay as they are."""
+
+
+MIGRATIONS: Mapping[int, Step] = {1: share_rows, 2: splice_bodies, 3: fold_rows}
 """For each old format the step to the next one; each runs inside one transaction."""
 
 
@@ -158,6 +166,11 @@ def bring_up(connection: sqlite3.Connection) -> None:
         MIGRATIONS[each](connection)
     if found.written < WRITTEN:
         write_format(connection, Format(WRITTEN, OLDEST_READER))
+
+
+def has_folded(connection: sqlite3.Connection) -> bool:
+    """Whether rows of events may be folded in a store."""
+    return read_format(connection).written >= FOLDED
 
 
 def read_format(connection: sqlite3.Connection) -> Format:

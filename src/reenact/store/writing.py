@@ -36,6 +36,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Run
 from reenact.store.codec import dump
 from reenact.store.connection import Writing
+from reenact.store.folding import Folding, first_of, whole
 from reenact.store.inheriting import Heir, last_serial, stretches
 from reenact.store.liveness import LiveLock
 from reenact.store.passages import share_text
@@ -46,6 +47,7 @@ from reenact.store.runrows import insert_run, row_number, update_run
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT, STRAND
 from reenact.store.spoken import Spoken
 from reenact.store.streams import OpenStream
+from reenact.store.versions import has_folded
 from reenact.store.words import Gathering, put_text
 
 NOTE_INLINE = 512
@@ -92,7 +94,8 @@ class SqliteLog:
                 declare(connection, number, parent)
                 bases = Heir(connection, number).bases
             serial = last_serial(connection, bases)
-        self._state = _State(run.id, number, hasher, bases)
+            folds = has_folded(connection)
+        self._state = _State(run.id, number, hasher, bases, folds=folds)
         self._state.serial = serial
 
     def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
@@ -137,7 +140,7 @@ def write_whole(connection: sqlite3.Connection, run: Run, records: Iterable[Reco
     """
     number = insert_run(connection, run)
     connection.execute("INSERT INTO log(id, events, last) VALUES (?, 0, -1)", (number,))
-    state = _State(run.id, number, hasher)
+    state = _State(run.id, number, hasher, folds=has_folded(connection))
     source = iter(records)
     try:
         while some := list(islice(source, _AT_ONCE)):
@@ -155,12 +158,17 @@ def _unstorable(error: Exception) -> StoreError:
 class _State:
     """What a log keeps in mind between its batches."""
 
-    def __init__(self, run_id: str, number: int, hasher: KeyedHash, bases: Sequence[int] = ()) -> None:
+    def __init__(
+        self, run_id: str, number: int, hasher: KeyedHash, bases: Sequence[int] = (), *, folds: bool = False
+    ) -> None:
         self.run_id = run_id
         self.log = number
         self.origin = number << SHIFT
         self.hasher = hasher
         self.payloads = Payloads(number, hasher, bases)
+        self.asked = Folding()
+        self.came = Folding()
+        self.folds = folds and not bases
         self.shares = bool(bases)
         self.spoken: dict[int, int] = {}
         self.bases_spoken = Spoken()
@@ -251,6 +259,8 @@ class _Batch:
         """The transaction is in the file."""
         state = self._state
         state.payloads.commit()
+        state.asked.commit()
+        state.came.commit()
         state.paths.update(self._paths)
         state.named |= self._named
         state.mentioned = self._mentioned
@@ -267,6 +277,8 @@ class _Batch:
     def roll_back(self) -> None:
         """The transaction is not in the file."""
         self._state.payloads.roll_back()
+        self._state.asked.roll_back()
+        self._state.came.roll_back()
 
     # --- one method a record ---------------------------------------------------------------------------------------
 
@@ -306,9 +318,10 @@ class _Batch:
         channel = call.channel or f"{call.kind.value} {call.name}"
         where, digest = self._state.payloads.keep(self._connection, call.body, channel)
         asked = asked_row(record, digest)
+        kept = self._state.asked.fold(record.event, asked) if self._state.folds else asked
         self._events[record.event] = [
             address, self._origin | record.lane, call.kind.value, call.name, where, None,
-            asked, sum_of(address, asked), None, None,
+            kept, sum_of(address, asked), None, None,
         ]  # fmt: skip
         self._last = max(self._last, record.event)
         if call.kind is Kind.OUTPUT and call.name == RETURN:
@@ -327,11 +340,33 @@ class _Batch:
 
     def _came(self, event: int, text: str, where: int | None) -> None:
         crc = sum_of(self._origin | event, text)
+        if self._state.folds:
+            if self._state.came.is_first(event):
+                self._stand_alone(event)
+            text = self._state.came.fold(event, text)
         row = self._events.get(event)
         if row is not None:
             row[5], row[8], row[9] = where, text, crc
         else:
             self._updates[event] = (text, crc, where)
+
+    def _stand_alone(self, event: int) -> None:
+        """What came of a call comes again, in its place: what is like it is kept whole from now on."""
+        address = self._origin | event
+        row = self._events.get(event)
+        first = row[8] if row is not None else self._updates.get(event, (None,))[0]
+        if first is None:
+            (first,) = self._connection.execute("SELECT came FROM event WHERE id = ?", (address,)).fetchone()
+        for each in self._events.values():
+            each[8] = whole(each[8], first) if first_of(each[8], address) == address else each[8]
+        for number, (text, crc, where) in self._updates.items():
+            if first_of(text, address) == address:
+                self._updates[number] = (str(whole(text, first)), crc, where)
+        self._connection.execute(
+            "UPDATE event SET came = whole(came, ?) WHERE id BETWEEN ? AND ? AND first_of(came, id) = ?",
+            (first, self._origin, self._origin | LOW, address),
+        )
+        self._state.came.drop(event)
 
     def _stream(self, event: int) -> OpenStream:
         """The stream of an event, as a copy that belongs to this batch."""

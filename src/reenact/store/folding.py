@@ -1,0 +1,133 @@
+"""Texts of rows that are alike but for their numbers: a row says what differs from the first of its kind in its log.
+
+Rows of one agent's calls differ in when, in which place and with which digest something was asked, and hardly in what
+else. Two texts are of one kind when they are the same with all numbers and digests taken out. The first is kept as it
+is, and later ones name its event; so a row is read with one other, which a reader has in mind. It is no text of JSON:
+its first character is a control character, which those never hold.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from reenact.store.schema import LOW
+
+FOLDED = "\x1e"
+"""How the text of a row begins that names another one."""
+
+_NEXT = "\x1f"
+_HOLE = re.compile("[0-9a-f]{32}|[0-9]+")
+"""What differs between texts of one kind: digests and numbers."""
+_KINDS = 256
+"""Kinds of texts of one log that later ones may be like."""
+
+
+class Known(NamedTuple):
+    """The first text of a kind.
+
+    Attributes:
+        number: Of its event.
+        holes: Its numbers and digests.
+    """
+
+    number: int
+    holes: list[str]
+
+
+class Folding:
+    """Folds one column of a log's events. What a batch changes counts only after ``commit``."""
+
+    __slots__ = ("_dropped", "_kinds", "_known", "_staged")
+
+    def __init__(self) -> None:
+        self._known: dict[str, Known] = {}
+        self._kinds: dict[int, str] = {}
+        self._staged: list[str] = []
+        self._dropped: list[tuple[str, Known]] = []
+
+    def fold(self, number: int, text: str) -> str:
+        """The text of an event's row as it is kept."""
+        holes = _HOLE.findall(text)
+        kind = _HOLE.sub("\0", text)
+        known = self._known.get(kind)
+        if known is None:
+            if len(self._known) < _KINDS:
+                self._known[kind] = Known(number, holes)
+                self._kinds[number] = kind
+                self._staged.append(kind)
+            return text
+        own = [hole if hole != other else "" for hole, other in zip(holes, known.holes, strict=True)]
+        folded = f"{FOLDED}{known.number}{_NEXT}{_NEXT.join(own)}".rstrip(_NEXT)
+        return folded if len(folded) < len(text) else text
+
+    def is_first(self, number: int) -> bool:
+        """Whether the text of an event is one that others are like."""
+        return number in self._kinds
+
+    def drop(self, number: int) -> None:
+        """The text of an event will be another one: no text that comes is like it."""
+        kind = self._kinds.pop(number)
+        self._dropped.append((kind, self._known.pop(kind)))
+
+    def commit(self) -> None:
+        """The batch is in the file."""
+        self._staged.clear()
+        self._dropped.clear()
+
+    def roll_back(self) -> None:
+        """The batch is not in the file."""
+        for kind, known in reversed(self._dropped):
+            self._kinds[known.number] = kind
+            self._known[kind] = known
+        for kind in self._staged:
+            known = self._known.pop(kind)
+            self._kinds.pop(known.number, None)
+        self.commit()
+
+
+def first_of(text: str | None, address: int) -> int | None:
+    """The address of the event whose text one is like; None where it stands by itself, or is damaged."""
+    if type(text) is not str or text[:1] != FOLDED:
+        return None
+    number = text[1:].partition(_NEXT)[0]
+    return address & ~LOW | int(number) if number.isdecimal() and len(number) <= 10 else None
+
+
+def parts_of(text: str) -> list[str]:
+    """The first text of a kind as ``unfolded`` takes it: what stands between its holes, and these, in turn."""
+    found = [""] * (2 * len(holes := _HOLE.findall(text)) + 1)
+    found[::2] = _HOLE.split(text)
+    found[1::2] = holes
+    return found
+
+
+def unfolded(text: str, parts: list[str]) -> str:
+    """A folded text, whole.
+
+    Args:
+        text: As it is kept.
+        parts: Of the text that it is like (``parts_of``).
+
+    Raises:
+        ValueError: It is damaged.
+    """
+    own = text.split(_NEXT)[1:]
+    if 2 * len(own) >= len(parts):
+        raise ValueError("more numbers than in the text that it is like")
+    found = parts.copy()
+    for at, hole in enumerate(own):
+        if hole:
+            found[2 * at + 1] = hole
+    return "".join(found)
+
+
+def whole(text: str | None, first: str | None) -> str | None:
+    """The same with the first text as it lies in its row, for statements; what is damaged stays as it is, and is told
+    as damaged by whatever reads it."""
+    if type(text) is not str or type(first) is not str or text[:1] != FOLDED:
+        return text
+    try:
+        return unfolded(text, parts_of(first))
+    except ValueError:
+        return text
