@@ -78,6 +78,26 @@ def test_what_is_said_of_a_run_is_not_said_of_its_fork(forks: Forks) -> None:
         assert store.run(fork).tags == {"owner": "ann"}
 
 
+def test_it_is_said_when_a_run_expires(forks: Forks) -> None:
+    forks.record(AGENT)
+    assert "\n  expires   in 23 h: test runs are kept 1 day\n" in forks.desk.run("show", "@").stdout
+    assert " left)" not in forks.desk.run("ls").stdout
+    (run,) = forks.runs()
+    assert run["expires_us"] == run["ended_us"] + 86_400_000_000 and run["kept_for"] == "test runs are kept 1 day"
+    shown = json.loads(forks.desk.run("show", "@", "--json").stdout.splitlines()[0])
+    assert shown["expires_us"] == run["expires_us"]
+    settings(forks, '[keep]\ntest = "0d"\n')
+    assert "  ok (expired)  " in forks.desk.run("ls").stdout
+    assert "  expires   with the next `reenact gc`: test runs are kept 0 days\n" in forks.desk.run("show", "@").stdout
+    fork = forks.fork("look#2", "--result", 'look#2={"found": "shoe"}')["run"]
+    forks.desk.run("tag", fork, "keep=always")
+    assert "(expired)" not in forks.desk.run("ls").stdout, "the fork needs it"
+    assert f"  expires   never: run {tail(fork)} needs it" in forks.desk.run("show", forks.parent).stdout
+    assert "  expires   never: it is labelled keep=always\n" in forks.desk.run("show", fork).stdout
+    forks.desk.run("pack", "@", "-o", "run.reenact")
+    assert "expires" not in forks.desk.run("show", "run.reenact").stdout
+
+
 def test_where_nothing_expires(forks: Forks) -> None:
     forks.record(AGENT)
     forks.desk.run("pack", "@", "-o", "run.reenact")

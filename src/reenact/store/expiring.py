@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reenact.abc.store import Store
-from reenact.errors import ReenactError
+from reenact.errors import ReenactError, RunNotFound
 from reenact.facts.retention import Expiry, Kin, expiry_of, settled
 from reenact.facts.run import Run, Status, belongs_to
 from reenact.store.connection import Reading, Writing
@@ -83,6 +83,7 @@ class Housekeeping:
         self._store = store
         self._reading = reading
         self._lives = lives
+        self._came: dict[str, int] | None = None
 
     def expiries(
         self, terms: Mapping[str, str], now_us: int, cold: Callable[[Run], bool] = lambda run: False
@@ -94,20 +95,42 @@ class Housekeeping:
             now_us: The time.
             cold: Whether a run cannot be replayed; asked only of those that would go now, and stay if they cannot.
         """
-        came = self._arrivals()
         runs: dict[str, Run] = {}
         kin: list[Kin] = []
         for run in self._store.runs():
-            since = max(came.get(run.id, 0), self._last_seen(run))
-            own = expiry_of(run, terms, since_us=since)
+            own = self.own(run, terms)
             if run.status is Status.OK and own.due(now_us):
-                kept = expiry_of(run, terms, cold=True, since_us=since)
+                kept = self.own(run, terms, cold=True)
                 if not kept.due(now_us) and cold(run):
                     own = kept
             runs[run.id] = run
-            kin.append(Kin(run.id, run.parent, belongs_to(run) or bool(run.lane), own))
+            kin.append(_kin(run, own))
         found = settled(kin)
         return {name: (runs[name], found[name]) for name in runs}
+
+    def own(self, run: Run, terms: Mapping[str, str], *, cold: bool = False) -> Expiry:
+        """When a run would expire by itself. A few microseconds for most."""
+        if self._came is None:
+            self._came = self._arrivals()
+        return expiry_of(run, terms, cold=cold, since_us=max(self._came.get(run.id, 0), self._last_seen(run)))
+
+    def expiry(self, run: Run, terms: Mapping[str, str]) -> Expiry:
+        """When one run expires. Of others, only what it is part of and what goes on from it is looked at."""
+        top, seen = run, {run.id}
+        while top.parent is not None and top.parent not in seen and (belongs_to(top) or top.lane):
+            try:
+                top = self._store.run(top.parent)
+            except RunNotFound:
+                break
+            seen.add(top.id)
+        found = {top.id: top}
+        waiting = [top.id]
+        for name in waiting:  # it grows
+            for (child,) in self._reading.rows("SELECT run_id FROM run WHERE parent = ?", (name,)):
+                if child not in found:
+                    found[child] = self._store.run(child)
+                    waiting.append(child)
+        return settled(_kin(each, self.own(each, terms)) for each in found.values())[run.id]
 
     def due(
         self, terms: Mapping[str, str], now_us: int, cold: Callable[[Run], bool] = lambda run: False
@@ -219,6 +242,10 @@ class Housekeeping:
 
     def _bytes(self, writing: Writing) -> int:
         return writing.pragma("page_count") * writing.pragma("page_size")
+
+
+def _kin(run: Run, own: Expiry) -> Kin:
+    return Kin(run.id, run.parent, belongs_to(run) or bool(run.lane), own)
 
 
 def _free(writing: Writing) -> int:

@@ -17,6 +17,7 @@ from reenact.facts.ids import made_us, tail
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import Since, pairs
+from reenact.interfaces.cli.expires import Expiring
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint
@@ -71,10 +72,11 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
         runs = islice(_chosen(store, where, limit, filters), limit)
         twigs = draw(runs) if tree else (Twig(run, 0, "") for run in runs)
         if shell.json:
+            expiring = Expiring(store)
             for twig in twigs:
                 run = twig.run
                 data = priced_run(store.open(run)) if run.totals.models else run_data(run)
-                data |= {"question": _question(store, run)}
+                data |= {"question": _question(store, run)} | expiring.data(run)
                 shell.line(data | {"depth": twig.depth} if tree else data)
             return
         _show(shell, store, twigs, tree, bool(filters or where))
@@ -123,7 +125,7 @@ def _graph(twigs: Iterable[Twig]) -> Iterator[str]:
 
 def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
     """The runs as rows, as wide as the terminal; of narrow ones the columns that matter most."""
-    now, width = CLOCK.wall_us(), columns()
+    now, width, expiring = CLOCK.wall_us(), columns(), Expiring(store)
     first = list(islice(runs, _LOOKED_AT))
     layout = _layout(width, named=any(run.agent for run in first))
     yield paint(_row(layout, {name: name for name in layout}, width), bold=True)
@@ -133,7 +135,7 @@ def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
             "RUN": tail(run.id),
             "WHEN": preview.ago(now - made_us(run.id)),
             "AGENT": run.agent or "-",
-            "STATUS": outcome(run),
+            "STATUS": f"{outcome(run)} ({left})" if (left := expiring.near(run)) else outcome(run),
             "EVENTS": str(totals.events),
             "MODELS": str(totals.models),
             "TOOLS": str(totals.tools),

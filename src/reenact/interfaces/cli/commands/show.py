@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
@@ -11,12 +11,14 @@ import click
 
 from reenact.abc.store import Recording, Store
 from reenact.errors import UsageError
+from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.detail import event_lines
+from reenact.interfaces.cli.expires import Expiring
 from reenact.interfaces.cli.goldens.history import history_lines
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
@@ -99,14 +101,14 @@ def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
     if view.tree:
         _tree(shell, store, run)
     elif shell.json:
-        _json(shell, recording, wanted.stretch, view)
+        _json(shell, recording, wanted.stretch, view, Expiring(store).data(run))
         said = _said(store)
         if said is not None and not view.oneline:
             shell.line({"type": "golden"} | said.to_json())
     elif view.oneline:
         shell.data(headline(run, width=columns()))
     else:
-        shell.lines(chain(_text(recording, wanted.stretch, view), _golden(store)))
+        shell.lines(chain(_text(recording, wanted.stretch, view), _expires(store, run, wanted, view), _golden(store)))
     shell.next(_next_command(run))
 
 
@@ -131,9 +133,18 @@ def _next_command(run: Run) -> str:
     return f"reenact replay {tail(run.id)}" if run.entry.kind != "block" else f"reenact show {tail(run.id)} --state"
 
 
-def _json(shell: Shell, recording: Recording, stretch: tuple[int, int] | None, view: _View) -> None:
+def _expires(store: Store, run: Run, wanted: Reference, view: _View) -> Iterator[str]:
+    """When the run expires, behind all of its story."""
+    text = "" if wanted.stretch or view.state else Expiring(store).line(run)
+    if text:
+        yield paint(preview.clip(f"  expires   {preview.safe(text)}", columns()), dim=True)
+
+
+def _json(
+    shell: Shell, recording: Recording, stretch: tuple[int, int] | None, view: _View, expires: Mapping[str, Json]
+) -> None:
     """The run, then its events or steps, one JSON line each; nothing is folded for a program."""
-    shell.line({"type": "run"} | priced_run(recording))
+    shell.line({"type": "run"} | priced_run(recording) | dict(expires))
     if view.oneline:
         return
     if view.state:

@@ -1,0 +1,77 @@
+"""When runs expire, as lists and stories say it: a quiet word, and nothing where runs do not expire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reenact.abc.settings import load_settings
+from reenact.abc.sources import CLOCK
+from reenact.abc.store import Store
+from reenact.errors import ReenactError
+from reenact.facts.retention import DAY_US, Expiry, began_us
+from reenact.facts.run import Run, Status
+from reenact.store.expiring import Housekeeping
+from reenact.store.sqlite import SqliteStore
+from reenact.timetravel.preview import ago
+
+_NEAR = 4
+"""What part of its time is left to a run of which a list says so, and a day at most."""
+
+
+class Expiring:
+    """When the runs of a store expire.
+
+    Args:
+        store: The store. In a bundle, and in memory, they do not.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store if isinstance(store, SqliteStore) else None
+        self._keeper: Housekeeping | None = None
+        self._terms: Mapping[str, str] = {}
+
+    def of(self, run: Run, *, own: bool = False) -> Expiry | None:
+        """When a run expires (``own``: by itself); None where that is not known."""
+        if self._store is None or run.status is Status.RECORDING:
+            return None
+        try:
+            if self._keeper is None:
+                value = load_settings()["keep"].value
+                self._terms = value if isinstance(value, Mapping) else {}
+                self._keeper = self._store.housekeeping()
+            return self._keeper.own(run, self._terms) if own else self._keeper.expiry(run, self._terms)
+        except ReenactError:  # damaged, or the settings are wrong: that is said where it matters
+            return None
+
+    def data(self, run: Run) -> dict[str, int | str | None]:
+        """The same for a program."""
+        found = self.of(run)
+        return {"expires_us": found.at_us, "kept_for": found.why} if found is not None else {}
+
+    def near(self, run: Run) -> str:
+        """What a list says of a run that expires soon: ``5 h left``; else nothing."""
+        if not _near(run, self.of(run, own=True)):  # what needs it may keep it longer: looked at where it matters
+            return ""
+        found = self.of(run)
+        return _left(found) if found is not None and _near(run, found) else ""
+
+    def line(self, run: Run) -> str:
+        """What a story says of its run: ``in 6 d: ok runs are kept 7 days``."""
+        found = self.of(run)
+        if found is None:
+            return ""
+        if found.at_us is None:
+            return f"never: {found.why}"
+        left = found.at_us - CLOCK.wall_us()
+        return f"in {ago(left)}: {found.why}" if left > 0 else f"with the next `reenact gc`: {found.why}"
+
+
+def _near(run: Run, found: Expiry | None) -> bool:
+    if found is None or found.at_us is None:
+        return False
+    return found.at_us - CLOCK.wall_us() < min(DAY_US, (found.at_us - began_us(run)) // _NEAR)
+
+
+def _left(found: Expiry) -> str:
+    left = (found.at_us or 0) - CLOCK.wall_us()
+    return f"{ago(left)} left" if left > 0 else "expired"
