@@ -39,7 +39,10 @@ def test_a_run_reads_as_it_is_kept(desk: Desk, name: str, width: int) -> None:
 
 
 def _place(line: str) -> tuple[bool, bool, str]:
-    ending, event = line.startswith(("  answer", "  error", "     ")) and "n  " not in line, "n  Context" in line
+    ending, event = (
+        line.startswith(("  answer", "  error", "  expires", "     ")) and "n  " not in line,
+        "n  Context" in line,
+    )
     return ending, event, line if event else ""
 
 

@@ -250,6 +250,7 @@ SETTINGS: tuple[Setting, ...] = (
         "how long a class are kept (ok 7d, failed 30d, flagged 90d, test 1d), or class@agent; always: for good",
         _terms,
     ),
+    Setting("gc", True, "remove expired runs in the background, when a command has done its work", _switch),
     Setting("redact", {}, "extra redaction: field name to rule name", _table),
     Setting("ignore", {}, "ignore rules for matching: name to path (body.metadata.trace_id)", _table),
     Setting(

@@ -41,6 +41,10 @@ _SIZES = (
 )
 """What is a log's own, about: without indexes and the room between rows."""
 
+_GLANCE = 200
+"""Oldest runs that are looked at before the whole store is."""
+_LOOKED = "looked_us"
+"""When the store was looked through in the background, in ``meta``."""
 _RUN_US = 4_000
 _BYTE_US = 0.03
 """What a removal takes, about."""
@@ -179,6 +183,33 @@ class Housekeeping:
         except ReenactError:  # it is damaged: its start counts
             return 0
 
+    # --- in the background -------------------------------------------------------------------------------------
+
+    def old(self, terms: Mapping[str, str], now_us: int, before_us: int) -> bool:
+        """Whether it is worth looking the store through: of its oldest runs one has expired by itself, or they are more
+        than are looked at here. Reads some rows, and writes nothing.
+
+        Args:
+            terms: See ``expiry_of``.
+            now_us: The time.
+            before_us: A run that began later has not expired.
+        """
+        sql = "SELECT run_id FROM run WHERE started_us < ? ORDER BY started_us LIMIT ?"
+        rows = self._reading.rows(sql, (before_us, _GLANCE))
+        if len(rows) == _GLANCE:
+            return True
+        return any(self.own(self._store.run(name), terms).due(now_us) for (name,) in rows)
+
+    def turn(self, writing: Writing, now_us: int, every_us: int) -> bool | None:
+        """Whether it is the turn of whoever asks to remove in the background, once in ``every_us``, whatever processes
+        ask at a time: None for no, True for the first time in this store."""
+        with writing.transaction() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE name = ?", (_LOOKED,)).fetchone()
+            if row is not None and now_us - every_us < int(row[0]) <= now_us:
+                return None
+            connection.execute("INSERT OR REPLACE INTO meta(name, value) VALUES (?, ?)", (_LOOKED, now_us))
+        return row is None
+
     # --- removing ----------------------------------------------------------------------------------------------
 
     def remove(self, writing: Writing, going: Going, now_us: int) -> bool:
@@ -214,15 +245,16 @@ class Housekeeping:
                     return False
         return True
 
-    def give_back(self, writing: Writing) -> Iterator[int]:
+    def give_back(self, writing: Writing, *, anew: bool = True) -> Iterator[int]:
         """Give free pages back to the file system, some at a time; yields how many are left.
 
-        A store that was made by an older version is written anew once, where it is not large and nothing is recorded.
+        A store that was made by an older version is written anew once (``anew``), where it is not large and nothing is
+        recorded.
         """
         writing.checkpoint()
         left = _free(writing)
         if left and not _in_parts(writing):
-            if not self._nothing_records() or self._bytes(writing) > REWRITE_BYTES:
+            if not anew or not self._nothing_records() or self._bytes(writing) > REWRITE_BYTES:
                 yield left
                 return
             writing.rewrite()

@@ -382,9 +382,21 @@ class SqliteStore(Views):
         """Remove an expired run, if it is as it was when it was looked at; whether it was. One transaction."""
         return self.housekeeping().remove(self._write()[0], going, now_us)
 
-    def give_back(self) -> Iterator[int]:
-        """Give free pages of the file back to the file system, some at a time; yields how many are left."""
-        return self.housekeeping().give_back(self._write()[0])
+    def give_back(self, *, anew: bool = True) -> Iterator[int]:
+        """Give free pages of the file back to the file system, some at a time; yields how many are left. See
+        ``Housekeeping.give_back``."""
+        return self.housekeeping().give_back(self._write()[0], anew=anew)
+
+    def writing(self) -> Writing:
+        """The writing connection, for ``housekeeping``."""
+        return self._write()[0]
+
+    def alone(self) -> LiveLock | None:
+        """What one process at a time has that removes in the background; None where another has it."""
+        try:
+            return LiveLock(self._sign("gc"))
+        except OSError:
+            return None
 
     def close(self) -> None:
         """See ``abc.store.Store``. Again: nothing."""

@@ -28,7 +28,7 @@ unpack: file --store= --json --no-pager --help -h
 import: vcr|har|json|messages| file --only= --url= --param= --agent=agent --tag=tag --dry-run --store= --json --no-pager --help -h
 export: vcr|har|json| run -o=file --output=file --store= --json --no-pager --help -h
 textconv: file --git --store= --json --no-pager --help -h
-gc: --dry-run --store= --json --no-pager --help -h
+gc: --dry-run --background --store= --json --no-pager --help -h
 fsck: --store= --json --no-pager --help -h
 salvage: text -o=file --output=file --store= --json --no-pager --help -h
 doctor: --store= --json --no-pager --help -h

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -24,6 +26,10 @@ from reenact.store.sqlite import SqliteStore
 from reenact.timetravel.preview import duration, safe, size
 from reenact.triage.kit import kit_of
 
+_NICE = 10
+_AT_ONCE = 1000
+"""Runs that go in one round in the background."""
+_PAUSE = 0.005
 _FEW = 12
 """Reasons that are listed."""
 
@@ -38,8 +44,9 @@ _FEW = 12
     """,
 )
 @click.option("--dry-run", is_flag=True, help="Say what would go, how many bytes and how long, and remove nothing.")
+@click.option("--background", is_flag=True, hidden=True)
 @click.pass_context
-def command(ctx: click.Context, dry_run: bool) -> None:
+def command(ctx: click.Context, dry_run: bool, background: bool) -> None:
     """Remove runs that have expired, and give their space back to the file system.
 
     Runs that ended well are kept 7 days, failed ones, and those that cannot be replayed, 30, flagged ones 90, those of
@@ -52,12 +59,34 @@ def command(ctx: click.Context, dry_run: bool) -> None:
     terms = _terms()
     with opened(shell) as store:
         kept = _sqlite(store)
+        if background:
+            _quietly(kept, terms)
+            return
         now = CLOCK.wall_us()
         going = kept.housekeeping().due(terms, now, lambda run: is_cold(kept, run))
         if dry_run:
             _plan(shell, going)
             return
         _remove(shell, kept, going, now)
+
+
+def _quietly(store: SqliteStore, terms: Mapping[str, str]) -> None:
+    """Remove what has expired while others work: one process at a time, with pauses, and a part of it if it is much."""
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
+    lock = store.alone()
+    if lock is None:
+        return
+    try:
+        now = CLOCK.wall_us()
+        for each in store.housekeeping().due(terms, now, lambda run: is_cold(store, run))[:_AT_ONCE]:
+            since = CLOCK.mono_us()
+            store.expire(each, now)
+            time.sleep((CLOCK.mono_us() - since) / 1_000_000)  # writers have at least half of the time
+        for _ in store.give_back(anew=False):
+            time.sleep(_PAUSE)
+    finally:
+        lock.release()
 
 
 def _terms() -> Mapping[str, str]:

@@ -21,6 +21,7 @@ from reenact.interfaces.cli.expires import Expiring
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint
+from reenact.interfaces.cli.tidying import tidy
 from reenact.timetravel import preview
 from reenact.timetravel.gist import command_of, question_of
 from reenact.timetravel.lineage import Twig, draw, origin
@@ -80,6 +81,7 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
                 shell.line(data | {"depth": twig.depth} if tree else data)
             return
         _show(shell, store, twigs, tree, bool(filters or where))
+    tidy(shell)
 
 
 def _filters(wanted: dict[str, Any]) -> dict[str, Any]:

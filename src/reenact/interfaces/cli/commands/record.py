@@ -21,6 +21,7 @@ from reenact.interfaces.cli.arguments import pairs
 from reenact.interfaces.cli.outcome import outcome
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interfaces.cli.stores import store_url
+from reenact.interfaces.cli.tidying import tidy
 from reenact.recording.command import run_command
 from reenact.seams.boot.parent import end_like
 from reenact.store import open_store
@@ -72,6 +73,7 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
     )
     if ended.run is not None:
         _tell(shell, ended.run, "" if ended.kept else f"not kept: sample {policy.sample:g}")
+        tidy(shell)
     if ended.status < 0:
         end_like(ended.status)
     ctx.exit(ended.status)
