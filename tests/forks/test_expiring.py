@@ -26,7 +26,7 @@ AGENT = """
 
 def settings(forks: Forks, text: str) -> None:
     """What the project sets. A run of these tests is one of a test."""
-    (forks.desk.folder / "reenact.toml").write_text(text)
+    (forks.desk.folder / "reenact.toml").write_text(f"gc = false\n{text}")
 
 
 def test_a_fork_keeps_its_parent_and_everything_reads_as_before(forks: Forks) -> None:

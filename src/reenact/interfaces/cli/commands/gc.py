@@ -44,7 +44,7 @@ _FEW = 12
     """,
 )
 @click.option("--dry-run", is_flag=True, help="Say what would go, how many bytes and how long, and remove nothing.")
-@click.option("--background", is_flag=True, hidden=True)
+@click.option("--background", is_flag=True, hidden=True, help="Silently, giving way to others.")
 @click.pass_context
 def command(ctx: click.Context, dry_run: bool, background: bool) -> None:
     """Remove runs that have expired, and give their space back to the file system.
