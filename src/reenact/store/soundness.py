@@ -365,6 +365,18 @@ def _frame(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
         yield Fault("frame", f"{text} from byte {start}", problem, 0 if owner is None else owner[0])
 
 
+def _gone(_: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    run_id, end, at_us, why = row
+    if not run_id.endswith(end) or type(at_us) is not int or type(why) is not str:
+        yield Fault("gone", str(run_id), "is indexed as something else", 0)
+
+
+def _arrival(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    number, at_us = row
+    if type(at_us) is not int or beside.ask("SELECT 1 FROM run WHERE id = ?", number) is None:
+        yield Fault("arrival", str(number), "belongs to no run", number)
+
+
 TABLES: tuple[Table, ...] = (
     Table("log", ("id",), "events, last", _log, _in_log),
     Table(
@@ -392,6 +404,8 @@ TABLES: tuple[Table, ...] = (
     Table("gap", ("id",), "log, what, place, count", _gap, _second),
     Table("words", ("id",), "body", _words, _in_log_of_address),
     Table("piece", ("log", "base", "kind"), "data", _piece, _in_log),
+    Table("gone", ("run_id",), "tail, at_us, why", _gone, _nowhere),
+    Table("arrival", ("run",), "at_us", _arrival, _in_log),
     Table("passage", ("log", "n"), "base, end", _passage, _in_log),
 )
 """Every table, in an order in which what others name comes before them."""
