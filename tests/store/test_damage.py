@@ -144,6 +144,12 @@ def test_a_damaged_stream_gives_what_lies_before_the_damage_and_then_stops(
         ("DELETE FROM payload", lambda r: r.notes(0)),
         ("DELETE FROM payload", lambda r: r.checkpoint_slots(0, "in")),
         ("DROP TABLE event", lambda r: r.event(0)),
+        ("UPDATE event SET name = 'other' WHERE name = 'search_docs'", lambda r: r.event(0)),
+        ("UPDATE event SET kind = 'step' WHERE id & 1 = 0", lambda r: [*r.events()]),
+        ("UPDATE event SET came = CAST(came AS BLOB)", lambda r: [*r.events()]),
+        ("UPDATE turns SET data = 'text'", lambda r: [*r.deliveries()]),
+        ("UPDATE ambient SET data = 'text'", lambda r: [*r.reads()]),
+        ("UPDATE note SET value = CAST(value AS BLOB) WHERE value IS NOT NULL", lambda r: r.notes(0)),
     ],
 )
 def test_a_damaged_row_is_found_when_it_is_read(path: Path, sql: str, read: Callable[[Recording], object]) -> None:
@@ -158,6 +164,27 @@ def test_a_damaged_run_is_found_when_it_is_read(path: Path) -> None:
     change(path, "UPDATE run SET body = replace(body, 'ok', 'no')")
     with SqliteStore(path) as store, pytest.raises(StoreError, match="damaged"):
         store.run("@")
+
+
+def test_a_schema_that_is_no_text_is_damage(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[data.index(b"CREATE TABLE gap") + 4] = 0xFF
+    path.write_bytes(data)
+    with SqliteStore(path) as store, pytest.raises(StoreError, match="damaged"):
+        [*store.open("@").gaps()]
+
+
+def test_a_damaged_index_of_lanes_hides_no_lane(path: Path) -> None:
+    with closed(sqlite3.connect(path)) as connection:
+        root, size = connection.execute(
+            "SELECT rootpage, (SELECT * FROM pragma_page_size) FROM sqlite_master WHERE name = 'lane_path'"
+        ).fetchone()
+    data = bytearray(path.read_bytes())
+    data[data.index(b"root", (root - 1) * size, root * size)] ^= 2
+    path.write_bytes(data)
+    with SqliteStore(path) as store:
+        assert store.open("@").lane("root") is not None
+        assert [event.number for event in store.open("@").events(lane="root")] == [0, 1]
 
 
 def read_all(path: Path) -> dict[str, object]:
