@@ -126,9 +126,13 @@ class Divergence(ReplayError):
         now: What the agent asks now, as JSON-able data.
         path: The first differing path, as a JSON pointer with dots.
         reason: One word for programs: ``changed``, ``added``, ``missing``, ``ambiguous``, ``result``, ``end``.
+        by_order, by_code: The likely cause where the code is the same and its order was not proven, and where the code
+            has changed; ``cause`` is one of them.
     """
 
     exit_code = 1
+    by_order: str = ""
+    by_code: str = ""
     event: int | None
     source: str | None
     recorded: Any

@@ -81,6 +81,24 @@ def test_a_recording_and_its_replays_say_where_the_order_is_not_proven(tmp_path:
     assert "REENACT_HOLD_MS=1000" in done.stdout + done.stderr, "the output may differ as well"
 
 
+@pytest.mark.parametrize("changed", [("at the end", "over"), ("append(ask(name))", "append(ask(name * 2))")])
+def test_where_the_code_has_changed_that_comes_first_and_the_order_after_it(
+    tmp_path: Path, changed: tuple[str, str]
+) -> None:
+    desk = Desk(tmp_path)
+    desk.script(RACE)
+    desk.record("agent.py")
+    desk.script(RACE.replace(*changed))
+    done = desk.run("replay", "@", status=1)
+    lines = done.stderr.splitlines()
+    assert lines[1].startswith("reenact: the code has changed since the recording (agent.py)"), done.stderr
+    assert re.match(rf"reenact: {PLACES}: ", lines[2]), done.stderr
+    assert "so the code need not have changed" not in done.stderr
+    assert done.stderr.count("REENACT_HOLD_MS=1000") == 1, done.stderr
+    if "diverged" in done.stderr:
+        assert "likely cause: the code " in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize(("order", "setting"), [("exact", "REENACT_HOLD_MS=1000"), ("arrival", "REENACT_ORDER=exact")])
 def test_a_divergence_says_first_that_the_order_is_not_proven(order: str, setting: str) -> None:
     cause, said = cause_of(race, reenact.Policy(order=order))

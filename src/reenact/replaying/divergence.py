@@ -14,6 +14,7 @@ from reenact.facts.difference import first_difference
 from reenact.facts.event import Event
 from reenact.facts.spotting import normalise
 from reenact.facts.values import jsonable
+from reenact.replaying.telling import NOT_PROVEN, NOT_THE_CODE
 
 _SHOWN = 300
 _LEAD = 60
@@ -150,10 +151,10 @@ def unproven_order(numbers: Sequence[int], order: Json) -> str:
     """
     places = f"{numbers[0]} and {len(numbers) - 1} more" if len(numbers) > 1 else str(numbers[0])
     if order == "arrival":
-        return f"order not proven at {places}: it was recorded with order = arrival; record with REENACT_ORDER=exact"
+        return f"{NOT_PROVEN}{places}: it was recorded with order = arrival; record with REENACT_ORDER=exact"
     return (
-        f"order not proven at {places}: something else could still run there when it was recorded (a busy machine, a "
-        "busy wait), so the code need not have changed; record with REENACT_HOLD_MS=1000 (setting hold_ms)"
+        f"{NOT_PROVEN}{places}: something else could still run there when it was recorded (a busy machine, a "
+        f"busy wait){NOT_THE_CODE}; record with REENACT_HOLD_MS=1000 (setting hold_ms)"
     )
 
 

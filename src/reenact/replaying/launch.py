@@ -22,7 +22,7 @@ from reenact.replaying.relocating import relocated
 from reenact.replaying.report import Report
 from reenact.replaying.revision import REVISION, Tree, kept_revision, remarks, tree_of
 from reenact.replaying.starting import AS_RECORDED, Left, Process, Starting, run_process
-from reenact.replaying.telling import exit_statuses, first_line, last_line
+from reenact.replaying.telling import exit_statuses, first_line, last_line, with_changed_code
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
 
@@ -76,7 +76,7 @@ def replay_run(
     how = partial(_replayed, url, run, options, project=around, starting=starting)
     if not options.rev:
         report = how(start, moved)
-        return report if report.exit_code == 0 else replace(report, changed_code=_changed_code(url, run, moved))
+        return report if report.exit_code == 0 else with_changed_code(report, _changed_code(url, run, moved))
     with tree_of(options.rev, start.cwd, run, options.patch) as tree:
         start = tree.start(start, run, options.rev)
         report = how(start, tree.of_moved(moved))

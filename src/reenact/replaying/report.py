@@ -74,6 +74,7 @@ class Report:
         saved: Id of the replay's own run; empty unless it was kept.
         raised: The exception that ended the program, and the line of its code, where the recorded run did not end so.
         changed_code: Which source files have changed since the recording, where the replay did not end the same.
+        order_doubt: That the order was not proven, where the code has changed as well and is the likelier cause.
     """
 
     verdict: str
@@ -106,6 +107,7 @@ class Report:
     saved: str = ""
     raised: str = ""
     changed_code: str = ""
+    order_doubt: str = ""
 
     def with_last_line(self, line: str) -> Report:
         """The same report with its last line."""

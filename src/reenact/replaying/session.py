@@ -387,8 +387,10 @@ class ReplaySession:
         place = waiting_place() if self.gate.unseen_us >= 0 else None
         unseen = [f"the program waits at {place} for what no seam records"] if place else []
         unproven = self.unproven_order()
-        code = [] if unproven else [divergence.cause]
-        divergence.cause = "; ".join([*unproven, *self.changed_inputs(), *unseen, *self.tally.suspects(), *code])
+        others = [*self.changed_inputs(), *unseen, *self.tally.suspects()]
+        divergence.by_code = "; ".join([*others, divergence.cause])
+        divergence.by_order = "".join(unproven)
+        divergence.cause = "; ".join([*unproven, *others]) if unproven else divergence.by_code
         self._hide(divergence)
         halt = Halt(divergence.message)
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from reenact.errors import Divergence
@@ -12,6 +13,10 @@ from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report, enforced
 
 FROZEN = "http tools models processes flags environment clock random"
+NOT_PROVEN = "order not proven at "
+"""How a sentence begins that doubts the order."""
+NOT_THE_CODE = ", so the code need not have changed"
+"""What it says beside, unless it is known that the code has changed."""
 
 
 def first_line(run: str, options: Options) -> str:
@@ -61,6 +66,38 @@ def in_force(report: Report) -> str:
     return f"enforcement: {', '.join(report.enforcement) or 'none'}"
 
 
+def with_changed_code(report: Report, changed: str) -> Report:
+    """The report of a replay whose code has changed: it is the likely cause then, and that the order was not proven
+    comes after it.
+
+    Args:
+        report: The report.
+        changed: What has changed; empty for nothing.
+    """
+    if not changed:
+        return report
+    doubts = [*(each.data["by_order"] for each in report.differences if each.what == "divergence"), *report.remarks]
+    doubt = next((each for each in doubts if each.startswith(NOT_PROVEN)), "")
+    divergence = _by_code(report.divergence) if report.divergence else report.divergence
+    differences = tuple(
+        from_divergence(to_divergence(_by_code(each.data))) if each.what == "divergence" else each
+        for each in report.differences
+    )
+    return replace(
+        report,
+        changed_code=changed,
+        order_doubt=doubt.replace(NOT_THE_CODE, ""),
+        divergence=divergence,
+        differences=differences,
+        remarks=tuple(each for each in report.remarks if not each.startswith(NOT_PROVEN)),
+    )
+
+
+def _by_code(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A divergence as data, its cause the code's."""
+    return {**data, "cause": data["by_code"] or data["cause"]}
+
+
 def exit_statuses(recorded: int | None, now: int) -> Difference | None:
     """Whether the process ended as it did."""
     if recorded is None or recorded == now:
@@ -83,6 +120,8 @@ def from_divergence(divergence: Divergence) -> Difference:
         "path": divergence.path,
         "reason": divergence.reason,
         "cause": divergence.cause,
+        "by_order": divergence.by_order,
+        "by_code": divergence.by_code,
         "message": divergence.message,
         "next": divergence.next_command,
     }
@@ -91,7 +130,7 @@ def from_divergence(divergence: Divergence) -> Difference:
 
 def to_divergence(data: Mapping[str, Any], message: str = "") -> Divergence:
     """The inverse of ``from_divergence``'s data; ``message`` in place of its own, where given."""
-    return Divergence(
+    divergence = Divergence(
         message or data["message"],
         event=data["event"],
         source=data["source"],
@@ -102,3 +141,5 @@ def to_divergence(data: Mapping[str, Any], message: str = "") -> Divergence:
         cause=data["cause"],
         next_command=data["next"],
     )
+    divergence.by_order, divergence.by_code = data.get("by_order", ""), data.get("by_code", "")
+    return divergence

@@ -123,8 +123,9 @@ def _tell(shell: Shell, report: Report, run: str, *, verbose: bool) -> None:
     if shell.json:
         shell.line(report.to_json())
         return
-    if report.changed_code:
-        shell.talk(f"reenact: {preview.safe(report.changed_code)}")
+    for text in (report.changed_code, report.order_doubt):
+        if text:
+            shell.talk(f"reenact: {preview.safe(text)}")
     for difference in report.differences:
         for text in difference.text.splitlines():
             shell.talk(f"reenact: {preview.safe(text)}")
