@@ -12,7 +12,7 @@ from reenact.facts.difference import words
 from reenact.facts.expressions import compile_expression
 from reenact.facts.ids import made_us, make_run_id, tail
 from reenact.facts.run import Run, Status
-from reenact.interfaces.cli.shell import folded
+from reenact.interfaces.cli.shell import folded, folded_error
 from reenact.store import open_store
 from reenact.store.memory import MemoryStore
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
@@ -133,3 +133,13 @@ def test_a_long_line_is_folded_for_a_terminal_and_a_command_is_not() -> None:
     assert recorded.splitlines()[-1] == "         -> reenact show z5n80fhm"
     command = f"reenact: next: reenact fork @:4 --result {'x' * 80}"
     assert folded(command) == command and folded("short") == "short"
+
+
+def test_an_error_is_folded_for_a_terminal_and_its_command_is_not() -> None:
+    command = f"  next: reenact record -- python {'x' * 90}.py"
+    cause = "no run of this store has failed; " * 4
+    text = f"reenact: no run matches '@failed'\n  likely cause: {cause.strip()}\n{command}"
+    lines = folded_error(text).splitlines()
+    assert lines[0] == text.splitlines()[0] and lines[-1] == command
+    assert len(lines) > 3 and max(map(len, lines[:-1])) <= 80 and lines[2].startswith("    ")
+    assert " ".join(" ".join(lines).split()) == " ".join(text.split())

@@ -11,6 +11,7 @@ import traceback
 import click
 
 from reenact.errors import ReenactError, UsageError
+from reenact.interfaces.cli.shell import folded_error
 
 INTERNAL = 70
 """Exit code of a fault of our own (``EX_SOFTWARE``): none of the contract's codes claims to know better."""
@@ -53,7 +54,8 @@ def report(error: BaseException, *, as_json: bool = False) -> int:
         told, code = error, error.exit_code
     else:
         told, code = _unexpected(error, debug), INTERNAL
-    click.echo(_line(error, told, code) if as_json else f"reenact: {told}", err=True)
+    text = f"reenact: {told}"
+    click.echo(_line(error, told, code) if as_json else folded_error(text) if sys.stderr.isatty() else text, err=True)
     return code
 
 

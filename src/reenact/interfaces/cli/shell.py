@@ -106,6 +106,21 @@ def folded(text: str, width: int = 80) -> str:
     return "\n".join([*lines, f"{more}-> reenact {command}"] if arrow else lines)
 
 
+def folded_error(text: str, width: int = 80) -> str:
+    """An error of ours on as many lines as it needs: what happened, and below it the likely cause. A command stays on
+    one line."""
+    out = []
+    for line in text.splitlines():
+        more = " " * (len(line) - len(line.lstrip()) + 2)
+        keeps = len(line) <= width or line.lstrip().startswith(("next: ", "recorded ", "now ", "source "))
+        out += (
+            [line]
+            if keeps
+            else textwrap.wrap(line, width, subsequent_indent=more, break_long_words=False, break_on_hyphens=False)
+        )
+    return "\n".join(out)
+
+
 def wrapped(head: str, text: str, width: int) -> Iterator[str]:
     """A text behind a head on as many lines as it needs, the next ones below its beginning."""
     lines = textwrap.wrap(text, max(width - len(head), _NARROW // 2), break_on_hyphens=False) or [""]

@@ -137,6 +137,5 @@ def _tell(shell: Shell, report: Report, run: str, *, verbose: bool) -> None:
             f"reenact: next: reenact show {shell.named.get(run, run)}" + (f":{event}" if event is not None else "")
         )
     said = in_force(report)
-    if verbose and said not in report.last_line:
-        shell.talk(f"reenact: {said}")
-    shell.talk(f"reenact: {report.last_line}")
+    more = f"  {said}" if verbose and said not in report.last_line else ""
+    shell.talk(f"reenact: {report.last_line}{more}")
