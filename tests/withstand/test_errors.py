@@ -129,7 +129,7 @@ def test_a_run_without_an_entry_point(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("salvage",),
+        ("erase",),
         ("serve",),
         ("vault", "unlock"),
     ],
