@@ -16,6 +16,7 @@ from reenact.facts.event import Event
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.opening import bundle_of, opened
+from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel import preview
 from reenact.timetravel.aligning import Sort
@@ -63,7 +64,10 @@ def command(ctx: click.Context, refs: tuple[str, ...], stat: bool, state: bool, 
         raise UsageError("diff takes two runs or more", cause="one was named", next_command="reenact diff @~1 @")
     with ExitStack() as opening:
         stores = {bundle_of(ref): opening.enter_context(opened(shell, ref)) for ref in refs}
-        found = compare_all([_recording(stores[bundle_of(ref)], ref) for ref in refs])
+        recordings = [_recording(stores[bundle_of(ref)], ref) for ref in refs]
+        events = sum(each.run.totals.events for each in recordings)
+        with Working(f"comparing {counted(events, 'event')}"):
+            found = compare_all(recordings)
         if len(found) > 1:
             _table(shell, found)
         elif state:

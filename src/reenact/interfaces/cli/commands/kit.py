@@ -12,6 +12,7 @@ from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.commands.show import headline
 from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.shell import Command, Shell, current, paint
 from reenact.timetravel.preview import clip, safe
 from reenact.triage.budget import allow
@@ -50,8 +51,9 @@ def command(ctx: click.Context, ref: str, budget: bool) -> None:
     shell = current(ctx)
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
-        scene = scene_of(store, run)
-        kit, lines = judge(scene), allow(scene)
+        with Working(f"looking through {run.totals.events} events"):
+            scene = scene_of(store, run)
+            kit, lines = judge(scene), allow(scene)
     if shell.json:
         _json(shell, None if budget else kit, lines, run.id)
     elif budget:

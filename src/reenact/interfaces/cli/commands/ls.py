@@ -20,6 +20,7 @@ from reenact.interfaces.cli.arguments import Since, pairs
 from reenact.interfaces.cli.expires import Expiring
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
+from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint
 from reenact.interfaces.cli.tidying import tidy
 from reenact.timetravel import preview
@@ -102,7 +103,8 @@ def _chosen(store: Store, where: str | None, limit: int | None, filters: dict[st
 
 
 def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtered: bool) -> None:
-    first = next(twigs, None)
+    with Working("looking through the runs"):
+        first = next(twigs, None)
     if first is None:
         shell.talk("no matching runs" if filtered else "no runs yet")
         shell.next("reenact ls" if filtered else "reenact record -- python agent.py")
@@ -128,7 +130,8 @@ def _graph(twigs: Iterable[Twig]) -> Iterator[str]:
 def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
     """The runs as rows, as wide as the terminal; of narrow ones the columns that matter most."""
     now, width, expiring = CLOCK.wall_us(), columns(), Expiring(store)
-    first = list(islice(runs, _LOOKED_AT))
+    with Working("looking through the runs"):
+        first = list(islice(runs, _LOOKED_AT))
     layout = _layout(width, named=any(run.agent for run in first))
     yield paint(_row(layout, {name: name for name in layout}, width), bold=True)
     for run in chain(first, runs):

@@ -11,14 +11,18 @@ import click
 from reenact.abc.settings import load_settings
 from reenact.errors import UsageError
 from reenact.facts.ids import tail
+from reenact.facts.phrases import counted
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.store.opening import BUNDLE as SUFFIX
 from reenact.timetravel.bundling.packing import Checked, Packed, check, pack
-from reenact.timetravel.preview import safe
+from reenact.timetravel.preview import duration, safe
 
 _PLACES = 4
+_LONG_US = 2_000_000
+"""Of a run that took this long it is said that its replay may take a while."""
 
 
 @click.command(
@@ -51,7 +55,11 @@ def command(ctx: click.Context, ref: str, output: str, no_check: bool) -> None:
         )
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
-        packed = pack(store, [("run", run)], path, redact=dict(load_settings()["redact"].value))
+        with Working(f"packing {counted(run.totals.events, 'event')}"):
+            packed = pack(store, [("run", run)], path, redact=dict(load_settings()["redact"].value))
+    lasted = (run.ended_us or run.started_us) - run.started_us
+    if not no_check and lasted >= _LONG_US and not shell.json:
+        shell.talk(f"reenact: replaying it, to see whether it does: that took {duration(lasted)} when it was recorded")
     checked = None if no_check else check(path, run)
     if shell.json:
         shell.line(_data(packed, checked))
