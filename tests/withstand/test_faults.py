@@ -71,8 +71,12 @@ DOORS = frozenset(
 """Where the nets hang, or where nothing could fail: a fault *at* these would be one in the code of the agent."""
 
 
+def _place(code: CodeType) -> str:
+    return f"{code.co_filename.removeprefix(HOME)}:{code.co_qualname}"
+
+
 def _inside(code: CodeType) -> bool:
-    place = f"{code.co_filename.removeprefix(HOME)}:{code.co_qualname}"
+    place = _place(code)
     return place.startswith(ROOMS) and place not in DOORS and "Recorder." not in place
 
 
@@ -248,6 +252,23 @@ def test_a_method_of_a_call_that_always_fails_costs_the_recording_alone(
     assert _recorded(agent, tmp_path, Injection(0, RuntimeError, lambda code: False)) == agent()
     with open_store(str(tmp_path)) as store:
         assert store.run("@").degraded == ("MemoryError: injected",)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "recording/writer.py:Writer._finish",
+        "recording/writer.py:Writer._let_go",
+        "privacy/gate.py:_text",
+        "privacy/gate.py:CredentialRedactor.naming",
+    ],
+)
+def test_a_fault_where_a_thread_begins_or_ends_or_a_lane_gets_its_name_costs_the_recording_alone(
+    agent: Agent, tmp_path: Path, place: str
+) -> None:
+    injection = Injection(1, lambda: MemoryError("injected"), lambda code: _place(code) == place)
+    assert _recorded(agent, tmp_path, injection) == agent()
+    assert injection.place.startswith(place)
 
 
 class OutOfTime(Exception):

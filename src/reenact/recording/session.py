@@ -139,7 +139,7 @@ class RecordingSession:
         """Identities of the writes issued so far, by event."""
         self._repeats = Repeats()
         self._origin_us = run.origin_us
-        lanes.call_by(redactor.naming)
+        lanes.call_by(redactor.naming, self.fault)
         self._lock = _thread.RLock()  # a signal handler may make calls while its own thread holds it
         self._paths: dict[str, int] = {}
         self._given: Mapping[str, int] = {}

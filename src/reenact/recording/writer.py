@@ -234,10 +234,18 @@ class Writer:
 
     def _run(self) -> None:
         lanes.adopt_thread(None)  # our own thread is no strand of the agent
-        self._finish()
+        try:
+            try:
+                self._finish()
+            except Exception as error:  # before it began, or where it let go of those that wait
+                self._fault(error)
+                self._finish()
+        finally:
+            self._over = True
+            self._ended.release()
 
     def _finish(self) -> None:
-        """Write to the end, then let go of the log."""
+        """Write to the end, then let go of the log. It may be called again where it has failed."""
         try:
             self._work()
         except Exception as error:
@@ -248,10 +256,7 @@ class Writer:
             except Exception as error:
                 self._fault(error)
             self._over = True
-            try:
-                self._let_go()
-            finally:
-                self._ended.release()
+            self._let_go()
 
     def _work(self) -> None:
         """Write batches until the end is written, or could not be in several attempts."""

@@ -118,7 +118,7 @@ class ReplaySession:
         self.saying = Saying(self.run, self.tape, rules)
         self._comparing = Comparing(recording, redactor, self.saying)
         self.output_cleaned = redactor.printed
-        lanes.call_by(redactor.naming)
+        lanes.call_by(redactor.naming, self.fault)
         self._lock = _thread.RLock()
         self._lanes: dict[str, Lane] = {}
         self.frozen_scopes = FrozenScopes()

@@ -180,12 +180,18 @@ _SEPARATORS = str.maketrans("/>#", "___")
 _WORDS = re.compile(r"[A-Za-z_.<]{0,28}+")
 """Names of functions mostly: a credential is longer, or has digits, or stands behind a name and a sign."""
 _clean: Callable[[str], str] = str
+_fault: weakref.WeakMethod[Callable[[Exception], bool]] | None = None
 
 
-def call_by(clean: Callable[[str], str]) -> None:
-    """Give lanes names as ``clean`` gives them: without credentials, the same in a recording and its replay."""
-    global _clean
-    _clean = clean
+def call_by(clean: Callable[[str], str], fault: Callable[[Exception], bool]) -> None:
+    """Give lanes names as ``clean`` gives them: without credentials, the same in a recording and its replay.
+
+    Args:
+        clean: Cleans a name.
+        fault: Method that is told where it cannot (``abc.session.Session.fault``): unless it gives True, the lane is
+            ``unnamed``. It keeps nothing alive."""
+    global _clean, _fault
+    _clean, _fault = clean, weakref.WeakMethod(fault)
     _plain.cache_clear()
 
 
@@ -195,9 +201,15 @@ def _plain(name: str) -> str:
     credentials after that: a path that is cleaned keeps its names."""
     if _WORDS.fullmatch(name):
         return name
-    cleaned = _clean(name)
-    plain = cleaned.translate(_SEPARATORS)
-    return plain if plain == cleaned else _clean(plain)
+    try:
+        cleaned = _clean(name)
+        plain = cleaned.translate(_SEPARATORS)
+        return plain if plain == cleaned else _clean(plain)
+    except Exception as error:
+        told = _fault() if _fault is not None else None
+        if told is not None and told(error):
+            raise
+        return "unnamed"
 
 
 class Cell:

@@ -123,7 +123,7 @@ async def closed(closing: Resting, cancelled_by: BaseException | None = None) ->
         return
     if not lane.gate.virtual:  # not a fork that goes on live
         how = f"{closing.turns} {closing.thrown} {int(cancelled_by is not None)}"
-        answer(lane, RESTED, texts.known(_WAITED if closing.waited else how))
+        answer(lane, RESTED, texts.TEXT + (_WAITED if closing.waited else how).encode())
         if not closing.waited:
             lane.tag("j")
             return
