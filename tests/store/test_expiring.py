@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from reenact.errors import RunNotFound
+from reenact.errors import RunNotFound, StoreBusy
 from reenact.facts.ids import tail
 from reenact.facts.retention import DAY_US
 from reenact.facts.run import Run, Status
@@ -186,6 +186,21 @@ def test_a_store_of_an_older_version_is_written_anew_once(tmp_path: Path) -> Non
         assert [*store.give_back()][-1] == 0
         assert path.stat().st_size < before / 2
         assert store._write()[0].pragma("auto_vacuum") == 2
+
+
+def test_whoever_asks_for_the_turn_waits_for_no_other_process(sqlite: SqliteStore) -> None:
+    kept(sqlite)
+    keeper, writing = sqlite.housekeeping(), sqlite.writing()
+    with closed(connect_writing(writing.path)) as beside:
+        beside.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusy):
+            keeper.turn(writing, LATER, DAY_US)
+        beside.execute("ROLLBACK")
+        assert keeper.turn(writing, LATER, DAY_US) is True
+        beside.execute("BEGIN IMMEDIATE")
+        assert keeper.turn(writing, LATER + 1, DAY_US) is None, "it is read before anything is locked"
+        beside.execute("ROLLBACK")
+    assert keeper.turn(writing, LATER + DAY_US, DAY_US) is False
 
 
 def test_no_text_of_what_went_is_left_in_the_file(sqlite: SqliteStore) -> None:

@@ -4,6 +4,7 @@ for forks of a run that is deleted."""
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing as closed
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from reenact.errors import StoreError
 from reenact.facts.call import Kind
-from reenact.facts.record import Noted, Record
+from reenact.facts.record import HeadArrived, Noted, Record
 from reenact.facts.run import Run
 from reenact.store.checking import check_store
 from reenact.store.folding import FOLDED, Folding, first_of, parts_of, unfolded, whole
@@ -128,6 +129,52 @@ def test_a_batch_that_fails_leaves_nothing_that_later_rows_are_like(path: Path) 
         log.close()
         assert folded(path) == 8
         assert [event.issued_us for event in store.open(run.id).events()] == [n * 1000 for n in range(1, 10)]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["fold", "drop", "commit", "roll back"]), st.integers(0, 9))))
+def test_what_is_rolled_back_leaves_what_was_committed(steps: list[tuple[str, int]]) -> None:
+    tried = Folding()
+    firsts: dict[str, int] = {}
+    committed: dict[str, int] = {}
+    for n, (step, kind) in enumerate(steps):
+        name = f"{chr(97 + kind)} "
+        if step == "fold":
+            tried.fold(n, f"{name}{n}")
+            firsts.setdefault(name, n)
+        elif step == "drop" and name in firsts:
+            tried.drop(firsts.pop(name))
+        elif step == "commit":
+            tried.commit()
+            committed = dict(firsts)
+        elif step == "roll back":
+            tried.roll_back()
+            firsts = dict(committed)
+        assert [number for number in range(len(steps)) if tried.is_first(number)] == sorted(firsts.values())
+
+
+@pytest.mark.parametrize("again", [0, 2])
+def test_a_full_disk_while_what_came_comes_again_costs_that_batch_alone(path: Path, again: int) -> None:
+    def head(event: int, status: int = 200) -> Record:
+        return HeadArrived(event, 100 + status, {"status": status, "headers": [["x", "y"]]}, delivery=10)
+
+    run = new_run()
+    with SqliteStore(path) as store:
+        log = store.begin(run)
+        log.write(opening(run))
+        log.write([asked(0), asked(1), head(0), head(1)])
+        connection = store.writing()._mine()
+        most = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {most}")
+        with pytest.raises(StoreError, match="full"):
+            fresh = [asked(2), head(2)] if again == 2 else []
+            log.write([*fresh, head(again, 300), head(again, 400), issued(9, os.urandom(200_000))])
+        connection.execute("PRAGMA max_page_count = 1073741823")
+        log.write([asked(3), head(3)])
+        log.write([closing(run)])
+        log.close()
+        recording = store.open(run.id)
+        for event in (0, 1, 3):
+            assert "200" in str(recording.event(event).outcome)
 
 
 def test_what_came_may_come_again_where_others_are_like_it(path: Path) -> None:

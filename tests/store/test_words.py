@@ -17,6 +17,8 @@ from reenact.store.sqlite import SqliteStore
 from reenact.store.words import Gathering, occurs
 from tests.store.records import closing, issued, new_run, opening, settled
 
+LATER = 1_700_000_000_000_000 + 3 * 86_400_000_000
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -137,6 +139,27 @@ def test_words_of_a_deleted_run_are_gone_from_the_file(path: Path) -> None:
     assert not path.with_name("store.db-wal").exists()
     content = path.read_bytes()
     assert not any(secret.encode()[at : at + 6] in content for at in range(5))
+
+
+@pytest.mark.parametrize("way", ["expire", "discard", "killed"])
+def test_words_of_runs_that_went_otherwise_leave_the_file_with_the_next_housekeeping(path: Path, way: str) -> None:
+    with SqliteStore(path) as store:
+        run = kept(store, new_run(), [asked(0, b'{"a":"zqxsecretword alone here"}')])
+        for n in range(5):
+            kept(store, new_run(started_us=LATER + n), [asked(0, b'{"a":"hello world %d"}' % n)])
+    with SqliteStore(path) as store:
+        if way == "discard":
+            assert store.discard(run.id)
+        else:
+            (going,) = store.housekeeping().due({"ok": "1d"}, LATER)
+            assert store.expire(going, LATER)
+        if way == "killed":  # between two steps
+            next(store.give_back())
+    with SqliteStore(path) as store:
+        assert not [*store.runs(text="zqxsecretword")]
+        assert list(store.give_back())[-1] == 0
+        assert len([*store.runs(text="hello")]) == 5
+    assert b"zqxsecretword" not in b"".join(each.read_bytes() for each in path.parent.iterdir() if each.is_file())
 
 
 def test_words_are_found_without_the_index_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

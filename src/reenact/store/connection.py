@@ -213,8 +213,12 @@ class Writing:
         _opened.add(self)
 
     @contextmanager
-    def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, durable: bool = False, waits: bool = True) -> Iterator[sqlite3.Connection]:
         """A transaction that begins immediate; on leaving it survives the process (``durable``: a power loss too).
+
+        Args:
+            durable: See there.
+            waits: For another process that writes, up to ``BUSY_MS``; else it gives up at once.
 
         Raises:
             StoreError: Nothing was kept.
@@ -225,6 +229,8 @@ class Writing:
             try:
                 if durable:
                     connection.execute("PRAGMA synchronous = FULL")
+                if not waits:
+                    connection.execute("PRAGMA busy_timeout = 0")
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     yield connection
@@ -238,6 +244,8 @@ class Writing:
             finally:
                 if durable:  # still behind the lock: inside another writer's transaction it could not be set
                     connection.execute("PRAGMA synchronous = NORMAL")
+                if not waits:
+                    connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
 
     def checkpoint(self, *, least_growth: int = 0) -> None:
         """Bring the write-ahead log into the file; never waits for readers or other writers. Where SQLite is older than

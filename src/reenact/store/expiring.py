@@ -21,6 +21,7 @@ from reenact.store.connection import Reading, Writing
 from reenact.store.forgetting import forget
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.tombstones import ARRIVAL, Tombstone, bury, has
+from reenact.store.words import erase_some
 
 STEP_PAGES = 256
 """Pages given back in one transaction: writers wait no longer than that takes."""
@@ -202,8 +203,15 @@ class Housekeeping:
 
     def turn(self, writing: Writing, now_us: int, every_us: int) -> bool | None:
         """Whether it is the turn of whoever asks to remove in the background, once in ``every_us``, whatever processes
-        ask at a time: None for no, True for the first time in this store."""
-        with writing.transaction() as connection:
+        ask at a time: None for no, True for the first time in this store. Waits for no other process.
+
+        Raises:
+            StoreBusy: Another process writes.
+        """
+        rows = self._reading.rows("SELECT value FROM meta WHERE name = ?", (_LOOKED,))
+        if rows and now_us - every_us < int(rows[0][0]) <= now_us:
+            return None
+        with writing.transaction(waits=False) as connection:
             row = connection.execute("SELECT value FROM meta WHERE name = ?", (_LOOKED,)).fetchone()
             if row is not None and now_us - every_us < int(row[0]) <= now_us:
                 return None
@@ -246,11 +254,14 @@ class Housekeeping:
         return True
 
     def give_back(self, writing: Writing, *, anew: bool = True) -> Iterator[int]:
-        """Give free pages back to the file system, some at a time; yields how many are left.
+        """Take the words of removed runs out of the index, and give free pages back to the file system, some at a time;
+        yields how many are left.
 
         A store that was made by an older version is written anew once (``anew``), where it is not large and nothing is
         recorded.
         """
+        while _has_words_left(writing):
+            yield _free(writing)
         writing.checkpoint()
         left = _free(writing)
         if left and not _in_parts(writing):
@@ -278,6 +289,11 @@ class Housekeeping:
 
 def _kin(run: Run, own: Expiry) -> Kin:
     return Kin(run.id, run.parent, belongs_to(run) or bool(run.lane), own)
+
+
+def _has_words_left(writing: Writing) -> bool:
+    with writing.transaction() as connection:
+        return erase_some(connection)
 
 
 def _free(writing: Writing) -> int:

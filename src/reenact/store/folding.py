@@ -38,13 +38,12 @@ class Known(NamedTuple):
 class Folding:
     """Folds one column of a log's events. What a batch changes counts only after ``commit``."""
 
-    __slots__ = ("_dropped", "_kinds", "_known", "_staged")
+    __slots__ = ("_done", "_kinds", "_known")
 
     def __init__(self) -> None:
         self._known: dict[str, Known] = {}
         self._kinds: dict[int, str] = {}
-        self._staged: list[str] = []
-        self._dropped: list[tuple[str, Known]] = []
+        self._done: list[tuple[bool, str, Known]] = []  # what the batch has added (True) or dropped, in order
 
     def fold(self, number: int, text: str) -> str:
         """The text of an event's row as it is kept."""
@@ -53,9 +52,9 @@ class Folding:
         known = self._known.get(kind)
         if known is None:
             if len(self._known) < _KINDS:
-                self._known[kind] = Known(number, holes)
+                self._known[kind] = known = Known(number, holes)
                 self._kinds[number] = kind
-                self._staged.append(kind)
+                self._done.append((True, kind, known))
             return text
         own = [hole if hole != other else "" for hole, other in zip(holes, known.holes, strict=True)]
         folded = f"{FOLDED}{known.number}{_NEXT}{_NEXT.join(own)}".rstrip(_NEXT)
@@ -68,21 +67,19 @@ class Folding:
     def drop(self, number: int) -> None:
         """The text of an event will be another one: no text that comes is like it."""
         kind = self._kinds.pop(number)
-        self._dropped.append((kind, self._known.pop(kind)))
+        self._done.append((False, kind, self._known.pop(kind)))
 
     def commit(self) -> None:
         """The batch is in the file."""
-        self._staged.clear()
-        self._dropped.clear()
+        self._done.clear()
 
     def roll_back(self) -> None:
         """The batch is not in the file."""
-        for kind, known in reversed(self._dropped):
-            self._kinds[known.number] = kind
-            self._known[kind] = known
-        for kind in self._staged:
-            known = self._known.pop(kind)
-            self._kinds.pop(known.number, None)
+        for added, kind, known in reversed(self._done):
+            if added:
+                del self._known[kind], self._kinds[known.number]
+            else:
+                self._known[kind], self._kinds[known.number] = known, kind
         self.commit()
 
 

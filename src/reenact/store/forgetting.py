@@ -12,7 +12,7 @@ from reenact.store.pieces import is_there
 from reenact.store.runrows import remember_last, run_of
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.tombstones import forget_arrival
-from reenact.store.words import drop_text
+from reenact.store.words import drop_text, mark_erasure
 
 _BESIDE = (
     "SELECT c.log, c.body, c.amended, c.crc FROM run p JOIN run c ON c.parent = p.run_id WHERE p.log = ? AND c.log != ?"
@@ -42,6 +42,7 @@ def forget(connection: sqlite3.Connection, log: int) -> None:
         connection.execute("DELETE FROM tag WHERE run = ?", (number,))
         drop_text(connection, number)
         forget_arrival(connection, number)
+    mark_erasure(connection)
     if is_there(connection):
         connection.execute("DELETE FROM piece WHERE log = ?", (log,))
         connection.execute("DELETE FROM passage WHERE log = ?", (log,))

@@ -39,7 +39,7 @@ from reenact.store.span import Owner
 from reenact.store.tombstones import arrived, find, refuse_expired, unbury
 from reenact.store.versions import Format, check_readable, check_writable
 from reenact.store.views import Views, check_filters
-from reenact.store.words import conditions, erase, words_of
+from reenact.store.words import conditions, words_of
 from reenact.store.writing import SqliteLog, write_whole
 
 _PAGE = 64
@@ -359,9 +359,8 @@ class SqliteStore(Views):
             log = row_number(connection, found.id)
             if log is not None:
                 forget(connection, log)
-            erase(connection)
-        writing.give_back()
-        writing.checkpoint()
+        for _ in self.give_back(anew=False):
+            pass
 
     def discard(self, run_id: str) -> bool:
         """See ``abc.store.Store``. One transaction; the file keeps its size, and later runs fill what is free."""

@@ -39,6 +39,10 @@ _ENCODED = re.compile(rb"[0-9A-Za-z+/=_-]{512,}")
 _SAID = ("text", "answer")
 """What of the reading of a model's answer is text."""
 _MOST_WORDS = 16
+_ERASURE = "words_erasure"
+_TO_BEGIN, _UNDER_WAY = 1, 2
+_PAGES = 64
+"""Pages of the index that a step of an erasure writes."""
 
 
 class Gathering:
@@ -88,15 +92,16 @@ class Gathering:
         """Take in what a body has that those before it had not."""
         lasts = self._lasts.setdefault(channel, [])
         head, nearest = max(((common_head(body, each), n) for n, each in enumerate(lasts)), default=(0, -1))
-        tail = 0
+        tail, before = 0, -1
         if nearest >= 0:
             last = lasts[nearest]
+            before = len(last)
             tail = common_tail(body, last, len(body), len(last), min(len(body), len(last)) - head)
             if 2 * (head + tail) >= len(last) or len(lasts) >= SIDE_BY_SIDE:
                 del lasts[nearest]
         lasts.append(bytes(body))
         end = len(body) - tail
-        if head < end:
+        if head < end or len(body) != before:  # where something was taken out, what it stood between may be one word
             self._add(body[_edge(body, head, -1) : _edge(body, end, 1)])
 
     def _add(self, data: bytes) -> None:
@@ -198,13 +203,30 @@ def drop_text(connection: sqlite3.Connection, run: int) -> None:
         connection.execute("DELETE FROM words WHERE id = ?", (place,))
 
 
-def erase(connection: sqlite3.Connection) -> None:
-    """Write the index anew without what was dropped: until then its words stand in the file, though nothing finds them.
-    Takes as long as reading all of it."""
+def mark_erasure(connection: sqlite3.Connection) -> None:
+    """Words were dropped, in this transaction: they stand in the index's file, though nothing finds them, until
+    ``erase_some`` has gone through all of it."""
+    connection.execute("INSERT OR REPLACE INTO meta(name, value) VALUES (?, ?)", (_ERASURE, _TO_BEGIN))
+
+
+def erase_some(connection: sqlite3.Connection) -> bool:
+    """One step of writing the index anew without what was dropped; whether there is more to do. Each step in a
+    transaction of its own; after a kill the next one goes on. All steps take as long as reading the index."""
+    row = connection.execute("SELECT value FROM meta WHERE name = ?", (_ERASURE,)).fetchone()
+    if row is None:
+        return False
+    pages = -_PAGES if row[0] == _TO_BEGIN else _PAGES  # below zero: all of it is to become one part
+    before = connection.total_changes
     try:
-        connection.execute("INSERT INTO words_index(words_index) VALUES ('optimize')")
-    except sqlite3.OperationalError:
-        pass
+        connection.execute("INSERT INTO words_index(words_index, rank) VALUES ('merge', ?)", (pages,))
+        more = pages < 0 or connection.total_changes - before > 1  # sqlite.org/fts5.html, "The 'merge' Command"
+    except sqlite3.OperationalError:  # no index in this store, or none in this SQLite
+        more = False
+    if more:
+        connection.execute("UPDATE meta SET value = ? WHERE name = ?", (_UNDER_WAY, _ERASURE))
+    else:
+        connection.execute("DELETE FROM meta WHERE name = ?", (_ERASURE,))
+    return more
 
 
 def conditions(query: str, indexed: bool) -> Iterator[tuple[str, str]]:

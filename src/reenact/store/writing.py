@@ -356,7 +356,8 @@ class _Batch:
         row = self._events.get(event)
         first = row[8] if row is not None else self._updates.get(event, (None,))[0]
         if first is None:
-            (first,) = self._connection.execute("SELECT came FROM event WHERE id = ?", (address,)).fetchone()
+            row = self._connection.execute("SELECT came FROM event WHERE id = ?", (address,)).fetchone()
+            first = row[0] if row is not None else None  # without a row nothing is like it
         for each in self._events.values():
             each[8] = whole(each[8], first) if first_of(each[8], address) == address else each[8]
         for number, (text, crc, where) in self._updates.items():
