@@ -57,9 +57,10 @@ def own_rows(forks: Forks, run: str) -> dict[str, int]:
 
 
 def said(forks: Forks, run: str) -> list[str]:
-    """What the commands that read a run say of it."""
+    """What the commands that read a run say of it, but for its expiry, in which other runs have a say."""
     commands = (("show", run, "--all"), ("timeline", run, "--last-set", "n"))
-    return [forks.desk.run(*command).stdout.replace(run[-8:], "RUN") for command in commands]
+    texts = (forks.desk.run(*command).stdout.replace(run[-8:], "RUN") for command in commands)
+    return ["".join(line for line in text.splitlines(True) if not line.startswith("  expires ")) for text in texts]
 
 
 def test_a_fork_adds_no_rows_for_its_prefix_and_outlives_its_parent(forks: Forks, tmp_path: Path) -> None:

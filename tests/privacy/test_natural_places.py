@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import random
 
 import pytest
 
@@ -174,3 +175,31 @@ def test_a_key_behind_a_weak_name_is_cleaned_once(prefix: str) -> None:
     text = f"SERVICE_TOKEN={prefix}{'KfthcMCRHeGJAtNImdKYrKTCYkTsMfbkrW' if prefix == 'hf_' else KEY}\n"
     once = body(cleaned(printed(text)))
     assert text.encode() != once == body(cleaned([Printed(1, 0, once)]))
+
+
+def test_bytes_that_are_no_text_hold_no_credentials() -> None:
+    chance = random.Random(20)
+    for _ in range(20):
+        archive = chance.randbytes(200_000)
+        assert spot(archive) == []
+        for name in (b"pw:", b"PW=", b"pw|", b"-u :"):
+            assert spot(archive[:1000] + name + bytes(chance.choices(_NO_TEXT, k=60)) + archive[1000:2000]) == []
+
+
+_NO_TEXT = range(128, 192)
+
+
+@pytest.mark.parametrize(
+    ("password", "code"),
+    [
+        (WORD, "ascii"),
+        ("Käse-Brot-4821", "utf-8"),
+        ("Käse-Brot-4821", "latin-1"),
+        ("пароль-4821", "utf-8"),
+        ("пароль-4821", "cp1251"),
+    ],
+)
+def test_a_password_between_bytes_of_another_kind_is_found_up_to_where_it_ends(password: str, code: str) -> None:
+    value = password.encode(code)
+    block = b"\x07\x00HOME=/root\x00PASSWORD=" + value + b"\x00SHELL=/bin/sh\x00\xff\xfe\x00"
+    assert [block[span.start : span.end] for span in spot(block)] == [value]

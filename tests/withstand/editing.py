@@ -16,6 +16,7 @@ from reenact.facts.event import Event
 from reenact.facts.record import SegmentArrived
 from reenact.store import open_store
 from reenact.store.codec import dump, pack_call, pack_settled
+from reenact.store.folding import first_of, whole
 from reenact.store.payloads import KeyedHash, compress
 from reenact.store.rows import sum_of
 from reenact.store.streams import FIRST_LINK, Chunk, OpenStream, parts_of
@@ -33,6 +34,9 @@ class Edited:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "store.db"
+        with closing(sqlite3.connect(self._file)) as connection, connection:
+            for column in ("asked", "came"):
+                _unfold(connection, column)
 
     def request(self, event: Event, call: Call) -> None:
         """Make ``call`` what the event asked."""
@@ -130,6 +134,19 @@ class Edited:
             (text, sum_of(address, text), address),
         )
         assert done.rowcount == 1
+
+
+def _unfold(connection: sqlite3.Connection, column: str) -> None:
+    """Let each text of a column stand by itself: an edit of one changes none that is like it."""
+    texts = dict(connection.execute(f"SELECT id, {column} FROM event"))
+    plain = {
+        address: whole(text, texts[first])
+        for address, text in texts.items()
+        if (first := first_of(text, address)) is not None
+    }
+    connection.executemany(
+        f"UPDATE event SET {column} = ? WHERE id = ?", [(text, address) for address, text in plain.items()]
+    )
 
 
 def facts(folder: Path) -> list[tuple[Event, bytes, bytes]]:

@@ -190,6 +190,21 @@ def looks_random(value: bytes) -> bool:
     return any(48 <= byte <= 57 for byte in value) and value.lower() != value.upper()
 
 
+def like_text(value: bytes) -> bool:
+    """Whether bytes can be a word: in UTF-8, or in a code page whose letters begin at 192 (Latin-1, Windows-1251).
+
+    A short name and a sign come by chance in any 200 KB of an archive; bytes behind them that are no text are no
+    credential.
+    """
+    if value.isascii():
+        return True
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return all(byte < 128 or byte >= 192 for byte in value)
+    return True
+
+
 def trivial(value: bytes) -> bool:
     """Whether a value only stands for a secret in a schema, a template or an earlier redaction of somebody else."""
     return _TRIVIAL.fullmatch(value) is not None

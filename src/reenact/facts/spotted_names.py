@@ -6,7 +6,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from reenact.facts.credentials import SHORTEST, STANDIN, Sort, looks_random, named, trivial
+from reenact.facts.credentials import SHORTEST, STANDIN, Sort, like_text, looks_random, named, trivial
 from reenact.facts.spans import Budget, Span, string_end
 from reenact.facts.spotted_phrases import cookies, spoken, telling
 
@@ -36,7 +36,7 @@ _OPEN = re.compile(_GAP + rb"(?:[bBrRuU]{1,2}(?=\\{0,15}[\"']))?(?:''(?=')|\"\"(
 _BEFORE_PAIR = re.compile(rb"[(\[]\s{0,8}[bBuU]?\\{0,15}[\"'](?:[\w.-]{1,64}\.)?\Z")
 _AFTER_PAIR = re.compile(rb"\\{0,15}[\"']\s{0,8},?\s{0,8}[)\]]")
 _TOKEN = re.compile(rb"[\w.\-+/=~%:]{1,1024}+")
-_BARE = re.compile(rb"[^\s\"'`<>\\]{1,1024}")
+_BARE = re.compile(rb"[^\s\"'`<>\\\0-\x1f\x7f]{1,1024}")
 _ERASED = re.compile(rb"~rx[a-z][a-z2-7]*0*~|~{1,15}(?=[\s,;&|\"'<>\\(){}\[\]]|\Z)")
 """What redaction has left of a value: it ends there, whatever follows."""
 _SEPARATOR = re.compile(rb"[,;&|)\]}{(\[]")
@@ -423,7 +423,13 @@ def _secretive(value: bytes, following: bytes, sign: bytes, *, alone: bool = Fal
     if STANDIN.fullmatch(value) is not None or not value.strip(b"~"):
         return True
     plain = value.rstrip(b".,;:")
-    if len(value) < 5 or following in (b"(", b"[") or value.startswith(_CODE) or _says_nothing(plain):
+    if (
+        len(value) < 5
+        or not like_text(value)
+        or following in (b"(", b"[")
+        or value.startswith(_CODE)
+        or _says_nothing(plain)
+    ):
         return False
     has_digit = any(48 <= byte <= 57 for byte in value)
     marked = any(byte in b"!@#$%^*+=?&~" for byte in plain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from reenact.facts.credentials import Sort, looks_random, named, trivial
+from reenact.facts.credentials import Sort, like_text, looks_random, named, trivial
 from reenact.facts.spans import Budget, Span
 
 _GAP = rb"(?:\s{1,8}+|\\{0,7}[\"'],\s{0,8}\\{0,7}[\"'])"
@@ -22,7 +22,7 @@ _LOGIN = re.compile(
     _LEFT
     + rb"(?i:-u|--user|--proxy-user)(?:"
     + _GAP
-    + rb"|=)\\{0,7}[\"']?[^\s:\"'\\]{1,64}+:(?P<pw>[^\s\"'\\]{1,512}+)"
+    + rb"|=)\\{0,7}[\"']?[^\s:\"'\\\0-\x1f]{1,64}+:(?P<pw>[^\s\"'\\\0-\x1f]{1,512}+)"
 )
 _COMMAND = re.compile(
     rb"(?:sshpass" + _GAP + rb"-p(?:" + _GAP + rb")?|redis-cli" + _WORDS + rb"-a" + _GAP
@@ -204,7 +204,7 @@ def telling(value: bytes) -> bool:
     is what redaction has left."""
     if not value.strip(b"~") or value.startswith(b"~rx"):
         return True
-    if len(value) < 5 or trivial(value) or value.isdigit() or value[:1] in b"$<{%":
+    if len(value) < 5 or trivial(value) or value.isdigit() or value[:1] in b"$<{%" or not like_text(value):
         return False
     return any(48 <= byte <= 57 for byte in value) or any(byte in b"!@#$%^*+=?" for byte in value)
 
