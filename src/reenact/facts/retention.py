@@ -85,6 +85,11 @@ def class_of(run: Run, *, cold: bool = False) -> str:
     return OK if run.status is Status.OK and not cold else FAILED
 
 
+def classed(run: Run) -> str:
+    """The class by which a run is kept: that of its recording, else what it came to; a flag goes before both."""
+    return FLAGGED if run.flagged else run.retention or class_of(run)
+
+
 def is_test(run: Run) -> bool:
     """Whether a test runner ran it: pytest, or ``python -m unittest``."""
     names = run.environment.get("env_names")

@@ -37,6 +37,7 @@ from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of, update
 from reenact.store.schema import LOW
 from reenact.store.span import Owner
 from reenact.store.tombstones import arrived, find, refuse_expired, unbury
+from reenact.store.usage import Usage
 from reenact.store.versions import Format, check_readable, check_writable
 from reenact.store.views import Views, check_filters
 from reenact.store.words import conditions, words_of
@@ -370,6 +371,10 @@ class SqliteStore(Views):
             for each in reversed(logs):
                 forget(connection, each)
         return bool(logs)
+
+    def usage(self) -> Usage:
+        """What runs take in the file, and which model calls they made, for many runs at once."""
+        return Usage(self._read()[0], self.payload)
 
     # --- expired runs --------------------------------------------------------------------------------------------
 

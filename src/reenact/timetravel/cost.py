@@ -86,7 +86,7 @@ def run_cost(
     within: set[int] = set()
     functions: list[int] = []
     for event in recording.events(kinds=(Kind.HTTP, Kind.MODEL)):
-        reading = _reading(recording, event)
+        reading = reading_made(recording, event)
         if reading is None:
             functions += [event.number] if event.kind == Kind.MODEL else []
             continue
@@ -94,7 +94,7 @@ def run_cost(
         if price is None:
             return None
         total = price + (total or Decimal(0))
-        within.update(_around(recording, event))
+        within.update(calls_around(recording, event))
     for event in more:
         reading = reading_of(event)
         if reading is not None:
@@ -111,7 +111,7 @@ def event_cost(recording: Recording, event: Event, priced: Priced | None) -> Dec
     noted = event.attributes.get("cost")
     if isinstance(noted, int | float) and not isinstance(noted, bool):
         return Decimal(str(noted))
-    reading = None if priced is None else _reading(recording, event)
+    reading = None if priced is None else reading_made(recording, event)
     if priced is None or reading is None:
         return None
     return reading_cost(reading, recording.run.started_us + event.issued_us, priced)
@@ -159,7 +159,7 @@ def _counts(reading: Mapping[str, Json]) -> dict[str, int] | None:
     return counts
 
 
-def _reading(recording: Recording, event: Event) -> Mapping[str, Json] | None:
+def reading_made(recording: Recording, event: Event) -> Mapping[str, Json] | None:
     """The reading of an event: the one it has, else made anew for an exchange that is a model call."""
     found = reading_of(event)
     if found is not None or event.kind != Kind.HTTP or event.call.head.get("method") != "POST":
@@ -174,7 +174,7 @@ def _reading(recording: Recording, event: Event) -> Mapping[str, Json] | None:
     return None if made is None else made.to_json(brief=True)
 
 
-def _around(recording: Recording, event: Event) -> set[int]:
+def calls_around(recording: Recording, event: Event) -> set[int]:
     """Numbers of the events that an event happened inside."""
     found: set[int] = set()
     parent = event.parent

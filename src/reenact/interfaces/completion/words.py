@@ -31,6 +31,7 @@ textconv: file --git --store= --json --no-pager --help -h
 gc: --dry-run --background --store= --json --no-pager --help -h
 fsck: --store= --json --no-pager --help -h
 salvage: text -o=file --output=file --store= --json --no-pager --help -h
+stats: --by=agent|tenant|day|class|user|session|status|route| --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --where= -k= --store= --json --no-pager --help -h
 doctor: --store= --json --no-pager --help -h
 config: --store= --json --no-pager --help -h
 init: --completion=bash|zsh|fish|| --store= --json --no-pager --help -h

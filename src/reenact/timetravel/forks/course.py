@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from reenact.facts.call import Json
 
+ASKED = "asked"
+"""What a fork keeps in its surroundings: which of its exchanges and model functions went live, by number."""
+
 MADE = "it was made as"
 """How the reason begins for a write that the lineage has made already."""
 
@@ -34,5 +37,7 @@ class Course:
     wrote: bool = False
     given: set[str] = field(default_factory=set)
     answers: list[Answer] = field(default_factory=list)
+    asked: set[int] = field(default_factory=set)
+    """Exchanges and model functions that went live, by number."""
     refused: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)

@@ -31,7 +31,7 @@ from reenact.seams.restating import differs, restated
 from reenact.timetravel.forks.ambient import ForkAmbient
 from reenact.timetravel.forks.changes import Changed
 from reenact.timetravel.forks.counterparts import progress_of
-from reenact.timetravel.forks.course import Answer, Course
+from reenact.timetravel.forks.course import ASKED, Answer, Course
 from reenact.timetravel.forks.gate import ForkGate
 from reenact.timetravel.forks.ledger import Doubt, Ledger
 from reenact.timetravel.forks.plan import Plan
@@ -214,4 +214,5 @@ class KeepingSession(ReplaySession):
         doubt = {"in_doubt": self.doubt.write} if self.doubt is not None else {}
         stop = {STOPPED: self._stop_kept} if self._stop_kept is not None else {}
         new = {RENAMED: self.renaming.new()} if self.renaming.count else {}
-        return {"restated": self.restated, MOVES: self.ambience.kept_moves, **new, **doubt, **stop}
+        asked = {ASKED: sorted(self.course.asked)}
+        return {"restated": self.restated, MOVES: self.ambience.kept_moves, **asked, **new, **doubt, **stop}

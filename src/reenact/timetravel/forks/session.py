@@ -345,6 +345,7 @@ class ForkSession(StoppingSession):
                 self.course.live += 1
             goes_on = own if waits or is_of_connection(call) else self._called_off.goes_on(taped, own)
             if goes_on is own:
+                self._goes_live(call, event)
                 self.frozen_scopes.discard(taped.scope)
             return goes_on
 
@@ -358,6 +359,7 @@ class ForkSession(StoppingSession):
         if standing is not None:
             self._retried.add(event)
         self._performing.add(event)
+        self._goes_live(call, event)
         self.course.frozen -= 1
         self.course.live += 1
         self.course.wrote |= call.effect is Effect.WRITE
@@ -552,6 +554,7 @@ class ForkSession(StoppingSession):
         stands_for = place.number if place is not None else None
         self.gate.sets_out(number, stands_for, transport=is_transport(call), works=call.kind in _OWN_WORK)
         self._performing.add(number)
+        self._goes_live(call, number)
         self.things.went_live(number)
         if standing is not None:
             self._retried.add(number)
@@ -561,6 +564,11 @@ class ForkSession(StoppingSession):
         self.course.wrote |= call.effect is Effect.WRITE
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number)
+
+    def _goes_live(self, call: Call, number: int) -> None:
+        """It may ask a model: what that costs is the fork's own, and not the parent's."""
+        if call.kind in (Kind.HTTP, Kind.MODEL):
+            self.course.asked.add(number)
 
     def _require_keys(self, lane: Lane, call: Call) -> None:
         """What is about to be sent has the keys that it needs, and carries none to where none belongs; else the fork

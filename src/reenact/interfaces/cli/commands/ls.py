@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -12,11 +11,10 @@ import click
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.errors import ReenactError
-from reenact.facts.expressions import compile_expression
 from reenact.facts.ids import made_us, tail
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
-from reenact.interfaces.cli.arguments import Since, pairs
+from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.expires import Expiring
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
@@ -28,7 +26,7 @@ from reenact.timetravel.gist import command_of, question_of
 from reenact.timetravel.lineage import Twig, draw, origin
 from reenact.timetravel.plain import run_data
 from reenact.timetravel.priced import priced_run
-from reenact.timetravel.vocabulary import RUN_WORDS, RunScope, run_failed
+from reenact.timetravel.vocabulary import run_failed
 
 _WIDE = 110
 """Fewest columns of a terminal that shows the figures too."""
@@ -46,15 +44,7 @@ _LOOKED_AT = 200
     reenact ls --tenant acme --where "calls(search_docs) > 5 and status == 'ok'"
     """,
 )
-@click.option("--failed", is_flag=True, help="Only runs that failed, ran out of time or broke off.")
-@click.option("--agent", metavar="NAME", help="Only runs of this agent.")
-@click.option("--user", metavar="ID", help="Only runs for this user.")
-@click.option("--tenant", metavar="ID", help="Only runs for this tenant.")
-@click.option("--session", metavar="ID", help="Only runs of this session.")
-@click.option("--tag", metavar="K=V", multiple=True, help="Only runs with this label; may be repeated.")
-@click.option("--since", type=Since(), help="Only runs that began in the last 30s, 15min, 2h, 7d, 4w.")
-@click.option("--where", metavar="EXPR", help="Only runs for which an expression is true (its names are below).")
-@click.option("-k", "text", metavar="TEXT", help="Only runs with this text in messages, tool data or output.")
+@choosing
 @click.option("-n", "limit", type=click.IntRange(min=1), metavar="N", help="Show at most N runs.")
 @click.option("--tree", is_flag=True, help="As a graph: forks, kept replays and child runs below their parents.")
 @click.pass_context
@@ -69,9 +59,9 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
       tenant tokens tokens_in tokens_out tools unanswered user version
     """
     shell = current(ctx)
-    filters = _filters(wanted)
+    filters = filters_of(wanted)
     with opened(shell) as store:
-        runs = islice(_chosen(store, where, limit, filters), limit)
+        runs = islice(chosen(store, where, limit, filters), limit)
         twigs = draw(runs) if tree else (Twig(run, 0, "") for run in runs)
         if shell.json:
             expiring = Expiring(store)
@@ -83,23 +73,6 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
             return
         _show(shell, store, twigs, tree, bool(filters or where))
     tidy(shell)
-
-
-def _filters(wanted: dict[str, Any]) -> dict[str, Any]:
-    """The store's filters for the options that were given."""
-    filters = {name: value for name, value in wanted.items() if value}
-    if "tag" in filters:
-        filters["tag"] = pairs(filters["tag"])
-    if "since" in filters:
-        filters["since_us"] = CLOCK.wall_us() - filters.pop("since")
-    return filters
-
-
-def _chosen(store: Store, where: str | None, limit: int | None, filters: dict[str, Any]) -> Iterator[Run]:
-    if where is None:
-        return store.runs(**filters, **({"limit": limit} if limit else {}))
-    expression = compile_expression(where, RUN_WORDS)
-    return (run for run in store.runs(**filters) if expression.holds(RunScope(run, partial(store.open, run))))
 
 
 def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtered: bool) -> None:

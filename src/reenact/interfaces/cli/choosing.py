@@ -1,0 +1,59 @@
+"""Choosing runs: the options by which ``ls`` and ``stats`` say which runs are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+import click
+
+from reenact.abc.sources import CLOCK
+from reenact.abc.store import Store
+from reenact.facts.expressions import compile_expression
+from reenact.facts.run import Run
+from reenact.interfaces.cli.arguments import Since, pairs
+from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--failed", is_flag=True, help="Only runs that failed, ran out of time or broke off."),
+    click.option("--agent", metavar="NAME", help="Only runs of this agent."),
+    click.option("--user", metavar="ID", help="Only runs for this user."),
+    click.option("--tenant", metavar="ID", help="Only runs for this tenant."),
+    click.option("--session", metavar="ID", help="Only runs of this session."),
+    click.option("--tag", metavar="K=V", multiple=True, help="Only runs with this label; may be repeated."),
+    click.option("--since", type=Since(), help="Only runs that began in the last 30s, 15min, 2h, 7d, 4w."),
+    click.option("--where", metavar="EXPR", help="Only runs for which an expression is true (its names are below)."),
+    click.option("-k", "text", metavar="TEXT", help="Only runs with this text in messages, tool data or output."),
+)
+
+
+def choosing(function: F) -> F:
+    """Give a command the options that say which runs are meant."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def filters_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The store's filters for the options that were given."""
+    filters = {name: value for name, value in wanted.items() if value}
+    if "tag" in filters:
+        filters["tag"] = pairs(filters["tag"])
+    if "since" in filters:
+        filters["since_us"] = CLOCK.wall_us() - filters.pop("since")
+    return filters
+
+
+def chosen(store: Store, where: str | None, limit: int | None, filters: Mapping[str, Any]) -> Iterator[Run]:
+    """The runs that are meant, newest first.
+
+    Raises:
+        UsageError: The expression cannot be read.
+    """
+    if where is None:
+        return store.runs(**filters, **({"limit": limit} if limit else {}))
+    expression = compile_expression(where, RUN_WORDS)
+    return (run for run in store.runs(**filters) if expression.holds(RunScope(run, partial(store.open, run))))

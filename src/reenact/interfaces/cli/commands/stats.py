@@ -1,0 +1,192 @@
+"""``reenact stats``: runs, bytes, tokens and cost, by agent, tenant, day or class."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+import click
+
+from reenact.facts.call import Json
+from reenact.facts.phrases import counted
+from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
+from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.progress import Working
+from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint
+from reenact.timetravel.cost import prices
+from reenact.timetravel.preview import amount, clip, safe, size
+from reenact.timetravel.spending import KEYS, Account, Sum, account_of
+
+_BARS = "▁▂▃▄▅▆▇█"
+_PLAIN = "_.:-=+*#"
+"""Bars where the terminal's encoding has no blocks."""
+_NAMED = 5
+"""Models without a price that are named."""
+_FIGURES = ("RUNS", "FAILED", "MODELS", "TOKENS IN", "TOKENS OUT", "COST $", "BYTES")
+
+
+@click.command(
+    cls=Command,
+    name="stats",
+    short_help="runs, bytes, tokens and cost",
+    example="""
+    reenact stats
+    reenact stats --by agent --by class --since 7d
+    reenact stats --by day --agent refunds --json
+    """,
+)
+@click.option(
+    "--by",
+    "names",
+    type=click.Choice(list(KEYS)),
+    multiple=True,
+    help="What to add up by; may be repeated. Default: agent.",
+)
+@choosing
+@click.pass_context
+def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **wanted: Any) -> None:
+    """Add up runs, bytes, tokens and cost, by agent, tenant, day, class, user, session, status or route.
+
+    Each thing is counted once: a run inside another one has its own calls, and a fork what it asked anew. Bytes are
+    what the store's file holds, about. Money needs the extra reenact[cost]; calls without a price are counted and
+    named, and nothing is added for them.
+
+    The names in --where are those of reenact ls.
+    """
+    shell = current(ctx)
+    names = tuple(dict.fromkeys(names)) or ("agent",)
+    with opened(shell) as store:
+        runs = list(chosen(store, where, None, filters_of(wanted)))
+        with Working(f"adding up {counted(len(runs), 'run')}"):
+            priced = prices() if any(run.totals.models for run in runs) else None
+            account = account_of(store, runs, priced)
+    groups = account.by(names)
+    order = (
+        sorted(groups, reverse=True) if names[0] == "day" else sorted(groups, key=lambda key: _rank(key, groups[key]))
+    )
+    total = Sum()
+    for each in groups.values():
+        total.plus(each)
+    if shell.json:
+        for key in order:
+            shell.line({"type": "group"} | dict(zip(names, key, strict=True)) | _data(groups[key]))
+        shell.line({"type": "total"} | _data(total) | {"unpriced_models": dict(total.unpriced.most_common())})
+        return
+    if not runs:
+        shell.talk("no matching runs" if wanted or where else "no runs yet")
+        shell.next("reenact ls")
+        return
+    shell.lines(_table(names, order, groups, total))
+    for line in _chart(account):
+        shell.data(line)
+    _without_price(shell, total, known=priced is not None)
+    shell.next("reenact stats --by day" if names[0] != "day" else "reenact stats --by class")
+
+
+def _rank(key: tuple[str, ...], of: Sum) -> tuple[Any, ...]:
+    """What costs most first, then what is largest."""
+    return (-of.cost, -of.tokens_in - of.tokens_out, -of.runs, key)
+
+
+def _data(of: Sum) -> dict[str, Json]:
+    return {
+        "runs": of.runs,
+        "failed": of.failed,
+        "models": of.models,
+        "tokens_in": of.tokens_in,
+        "tokens_out": of.tokens_out,
+        "bytes": of.size,
+        "cost": float(of.cost) if of.whole else None,
+        "cost_known": float(of.cost),
+        "unpriced": sum(of.unpriced.values()),
+    }
+
+
+def _table(
+    names: Sequence[str], order: Sequence[tuple[str, ...]], groups: dict[tuple[str, ...], Sum], total: Sum
+) -> Iterator[str]:
+    rows = [[safe(part or "-") for part in key] + _cells(groups[key]) for key in order]
+    rows.append(["total", *[""] * (len(names) - 1), *_cells(total)])
+    head = [*(name.upper() for name in names), *_FIGURES]
+    widths = [max(len(row[n]) for row in [head, *rows]) for n in range(len(head))]
+    over = sum(widths) + 2 * len(widths) - 2 - columns()
+    if over > 0:
+        widths[0] = max(widths[0] - over, 8)
+    for row in [head, *rows]:
+        cells = [
+            clip(text, width).ljust(width) if n < len(names) else text.rjust(width)
+            for n, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        line = "  ".join(cells).rstrip()
+        yield paint(line, bold=True) if row is head or row is rows[-1] else line
+
+
+def _cells(of: Sum) -> list[str]:
+    return [
+        str(of.runs), str(of.failed), str(of.models), str(of.tokens_in), str(of.tokens_out), _money(of), size(of.size),
+    ]  # fmt: skip
+
+
+def _money(of: Sum) -> str:
+    """What is known of the cost; with a plus where calls without a price come on top."""
+    if of.whole:
+        return amount(of.cost) if of.models else "-"
+    return f"{amount(of.cost)} + ?" if of.cost else "?"
+
+
+def _without_price(shell: Shell, total: Sum, *, known: bool) -> None:
+    """Say which calls have no price, so that a sum is not taken for the whole."""
+    if total.whole:
+        return
+    calls = counted(sum(total.unpriced.values()), "model call")
+    if not known:
+        shell.talk(f'reenact: {calls} without a price: no price list is installed (pip install "reenact[cost]")')
+        return
+    named = ", ".join(f"{safe(name)} ({count})" for name, count in total.unpriced.most_common(_NAMED))
+    more = len(total.unpriced) - _NAMED
+    shell.talk(
+        f"reenact: {calls} without a price, for which nothing is added: {named}{f', {more} more' if more > 0 else ''}"
+    )
+
+
+def _chart(account: Account) -> Iterator[str]:
+    """Runs and tokens a day, as bars; only for a terminal."""
+    if not sys.stdout.isatty():
+        return
+    by_day = {key[0]: found for key, found in account.by(["day"]).items()}
+    days = days_between(min(by_day), max(by_day), columns() - 40)
+    if len(days) < 2:
+        return
+    bars = _BARS if encodes(_BARS, getattr(sys.stdout, "encoding", None)) else _PLAIN
+    figures = {
+        "runs": Counter({day: of.runs for day, of in by_day.items()}),
+        "tokens": Counter({day: of.tokens_in + of.tokens_out for day, of in by_day.items()}),
+    }
+    for name, values in figures.items():
+        if any(values.values()):
+            yield f"{name:>6} a day  {sparkline([values[day] for day in days], bars)}  {days[0]} to {days[-1]}"
+
+
+def days_between(first: str, last: str, most: int) -> list[str]:
+    """Each day from one to another, those at the end if they are more than ``most``."""
+    end = date.fromisoformat(last)
+    count = min((end - date.fromisoformat(first)).days, max(most, 1) - 1)
+    return [(end - timedelta(days=n)).isoformat() for n in range(count, -1, -1)]
+
+
+def sparkline(values: Sequence[int], bars: str) -> str:
+    """Figures as one bar each, the largest as the highest; nothing as a blank."""
+    top = max(values, default=0)
+    return "".join(bars[-(-value * len(bars) // top) - 1] if value else " " for value in values)
+
+
+def encodes(text: str, encoding: str | None) -> bool:
+    """Whether an encoding has all characters of a text."""
+    try:
+        text.encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,136 @@
+"""What the runs of a SQLite store take in its file, and which model calls they made: read by the row, for many runs at
+once. No body is read, and no run is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from reenact.facts.call import Json
+from reenact.facts.event import Payload
+from reenact.store.codec import load
+from reenact.store.connection import Reading
+from reenact.store.rows import damaged, sum_of
+from reenact.store.schema import LOW, SHIFT
+
+_PAGE = 2000
+
+_SIZES = (
+    ("payload", "SELECT owner, sum(length(data)) FROM payload GROUP BY owner"),
+    ("chunk", f"SELECT event >> {SHIFT} AS log, sum(length(data) + length(segments)) FROM chunk GROUP BY log"),
+    ("event", f"SELECT id >> {SHIFT} AS log, sum(length(asked) + length(coalesce(came, ''))) FROM event GROUP BY log"),
+    ("ambient", f"SELECT strand >> {SHIFT} AS log, sum(length(data)) FROM ambient GROUP BY log"),
+    ("printed", f"SELECT owner >> {SHIFT} AS log, sum(length(data)) FROM printed GROUP BY log"),
+    ("turns", f"SELECT id >> {SHIFT} AS log, sum(length(data)) FROM turns GROUP BY log"),
+    ("run", "SELECT log, sum(length(body)) FROM run GROUP BY log"),
+    (
+        "frame",
+        "SELECT t.owner, sum(f.size) FROM "
+        "(SELECT id >> 32 AS text, sum(length(data)) AS size FROM frame GROUP BY text) f "
+        "JOIN text t ON t.id = f.text GROUP BY t.owner",
+    ),
+)
+"""What is a log's own, by table: without indexes and the room between rows."""
+
+
+class Place(NamedTuple):
+    """Where a run lies.
+
+    Attributes:
+        number: Of its row.
+        log: Its log, or that of the run around it.
+        lane: The lane there that is the run; empty for a log of its own.
+    """
+
+    number: int
+    log: int
+    lane: str
+
+
+class Noted(NamedTuple):
+    """What is known of one model call, or what a program said that its run cost.
+
+    Attributes:
+        log: The log; for what is said of a whole run, 0.
+        event: Number of the event; for what is said of a whole run, of the run's row.
+        lane: The lane of the event, where runs lie inside its log; else empty.
+        name: ``reading`` or ``cost``.
+        value: What was noted.
+    """
+
+    log: int
+    event: int
+    lane: str
+    name: str
+    value: Json
+
+
+class Usage:
+    """What the logs of a store hold.
+
+    Args:
+        reading: The store's reading connection.
+        fetch: Gives what lies under a digest: long evidence does.
+    """
+
+    def __init__(self, reading: Reading, fetch: Callable[[Payload], bytes]) -> None:
+        self._reading = reading
+        self._fetch = fetch
+
+    def places(self) -> Mapping[str, Place]:
+        """Where each run lies, by its id."""
+        return {row[0]: Place(*row[1:]) for row in self._reading.rows("SELECT run_id, id, log, lane FROM run")}
+
+    def sizes(self) -> Mapping[int, int]:
+        """Bytes of each log in the file, about: what a fork shares with its parent is the parent's."""
+        tables = {name for (name,) in self._reading.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        found: dict[int, int] = {}
+        for table, sql in _SIZES:
+            for log, size in self._reading.rows(sql) if table in tables else ():
+                found[log] = found.get(log, 0) + int(size or 0)
+        return found
+
+    def noted(self) -> Iterator[Noted]:
+        """What is noted of model calls and costs, in order of the logs.
+
+        Raises:
+            StoreError: A note is damaged.
+        """
+        nested = {log for (log,) in self._reading.rows("SELECT DISTINCT log FROM run WHERE lane <> ''")}
+        lanes = {log: self._lanes(log) for log in nested}
+        after: tuple[int, str] = (-(1 << 62), "")
+        while True:
+            rows = self._reading.rows(
+                "SELECT owner, name, value, digest, crc FROM note WHERE (owner, name) > (?, ?) "
+                "AND (name = 'reading' OR name = 'cost' AND owner < 0) ORDER BY owner, name LIMIT ?",
+                (*after, _PAGE),
+            )
+            for owner, name, value, digest, crc in rows:
+                if digest is None and sum_of(owner & LOW, value) != crc:
+                    raise damaged(f"a note ({name})")
+                said = load(value if digest is None else self._fetch(Payload(digest.hex(), 0)))
+                if owner < 0:
+                    yield Noted(0, -owner, "", name, said)
+                else:
+                    log, event = owner >> SHIFT, owner & LOW
+                    yield Noted(log, event, lanes[log].get(event, "") if log in lanes else "", name, said)
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1][:2]
+
+    def functions(self, log: int) -> list[tuple[int, str, str]]:
+        """Model functions of a log: number, lane and name of each call."""
+        rows = self._reading.rows(
+            "SELECT e.id, l.path, e.name FROM event e LEFT JOIN lane l ON l.id = e.strand "
+            "WHERE e.id BETWEEN ? AND ? AND e.kind = 'model'",
+            (log << SHIFT, log << SHIFT | LOW),
+        )
+        return [(number & LOW, path or "", name) for number, path, name in rows]
+
+    def _lanes(self, log: int) -> dict[int, str]:
+        """The lane of each event of a log."""
+        rows = self._reading.rows(
+            "SELECT e.id, l.path FROM event e JOIN lane l ON l.id = e.strand WHERE e.id BETWEEN ? AND ?",
+            (log << SHIFT, log << SHIFT | LOW),
+        )
+        return {number & LOW: path for number, path in rows}
