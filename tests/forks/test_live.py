@@ -60,6 +60,26 @@ def test_another_result_is_answered_by_the_live_model(refund: Forks) -> None:
     refund.replays_exactly(report["run"])
 
 
+def _stats(refund: Forks) -> dict[str, int]:
+    """Model calls by how their run came about."""
+    told = [json.loads(line) for line in refund.desk.run("stats", "--json", "--by", "status").stdout.splitlines()]
+    return {each["status"]: each["models"] for each in told if each["type"] == "group"}
+
+
+def test_what_a_fork_costs_is_what_it_asked_anew(refund: Forks) -> None:
+    before = _stats(refund)
+    found = {"docs": [{"title": "refunds", "text": "All refunds within 30 days."}], "count": 1}
+    report = refund.fork("search_docs#2", "--result", f"search_docs#2={json.dumps(found)}")
+    assert (report["live"], report["status"]) == (1, "ok")
+    (run,) = [run for run in refund.runs() if run["run"] == report["run"]]
+    assert run["totals"]["models"] > 1 and len(run["environment"]["asked"]) == 1
+    assert _stats(refund) == {**before, "ok": 1}
+    refund.desk.run("replay", report["run"], "--save")
+    assert _stats(refund) == {**before, "ok": 1}
+    frozen = refund.fork("decide#1", "--set", 'agent_version="v2_with_empty_check"', "--live", "none")
+    assert frozen["status"] == "ok" and _stats(refund) == {**before, "ok": 1}
+
+
 def test_models_are_sampled_anew_with_their_settings_pinned(refund: Forks) -> None:
     before = refund.desk.run("cat", f"{refund.parent}:1.request.body").stdout
     report = refund.fork(

@@ -103,7 +103,7 @@ COMMANDS: tuple[Entry, ...] = (
         "bring an old store to this version",
         "migrate: an old store to this version's format, with a backup.",
     ),
-    Entry("stats", _STORE, "runs, bytes, tokens and cost, by agent, tenant, day …"),
+    Entry("stats", _STORE, "runs, bytes, tokens and cost, by what you choose"),
     Entry("doctor", _PROJECT, "what would be captured here, and what not"),
     Entry("config", _PROJECT, "each setting, its value and its origin"),
     Entry("init", _PROJECT, "set a project up"),

@@ -31,7 +31,7 @@ _FIGURES = ("RUNS", "FAILED", "MODELS", "TOKENS IN", "TOKENS OUT", "COST $", "BY
 @click.command(
     cls=Command,
     name="stats",
-    short_help="runs, bytes, tokens and cost",
+    short_help="runs, bytes, tokens and cost, by what you choose",
     example="""
     reenact stats
     reenact stats --by agent --by class --since 7d
@@ -133,7 +133,7 @@ def _cells(of: Sum) -> list[str]:
 def _money(of: Sum) -> str:
     """What is known of the cost; with a plus where calls without a price come on top."""
     if of.whole:
-        return amount(of.cost) if of.models else "-"
+        return amount(of.cost) if of.models or of.cost else "-"
     return f"{amount(of.cost)} + ?" if of.cost else "?"
 
 
