@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from typing import Any
 
-from reenact.errors import UsageError
+from reenact.errors import StoreError, UsageError
 from reenact.facts import doors
 from reenact.facts.call import Json
 from reenact.facts.run import Run
@@ -21,6 +21,23 @@ class ActiveRun(Run):
     def note(self, key: str, value: Json) -> None:
         """Keep evidence on the current event; see ``reenact.note``."""
         note(key, value)
+
+    def flush(self) -> None:
+        """Wait until all that was recorded so far is on the disk: a killed process and a power cut leave it there.
+
+        In a replay, and in a run that is not recorded, there is nothing to wait for.
+
+        Raises:
+            StoreError: It could not be written, or not within ten seconds.
+        """
+        lane = lanes.current()
+        persist = None if lane is None else getattr(lane.session, "persist", None)
+        if persist is not None and not persist():
+            raise StoreError(
+                "what was recorded so far is not on the disk",
+                cause="the disk is full or stalls, or another process writes to the store",
+                next_command="df -h",
+            )
 
     @property
     def effect_key(self) -> str:
@@ -70,7 +87,12 @@ def _current_id() -> str:
 
 
 def current_run() -> Run | None:
-    """The run being recorded here, or None when nobody records."""
+    """The run being recorded here, or None when nobody records.
+
+    Beside the fields of a `Run` it has `.note(key, value)`, `.effect_key`, `.timeline()` and `.flush()`, which returns
+    when all that was recorded so far is on the disk, and raises `StoreError` where it cannot be, or not within ten
+    seconds. `with record() as run` gives the same.
+    """
     run = current.get()
     if run is not None:
         return run

@@ -20,6 +20,7 @@ from reenact.abc.redaction import Redactor
 from reenact.abc.session import Frozen, Live
 from reenact.abc.sources import Clock
 from reenact.abc.store import Log
+from reenact.errors import StoreError
 from reenact.facts.before import NOTE, PHASE, Before, place_of_content
 from reenact.facts.call import Call, Failure, Json, Kind, Value, calls_a_tool
 from reenact.facts.changed import changed
@@ -150,6 +151,8 @@ class RecordingSession:
         self._bytes = 0
         self._reads: dict[Reads, None] = {}
         self._faults: list[str] = []
+        self.unkept: StoreError | None = None
+        """Why not all could be written, as the store has said it first."""
         self.observed: dict[int, int | None] = {}
         """Calls whose body always runs, in a replay too, and the call around each."""
         self.readings = readings
@@ -287,6 +290,8 @@ class RecordingSession:
         meanwhile is no fault, and must go on to the program (True)."""
         if by_signal_handler(error):
             return True
+        if isinstance(error, StoreError) and self.unkept is None:
+            self.unkept = error
         text = f"{type(error).__name__}: {error}".partition("\n")[0][:300]  # an error of ours goes on with advice
         if text not in self._faults and len(self._faults) < 20:
             self._faults.append(text)
@@ -376,6 +381,10 @@ class RecordingSession:
     def flush(self) -> bool:
         """Wait until everything so far has reached the file."""
         return self.writer.flush()
+
+    def persist(self) -> bool:
+        """Wait until everything so far is on the disk."""
+        return self.writer.flush(durable=True)
 
     def begin(self, *, fallback: bool = False) -> AbstractContextManager[None]:
         """Listen: the block runs in the root lane. ``fallback``: also to threads that nobody saw start."""

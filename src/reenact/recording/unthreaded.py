@@ -29,9 +29,9 @@ class Unthreaded(Writer):
             receipt.settle(False)
         return receipt
 
-    def flush(self, timeout_s: float = 10.0) -> bool:
+    def flush(self, timeout_s: float = 10.0, *, durable: bool = False) -> bool:
         """See ``Writer``. What can wait is done here too: this writer is never idle."""
-        receipt = self.receipt()
+        receipt = self.receipt(durable=durable)
         while self._some_idle_work():
             self._write_up()
         return receipt.kept

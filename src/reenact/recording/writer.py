@@ -15,9 +15,11 @@ from typing import Any
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Log
+from reenact.errors import StoreBusy
 from reenact.facts.call import Value
+from reenact.facts.changed import changed
 from reenact.facts.interruptions import by_signal_handler
-from reenact.facts.record import CallIssued, CallSettled, Printed, Record, SegmentArrived
+from reenact.facts.record import CallIssued, CallSettled, Printed, Record, RunClosed, SegmentArrived
 from reenact.seams import background, lanes
 from reenact.seams.posting import post
 from reenact.seams.turns import rejoin_cancelled
@@ -31,6 +33,9 @@ LAST_WORK_US = 100_000
 """What may be spent at the end of a run on work that could be left out."""
 ATTEMPTS = 3
 """Failures of the writer itself, of all kinds together, after which a run that ends is left without its end."""
+BUSY_ATTEMPTS = 3
+"""How often a batch is offered to a store in which another process writes, before it is given up. Each attempt waits as
+long as the store does (ten seconds)."""
 IN_PLACE_S = 1.0
 """How long a coroutine holds its whole thread for an intent: about a millisecond, unless the writer is reading the
 program's sources, as it does once in a process. A disk that stalls for longer lets others run."""
@@ -163,6 +168,8 @@ class Writer:
         self._ended = _thread.allocate_lock()
         self._ended.acquire()
         self._due: list[Receipt] = []
+        self._held: list[Record] = []
+        self._offered = 0
         self._taken = 0
         self._bytes = 0
         self._bytes_lock = _thread.RLock()  # a signal handler may print while its own thread holds it
@@ -198,9 +205,10 @@ class Writer:
             self._let_go()
         return receipt
 
-    def flush(self, timeout_s: float = 10.0) -> bool:
-        """Wait until everything queued so far is in the file; False if it is not there in time, or was lost."""
-        receipt = self.receipt()
+    def flush(self, timeout_s: float = 10.0, *, durable: bool = False) -> bool:
+        """Wait until everything queued so far is in the file (``durable``: on the disk); False if it is not there in
+        time, or was lost."""
+        receipt = self.receipt(durable=durable)
         receipt.wait(timeout_s)
         return receipt.kept
 
@@ -266,7 +274,8 @@ class Writer:
                 worked = self._drain()
                 if self._closing and not self._queue:
                     self._drain(last=True)
-                    return
+                    if not self._held:
+                        return
             except Exception as error:
                 self._fault(error)
                 failed += 1
@@ -324,14 +333,45 @@ class Writer:
             if last:
                 cleaned.extend(self._redactor.flush())
             durable = any(receipt.durable for receipt in self._due)
-            if cleaned or durable:
-                self._log.write(cleaned, durable=durable)
-            kept = True
+            kept = self._keep(cleaned, durable=durable)
         except Exception as error:
             self._fault(error)
         worked = bool(batch or self._due)
         self._let_on(kept)
         return worked
+
+    def _keep(self, cleaned: list[Record], *, durable: bool) -> bool:
+        """Write a batch, behind what waits for a store that was busy. Of one that cannot be written the end of the run
+        is written alone: it takes little room, and tells that the rest is missing.
+
+        Raises:
+            Exception: It is lost, or was not written yet.
+        """
+        records, self._held = self._held + cleaned, []
+        if not records and not durable:
+            return True
+        try:
+            self._log.write(records, durable=durable)
+        except StoreBusy:
+            self._offered += 1
+            if self._offered < BUSY_ATTEMPTS:
+                self._held = records
+                return False
+            self._offered = 0
+            self._keep_end(records, "another process wrote for too long: some of the recording is lost")
+            raise
+        except Exception as error:
+            self._keep_end(records, f"{type(error).__name__}: {error}".partition("\n")[0])
+            raise
+        self._offered = 0
+        return True
+
+    def _keep_end(self, records: list[Record], fault: str) -> None:
+        ends = [each for each in records if type(each) is RunClosed]
+        if ends:
+            self._log.write(
+                [RunClosed(changed(each.run, degraded=(*each.run.degraded, fault)), each.extra) for each in ends]
+            )
 
     def _let_on(self, kept: bool) -> None:
         """Tell everybody who waits for what has been taken from the queue. Each is forgotten once told, not before: a

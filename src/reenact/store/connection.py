@@ -45,6 +45,40 @@ _inherited: list[sqlite3.Connection | None] = []
 """Connections of a parent process: kept, because SQLite does not allow to close one in a child."""
 
 
+_lost: list[sqlite3.Connection | None] = []
+"""Connections whose descriptors the program has closed: kept for good, because the numbers may be other files' now."""
+
+
+_lost_files: set[Path] = set()
+
+
+def lose(path: Path) -> None:
+    """The program has closed the descriptors of a file: no connection to it is used, or closed, any more, and none is
+    opened, because SQLite shares what it knows of a file among the connections of a process."""
+    _lost_files.add(path)
+    for each in list(_opened):
+        if each.path == path:
+            each.lose()
+
+
+def _keep_for_good(connection: sqlite3.Connection | None) -> None:
+    """Never let the interpreter close it, at its own end neither."""
+    _lost.append(connection)
+    with suppress(Exception):
+        import ctypes
+
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def lost() -> StoreError:
+    """The error for all that would use such a connection."""
+    return StoreError(
+        "the recording has lost its files: their descriptors are closed",
+        cause="the program closed all descriptors (os.closerange, a daemon's start), those of the recorder too",
+        next_command="reenact ls",
+    )
+
+
 def explain(error: sqlite3.Error | UnicodeDecodeError, place: str) -> StoreError:
     """An error of SQLite in our words."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -76,6 +110,8 @@ def explain(error: sqlite3.Error | UnicodeDecodeError, place: str) -> StoreError
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     """Opened, but not touched: the first statement is what fails where the file cannot be used."""
+    if path in _lost_files:
+        raise lost()
     return sqlite3.connect(
         f"file:{quote(str(path))}?{mode}",
         uri=True,
@@ -144,6 +180,7 @@ class Reading:
         self.path = path
         self._lock = allocate_lock()
         self._connection: sqlite3.Connection | None = connect_reading(path)
+        self._lost = False
         self._pid = os.getpid()
         _opened.add(self)
 
@@ -158,7 +195,7 @@ class Reading:
         with self._lock:
             connection = self._connection
             if connection is None:
-                raise _closed()
+                raise lost() if self._lost else _closed()
             try:
                 return connection.execute(sql, values).fetchall()
             except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -182,6 +219,13 @@ class Reading:
             connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+    def lose(self) -> None:
+        """Its descriptors are closed: let it be, without a look at them."""
+        with self._lock:
+            connection, self._connection, self._lost = self._connection, None, True
+        if connection is not None:
+            _keep_for_good(connection)
 
     def _forked(self) -> None:
         """Begin anew in a forked child: the lock may have been taken at the fork, by a thread that is not here."""
@@ -207,6 +251,7 @@ class Writing:
         self.path = path
         self._lock = allocate_lock()
         self._connection: sqlite3.Connection | None = connect_writing(path)
+        self._lost = False
         self._pid = os.getpid()
         self._wal = path.with_name(path.name + "-wal")
         self._brought_in = 0
@@ -325,9 +370,16 @@ class Writing:
         if connection is not None:
             connection.close()
 
+    def lose(self) -> None:
+        """Its descriptors are closed: let it be, without a look at them."""
+        with self._lock:
+            connection, self._connection, self._lost = self._connection, None, True
+        if connection is not None:
+            _keep_for_good(connection)
+
     def _mine(self) -> sqlite3.Connection:
         if self._connection is None:
-            raise _closed()
+            raise lost() if self._lost else _closed()
         return self._connection
 
     def _check_process(self) -> None:

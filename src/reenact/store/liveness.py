@@ -3,6 +3,9 @@
 Each log that is being written holds a lock on a file of its own. A lock cannot be mistaken for that of another
 process that got the same number, and needs no heartbeat. A forked child inherits the open file, which would keep the
 lock alive after its parent's death, so it closes it at once (closing never unlocks while the parent holds on).
+
+A run that has ended, and whose end could not be written (the disk is full), leaves the file under the name of its
+status: to rename a file takes no room.
 """
 
 from __future__ import annotations
@@ -12,10 +15,15 @@ import sys
 import weakref
 from pathlib import Path
 
+from reenact.facts.run import Status
+
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
+
+ENDED = (Status.OK, Status.FAILED, Status.TIMEOUT)
+"""How a run may have ended."""
 
 _held: weakref.WeakSet[LiveLock] = weakref.WeakSet()
 
@@ -50,14 +58,35 @@ class LiveLock:
         if not _take(self._descriptor):
             os.close(self._descriptor)
             raise OSError(f"{path.name} is held by another process")
+        self._identity = _identity(self._descriptor)
         _held.add(self)
 
-    def release(self) -> None:
-        """Let go and remove the file. Again: nothing."""
+    def is_lost(self) -> bool:
+        """Whether the program has closed the descriptor, also where its number has become another file's since. Below
+        a microsecond. One that was let go is not lost."""
+        if self._descriptor < 0:
+            return False
+        try:
+            return _identity(self._descriptor) != self._identity
+        except OSError:
+            return True
+
+    def release(self, ended: Status | None = None) -> None:
+        """Let go and remove the file. Again: nothing.
+
+        Args:
+            ended: How the run has ended, where its end could not be written: the file tells so from now on.
+        """
+        lost = self.is_lost()
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0:
             return
         _held.discard(self)
+        if ended is not None:
+            _leave_mark(self._path, ended)
+        if lost:
+            _remove(self._path)  # the number may be another file's by now: that is not ours to close
+            return
         if sys.platform == "win32":
             os.close(descriptor)
             _remove(self._path)
@@ -68,9 +97,47 @@ class LiveLock:
 
     def abandon(self) -> None:
         """Close the file without giving up the lock: what a forked child does with its parent's."""
+        lost = self.is_lost()
         descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
+        if descriptor >= 0 and not lost:
             os.close(descriptor)
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino
+
+
+def _mark(path: Path, status: Status) -> Path:
+    return path.with_suffix(f".{status.value}")
+
+
+def _leave_mark(path: Path, status: Status) -> None:
+    try:
+        os.utime(path)
+        path.rename(_mark(path, status))
+    except OSError:
+        pass
+
+
+def ended_as(path: Path) -> tuple[Status, int] | None:
+    """How a run has ended whose end could not be written, and when (microseconds since the epoch).
+
+    Args:
+        path: File that was locked while it was recorded.
+    """
+    for status in ENDED:
+        try:
+            return status, _mark(path, status).stat().st_mtime_ns // 1000
+        except OSError:
+            continue
+    return None
+
+
+def forget_mark(path: Path) -> None:
+    """The end of the run is written after all, or the run is gone."""
+    for status in ENDED:
+        _remove(_mark(path, status))
 
 
 def _remove(path: Path) -> None:

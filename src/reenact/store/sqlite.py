@@ -28,7 +28,7 @@ from reenact.store.contents import Contents
 from reenact.store.expiring import Going, Housekeeping
 from reenact.store.forgetting import forget, unneeded
 from reenact.store.inherited import SharingRecording
-from reenact.store.liveness import LiveLock, is_live
+from reenact.store.liveness import LiveLock, ended_as, forget_mark, is_live
 from reenact.store.making import make_file
 from reenact.store.payloads import KeyedHash, address_of, unknown
 from reenact.store.reading import SqliteRecording
@@ -49,6 +49,8 @@ _SHARES = "EXISTS(SELECT 1 FROM piece p WHERE p.log = r.log)"
 """Whether the log of a run ``r`` reads rows of others."""
 _GOES_ON = ("fork", "resume", "attempt")
 """Relations to a parent of runs that begin as it did."""
+UNKEPT = "it has ended, and its last events, output and error could not be written"
+"""What is said of a run whose end could not be written."""
 _EQUAL = ("agent", "user", "tenant", "session", "parent")
 
 
@@ -127,7 +129,7 @@ class SqliteStore(Views):
             values.append(filters["since_us"])
         status = filters.get("status")
         if status is not None and status not in (Status.RECORDING, Status.INTERRUPTED):
-            where.append("r.status = ?")
+            where.append("r.status IN (?, 'recording')")  # the end of one may stand beside the file
             values.append(str(status))
         if filters.get("failed"):
             where.append("r.status NOT IN ('ok')")
@@ -200,6 +202,9 @@ class SqliteStore(Views):
         run = replace(run, totals=recording.totals())
         if live:
             return run
+        ended = ended_as(self._sign(self._log_name(reading, log, run)))
+        if ended is not None and not run.lane:
+            return replace(run, status=ended[0], ended_us=ended[1], degraded=(*run.degraded, UNKEPT))
         return replace(run, status=Status.INTERRUPTED, interrupted_at=recording.last())
 
     def _log_name(self, reading: Reading, log: int, run: Run) -> str:
@@ -310,6 +315,7 @@ class SqliteStore(Views):
             if number is None:
                 refuse_run(tail(run.id), ())
             update_run(connection, number, run)
+        forget_mark(self._sign(run.id))
         return self.run(run.id)
 
     # --- the ledger ----------------------------------------------------------------------------------------------
@@ -360,6 +366,7 @@ class SqliteStore(Views):
             log = row_number(connection, found.id)
             if log is not None:
                 forget(connection, log)
+        forget_mark(self._sign(found.id))
         for _ in self.give_back(anew=False):
             pass
 
@@ -370,6 +377,7 @@ class SqliteStore(Views):
             logs = [] if log is None else unneeded(connection, log)
             for each in reversed(logs):
                 forget(connection, each)
+        forget_mark(self._sign(run_id))
         return bool(logs)
 
     def usage(self) -> Usage:

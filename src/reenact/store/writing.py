@@ -33,9 +33,9 @@ from reenact.facts.record import (
     SegmentArrived,
     StreamEnded,
 )
-from reenact.facts.run import Run
+from reenact.facts.run import Run, Status
 from reenact.store.codec import dump
-from reenact.store.connection import Writing
+from reenact.store.connection import Writing, lose, lost
 from reenact.store.folding import Folding, first_of, whole
 from reenact.store.inheriting import Heir, last_serial, stretches
 from reenact.store.liveness import LiveLock
@@ -85,6 +85,7 @@ class SqliteLog:
     ) -> None:
         self._writing = writing
         self._lock: LiveLock | None = lock
+        self._ended: Status | None = None
         with writing.transaction() as connection:
             parent = parent_of(connection)
             number = insert_run(connection, run)
@@ -103,6 +104,12 @@ class SqliteLog:
         because somebody waits for those."""
         if self._lock is None:
             raise StoreError("the log is closed", cause="records came after the end of their recording")
+        for record in records:
+            if type(record) is RunClosed and record.run.id == self._state.run_id:
+                self._ended = record.run.status
+        if self._lock.is_lost():  # SQLite would wait for its locks, and write to whatever has its numbers now
+            lose(self._writing.path)
+            raise lost()
         batch = _Batch(self._state)
         try:
             with self._writing.transaction(durable=durable) as connection:
@@ -114,14 +121,15 @@ class SqliteLog:
             batch.roll_back()
             raise
         batch.commit()
+        self._ended = None
         if not durable:
             self._writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
 
     def close(self) -> None:
-        """See ``abc.store.Log``. Again: nothing."""
+        """See ``abc.store.Log``. Again: nothing. Where the end could not be written, the sign of life tells it."""
         lock, self._lock = self._lock, None
         if lock is not None:
-            lock.release()
+            lock.release(self._ended)
             self._state.payloads.forget()
             self._writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
 

@@ -153,6 +153,10 @@ class KeepingSession(ReplaySession):
         """The run that is being written: the fork, where ``run`` is the one that it branched from."""
         return self.child.run
 
+    def persist(self) -> bool:
+        """Wait until all of the fork so far is on the disk."""
+        return self.child.persist()
+
     def child_began(self, lane: str) -> None:
         """A run inside the fork begins: the fork's own log counts it."""
         self.child.child_began(lane)
