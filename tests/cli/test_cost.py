@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -174,3 +174,22 @@ assert prices() is None
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "model",
+    [("openai", "gpt-4o-mini"), ("anthropic", "claude-sonnet-4-5"), ("google", "gemini-2.5-pro"), ("openai", "o3"),
+     ("deepseek", "deepseek-chat"), ("cohere", "command-r")],
+)  # fmt: skip
+def test_a_remembered_price_is_the_price_list_s(model: tuple[str, str]) -> None:
+    """Whatever was priced before: of models with tiers and with prices that change, nothing is remembered."""
+    remembering, moments = cost.prices(), (datetime(2024, 3, 1, 3, tzinfo=UTC), datetime(2025, 9, 1, 18, tzinfo=UTC))
+    assert remembering is not None
+    for names in (("input_tokens", "output_tokens"), ("input_tokens", "output_tokens", "cache_read_tokens")):
+        for at in moments:
+            for figures in ((900_000, 7, 3), (0, 0, 0), (1000, 100, 1000), (250_001, 1, 17), (13, 999_999, 13)):
+                counts = dict(zip(names, figures, strict=False))
+                cost._prices.cache_clear()
+                fresh = cost.prices()
+                assert fresh is not None
+                assert remembering(*model, counts, at) == fresh(*model, counts, at)

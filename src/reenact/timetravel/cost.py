@@ -47,6 +47,9 @@ PROVIDERS: Mapping[str, str] = {
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _USUAL_TIERS = (None, "", "auto", "default", "standard", "standard_only", "on_demand")
 _REFUSED = 400
+_MANY = 1_000_000
+_KNOWN = 1024
+"""Models whose price is remembered."""
 
 Priced = Callable[[str, str, Mapping[str, int], datetime], Decimal | None]
 """The price in US dollars of some tokens, by provider and model of the price list; None where it has none."""
@@ -191,11 +194,53 @@ def _prices() -> Priced:
     )
     usage: Any = import_module("genai_prices").Usage
 
+    known: dict[tuple[str, str, tuple[str, ...]], Callable[[Mapping[str, int]], Decimal] | None] = {}
+
+    def calc(provider: str, model: str, counts: Mapping[str, int], at: datetime) -> Any:
+        return snapshot.calc(usage(**counts), model, provider, None, at)
+
     def priced(provider: str, model: str, counts: Mapping[str, int], at: datetime) -> Decimal | None:
+        key = (provider, model, tuple(counts))
+        straight = known.get(key)
+        if straight is not None:
+            return straight(counts)
         try:
-            found = snapshot.calc(usage(**counts), model, provider, None, at).total_price
+            found = calc(provider, model, counts, at)
+            if key not in known:
+                known[key] = _straight(calc, found, key, at) if len(known) < _KNOWN else None
         except (LookupError, ValueError):
             return None
-        return found if isinstance(found, Decimal) else None
+        price = found.total_price
+        return price if isinstance(price, Decimal) else None
 
     return priced
+
+
+def _straight(
+    calc: Callable[..., Any], found: Any, key: tuple[str, str, tuple[str, ...]], at: datetime
+) -> Callable[[Mapping[str, int]], Decimal] | None:
+    """The price of a model as so much a token, where it is that: one price at all times, without tiers, so that it need
+    not be looked up for each call. None where it is more than that."""
+    provider, model, names = key
+    prices = getattr(found.model, "prices", None)
+    variants = [each for each in getattr(found.model, "price_variants", None) or () if not getattr(each, "when", None)]
+    rates = [value for value in vars(found.model_price).values() if value is not None]
+    if prices is None or isinstance(prices, list | tuple) or variants or not all(map(_is_rate, rates)):
+        return None
+
+    def price(**counts: int) -> Decimal:
+        total = calc(provider, model, dict.fromkeys(names, 0) | counts, at).total_price
+        assert isinstance(total, Decimal)
+        return total
+
+    nothing, asked = price(), price(input_tokens=_MANY)
+    each: dict[str, Decimal] = {}
+    for name in names:
+        part = name in ("cache_read_tokens", "cache_write_tokens")  # such tokens are some of those that were asked
+        whole = price(input_tokens=_MANY, **{name: _MANY}) - asked if part else price(**{name: _MANY}) - nothing
+        each[name] = whole / _MANY
+    return lambda counts: nothing + sum((each[name] * count for name, count in counts.items()), Decimal(0))
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, Decimal)
