@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reenact
-from reenact.facts.run import Status
-from reenact.facts.sampling import leaves_out
+from reenact.facts.run import Entry, Run, Status
+from reenact.facts.sampling import leaves_out, share_of
 
 SHARED = "shared" * 500
 NONE = reenact.Policy(sample=0)
@@ -60,16 +60,50 @@ def rows(url: str) -> dict[str, int]:
 def test_only_what_ended_well_is_left_out_and_a_larger_share_keeps_more(
     name: str, status: Status, share: float
 ) -> None:
-    left_out = leaves_out(name, status, share)
-    assert left_out is leaves_out(name, status, share)
+    run, well = Run(name, status=status), Run(name, status=Status.OK)
+    left_out = leaves_out(run, share, {})
+    assert left_out is leaves_out(run, share, {})
     assert not left_out or status is Status.OK
-    assert left_out or not leaves_out(name, status, (1 + share) / 2)
-    assert leaves_out(name, Status.OK, 0) and not leaves_out(name, Status.OK, 1)
+    assert left_out or not leaves_out(run, (1 + share) / 2, {})
+    assert leaves_out(well, 0, {}) and not leaves_out(well, 1, {})
 
 
 def test_the_share_is_about_what_was_asked_for() -> None:
-    left_out = sum(leaves_out(f"01h{n:023}", Status.OK, 0.25) for n in range(4000))
+    left_out = sum(leaves_out(Run(f"01h{n:023}", status=Status.OK), 0.25, {}) for n in range(4000))
     assert 2850 < left_out < 3150
+
+
+@given(st.text(min_size=1), st.text(), st.floats(0, 1))
+def test_a_lineage_is_drawn_once(root: str, later: str, share: float) -> None:
+    first = Run(root, status=Status.OK)
+    came = Run(later, status=Status.OK, parent=root, environment={"root": root})
+    assert leaves_out(first, share, {}) is leaves_out(came, share, {})
+
+
+def test_the_closest_rule_decides() -> None:
+    rules = {"refunds": 0.1, "/ask": 0.2, "POST /ask*": 0.3, "refunds@/ask": 0.4, "*": 0.9}
+
+    def share(agent: str = "", route: str = "") -> float:
+        return share_of(Run("x", agent=agent, entry=Entry("request" if route else "command", target=route)), 0.5, rules)
+
+    assert share("other") == share() == 0.5
+    assert share("refunds") == 0.1
+    assert share("refunds", "GET /ask") == 0.4 and share("other", "GET /ask") == 0.2
+    assert share("other", "POST /ask/again") == 0.3 and share("refunds", "GET /else") == 0.9
+
+
+@pytest.mark.parametrize("rules", [{"": 0.1}, {"@/ask": 1}, {"a@": 1}, {"a@b": 1}, {"a": 2}, {"a": "x"}, {"a": True}])
+def test_a_rule_that_cannot_be_read_is_refused(rules: dict[str, Any]) -> None:
+    with pytest.raises(reenact.ReenactError, match="sampling has"):
+        reenact.Policy(sampling=rules)
+
+
+def test_each_run_is_asked_for_the_share_of_its_agent(url: str) -> None:
+    rules = reenact.Policy(sampling={"chatty": 0, "GET /x": 0.5})
+    for agent in ("chatty", "rare"):
+        with reenact.record(agent=agent, store=url, policy=rules):
+            look("x")
+    assert [run.agent for run in kept(url)] == ["rare"]
 
 
 # --- a run in code ---------------------------------------------------------------------------------------------------
@@ -302,3 +336,11 @@ def test_what_a_program_starts_follows_it(tmp_path: Path, url: str) -> None:
     status, said = recorded(tmp_path, STARTS.format(code="1 / 0"))
     assert status == 0 and "not kept" not in said
     assert sorted(run.status for run in kept(url)) == [Status.FAILED, Status.OK]
+
+
+def test_the_settings_give_an_agent_a_share(tmp_path: Path) -> None:
+    (tmp_path / "reenact.toml").write_text('[sampling]\nchatty = 0\n"POST /ask" = 0.5\n')
+    status, said = recorded(tmp_path, "print('well')", REENACT_AGENT="chatty", REENACT_SAMPLE="1")
+    assert (status, "not kept: sample 0" in said) == (0, True)
+    status, said = recorded(tmp_path, "print('well')", REENACT_AGENT="rare", REENACT_SAMPLE="1")
+    assert (status, "not kept" in said) == (0, False)

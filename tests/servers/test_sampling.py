@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reenact.facts.run import Status
+from reenact.facts.run import Run, Status
 from reenact.facts.sampling import leaves_out
 from tests.servers.conftest import UVICORN, Project, Upstream, until
 
@@ -65,4 +65,13 @@ def test_each_request_is_drawn_by_its_own_id(project: Project) -> None:
         assert {server.ask("/ask?n=1").status for _ in range(20)} == {200}
     found = project.requests()
     assert 0 < len(found) < 20
-    assert not any(leaves_out(run["run"], Status(run["status"]), 0.5) for run in found)
+    assert not any(leaves_out(Run(run["run"], status=Status(run["status"])), 0.5, {}) for run in found)
+
+
+def test_a_route_has_a_share_of_its_own(project: Project) -> None:
+    project.environment["REENACT_SAMPLING"] = "GET /ask=0"
+    with project.serving(*UVICORN) as server:
+        statuses = [server.ask(f"/ask?n={n}").status for n in (1, 3, 2)]
+        until(lambda: len(project.requests()) == 1)
+    assert statuses == [200, 500, 200]
+    assert [run["status"] for run in project.requests()] == ["failed"] and len(project.runs()) == 2

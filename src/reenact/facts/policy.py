@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from reenact.errors import UsageError
 from reenact.facts.plumbing import ruled
+from reenact.facts.sampling import shares
 from reenact.facts.unrecorded import unrecorded
 
 REDACTIONS = ("credential",)
@@ -31,6 +32,8 @@ class Policy:
         sample: Share of the runs that end well that are kept, 0 to 1. It is decided when a run ends: until then it is
             recorded like any other. Runs that failed, timed out, were interrupted or killed, or are flagged or labelled
             by then, stay, with the runs around them. Nothing is turned off by it: that is ``REENACT_DISABLE=1``.
+        sampling: The same for an agent (``refunds``), a route of a server (``POST /ask``, ``/static/*``) or one agent's
+            route (``refunds@/ask``): to the share of its runs that is kept. It goes before ``sample``.
         retention: Class for retention: ``ok``, ``failed``, ``flagged``, ``test``, one of the setting ``keep``, a span
             (``90d``), or ``always``; empty: what the run comes to decides. A run of another class is kept for good.
         redact: Extra redaction: the name of a field to the name of a rule. ``credential`` (the only rule so far)
@@ -44,8 +47,8 @@ class Policy:
             kept, and a replay does not make them again.
 
     Raises:
-        UsageError: ``sample`` is no share, ``redact`` names a rule that does not exist, or ``plumbing`` has a rule that
-            cannot be read, or ``server_ignore`` has what is no path.
+        UsageError: ``sample`` is no share, ``sampling`` has what is no agent, route or share, ``redact`` names a rule
+            that does not exist, ``plumbing`` has a rule that cannot be read, or ``server_ignore`` what is no path.
     """
 
     order: str = "exact"
@@ -55,6 +58,7 @@ class Policy:
     env: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
     sample: float = 1.0
+    sampling: Mapping[str, float] = field(default_factory=dict)
     retention: str = ""
     redact: Mapping[str, str] = field(default_factory=dict)
     ignore: Mapping[str, str] = field(default_factory=dict)
@@ -65,6 +69,12 @@ class Policy:
     def __post_init__(self) -> None:
         if not 0 <= self.sample <= 1:
             raise UsageError(f"sample={self.sample!r} is no share", cause="it is 0 to 1", next_command="reenact config")
+        try:
+            shares(self.sampling)
+        except ValueError as error:
+            raise UsageError(
+                f"sampling {error}", cause="it gives agents and routes a share", next_command="reenact config"
+            ) from None
         try:
             unrecorded(self.server_ignore)
         except ValueError as error:

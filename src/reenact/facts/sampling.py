@@ -2,25 +2,83 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Final
 
-from reenact.facts.run import Status
+from reenact.facts.effects import root_of
+from reenact.facts.run import Run, Status
+from reenact.facts.unrecorded import unrecorded
+
+AT: Final = "@"
+"""Between an agent and a route: ``refunds@POST /ask``."""
 
 _BITS = 64
+_ROUTE = re.compile(r"[A-Z]* ?[/*]")
 
 
-def leaves_out(run_id: str, status: Status, share: float) -> bool:
+def leaves_out(run: Run, share: float, rules: Mapping[str, float]) -> bool:
     """Whether a run is left out. One that has not ended well never is.
 
-    The id decides, which was made from our own entropy: the same run is left out wherever that is asked, and the
-    agent's own random numbers stay as they are.
+    The id of the run decides with which its lineage began: all runs of one lineage share their lot, wherever and
+    whenever that is asked, and the agent's own random numbers stay as they are.
 
     Args:
-        run_id: Its id.
-        status: How it has ended.
+        run: The run, as it has ended.
         share: Share of the runs that ended well that are kept, 0 to 1.
+        rules: The same for an agent, a route, or one route of an agent. See ``share_of``.
     """
-    if status is not Status.OK or share >= 1:
+    kept = share_of(run, share, rules)
+    if run.status is not Status.OK or kept >= 1:
         return False
-    digest = blake2b(run_id.encode(), digest_size=_BITS // 8, person=b"reenact sample").digest()
-    return int.from_bytes(digest, "big") >= share * (1 << _BITS)
+    digest = blake2b(root_of(run).encode(), digest_size=_BITS // 8, person=b"reenact sample").digest()
+    return int.from_bytes(digest, "big") >= kept * (1 << _BITS)
+
+
+def share_of(run: Run, share: float, rules: Mapping[str, float]) -> float:
+    """Which share of the runs like this one are kept: what is said of its agent's route, else of its route, else of its
+    agent, else of all. Of several routes that fit, the one with the longest pattern decides."""
+    method, _, path = run.route.partition(" ")
+    best = ((False, -1, False), share)
+    for name, own in rules.items():
+        agent, route = parts_of(name)
+        if (agent and agent != run.agent) or (route and not (run.route and unrecorded((route,))(method, path))):
+            continue
+        best = max(best, ((bool(route), len(route), bool(agent)), own))
+    return best[1]
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """Agent and route that a rule is of; each may be empty.
+
+    Raises:
+        ValueError: It names neither.
+    """
+    agent, at, route = name.partition(AT)
+    if not at and _ROUTE.match(name):
+        agent, route = "", name
+    if route:
+        unrecorded((route,))
+    if not (agent or route) or (at and not (agent and route)):
+        raise ValueError(f"has {name!r}, which is no agent and no route (refunds, POST /ask, refunds@/ask)")
+    return agent, route
+
+
+def shares(table: Mapping[str, object]) -> dict[str, float]:
+    """Rules as they are written, read.
+
+    Raises:
+        ValueError: One names neither an agent nor a route, or gives no share.
+    """
+    found: dict[str, float] = {}
+    for name, value in table.items():
+        parts_of(name)
+        try:
+            share = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else -1.0
+        except ValueError:
+            share = -1.0
+        if not 0 <= share <= 1:
+            raise ValueError(f"has {name} = {value!r}, which is no share from 0 to 1")
+        found[name] = share
+    return found

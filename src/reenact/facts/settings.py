@@ -16,6 +16,7 @@ from reenact.facts.call import Json
 from reenact.facts.plumbing import ruled
 from reenact.facts.policy import Policy
 from reenact.facts.retention import AT, span_us
+from reenact.facts.sampling import shares
 from reenact.facts.unrecorded import unrecorded
 
 PREFIX = "REENACT_"
@@ -218,6 +219,13 @@ def _terms(value: Json) -> Json:
     return flat
 
 
+def _shares(value: Json) -> Json:
+    table = _table(value) if isinstance(value, str) else value
+    if not isinstance(table, Mapping):
+        raise ValueError("is not a table of shares")
+    return shares(table)
+
+
 def _rules(value: Json) -> Json:
     table = _table(value)
     ruled(table)
@@ -243,6 +251,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("env", (), "environment variables whose values may be stored", _words),
     Setting("require", (), "run fields that must be known (user_id …); a missing one is a capture gap", _words),
     Setting("sample", 1.0, "share of the runs that end well to keep, 0 to 1; all others are kept", _number(0, 1)),
+    Setting(
+        "sampling", {}, "the same by agent (refunds), route (POST /ask) or both (refunds@/ask): to a share", _shares
+    ),
     Setting("retention", "", "class for retention: one of `keep`, a span (90d) or always", _text),
     Setting(
         "keep",

@@ -95,15 +95,15 @@ def run_command(
     try:
         with open_store(url) as store:
             run = _concluded(store, run_id, status, evidence, in_memory=url.startswith("memory:"))
-            return Ended(status, run, kept=run is None or not _left_out(store, run, policy.sample))
+            return Ended(status, run, kept=run is None or not _left_out(store, run, policy))
     except ReenactError as error:
         _talk(f"reenact: the run was recorded but cannot be read back: {error}")
         return Ended(status)
 
 
-def _left_out(store: Store, run: Run, share: float) -> bool:
+def _left_out(store: Store, run: Run, policy: Policy) -> bool:
     """Whether the run is not in the sample; it is forgotten then."""
-    if not leaves_out(run.id, run.status, share):
+    if not leaves_out(run, policy.sample, policy.sampling):
         return False
     try:
         return store.discard(run.id)

@@ -183,8 +183,8 @@ class Opened:
             **changes: What else is known now.
         """
         run = self.session.close(changed(self.run, status=status, ended_us=ended_us, **changes))
-        nothing = idle and not run.totals.events
-        if nothing or (sampled and leaves_out(run.id, run.status, self.session.policy.sample)):
+        nothing, policy = idle and not run.totals.events, self.session.policy
+        if nothing or (sampled and leaves_out(run, policy.sample, policy.sampling)):
             with suppress(ReenactError):  # then it is kept
                 self._store.discard(run.id)
         self._release()

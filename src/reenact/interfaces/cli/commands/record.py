@@ -16,6 +16,7 @@ from reenact.facts.kit import Bucket, Item, Kit, Standing, Stops
 from reenact.facts.phrases import counted
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
+from reenact.facts.sampling import share_of
 from reenact.facts.settings import ORDERS, Settings, policy_of
 from reenact.interfaces.cli.arguments import pairs
 from reenact.interfaces.cli.outcome import outcome
@@ -72,7 +73,11 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
         **{name: _named(settings, name, value) for name, value in who.items()},
     )
     if ended.run is not None:
-        _tell(shell, ended.run, "" if ended.kept else f"not kept: sample {policy.sample:g}")
+        _tell(
+            shell,
+            ended.run,
+            "" if ended.kept else f"not kept: sample {share_of(ended.run, policy.sample, policy.sampling):g}",
+        )
         tidy(shell)
     if ended.status < 0:
         end_like(ended.status)
