@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +91,9 @@ def test_a_call_is_counted_once_for_the_run_that_made_it(store: Store) -> None:
         run=outer,
     )
     found = counted(store).by(["agent"])
-    assert {key: (of.runs, of.models, of.tokens_in, str(of.cost)) for key, of in found.items()} == {
-        ("outer",): (1, 1, 1000, "0.00021"),
-        ("inner",): (1, 2, 2000, "0.00021"),
+    assert {key: (of.runs, of.models, of.tokens_in, of.cost) for key, of in found.items()} == {
+        ("outer",): (1, 1, 1000, Decimal("0.00021")),
+        ("inner",): (1, 2, 2000, Decimal("0.00021")),
     }
     assert dict(found["inner",].unpriced) == {"llama-at-home": 1} and found["outer",].whole
     alone = counted(store, store.run(inner.id)).sums
@@ -116,9 +117,9 @@ def test_what_has_no_price_is_counted_and_named(store: Store) -> None:
     kept(store, *asks(0, None, kind=Kind.MODEL), *asks(1, MINI, parent=0), models=2, agent="b")
     kept(store, *asks(0, OWN), Noted(None, "cost", 0.5), models=1, agent="c")
     found = {key[0]: of for key, of in counted(store).by(["agent"]).items()}
-    assert dict(found["a"].unpriced) == {"model 1": 1} and str(found["a"].cost) == "0.00021"
-    assert found["b"].whole and str(found["b"].cost) == "0.00021"
-    assert found["c"].whole and str(found["c"].cost) == "0.5"
+    assert dict(found["a"].unpriced) == {"model 1": 1} and found["a"].cost == Decimal("0.00021")
+    assert found["b"].whole and found["b"].cost == Decimal("0.00021")
+    assert found["c"].whole and found["c"].cost == Decimal("0.5")
 
 
 def test_answers_that_nobody_has_read_are_not_taken_for_nothing(tmp_path: Path) -> None:
