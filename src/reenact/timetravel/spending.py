@@ -215,7 +215,7 @@ def _inside(runs: Iterable[Run], account: Account) -> _Inside:
 
 def _from_views(store: Store, account: Account, inside: _Inside, run: Run) -> None:
     """The model calls of one log, event by event."""
-    if run.relation == "replay" or not run.totals.models:
+    if not run.totals.models:
         return
     recording = store.open(run)
     within: set[int] = set()
