@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -28,6 +29,29 @@ from tests.values import hostile
 class Record:
     held: Any
     n: int = 0
+
+
+@dataclass(slots=True)
+class Slotted:
+    held: Any
+    n: int = 0
+
+
+class Model(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="allow", arbitrary_types_allowed=True)
+    held: Any = None
+    _own: Any = pydantic.PrivateAttr(None)
+
+
+class Bare(pydantic.BaseModel):
+    held: Any = None
+
+
+def unset(held: Any) -> Slotted:
+    """A record of which one slot was never set."""
+    made = Slotted(held)
+    del made.n
+    return made
 
 
 class Pair(NamedTuple):
@@ -95,10 +119,18 @@ def nothing_known() -> Iterator[None]:
     weaving.forget()
 
 
+LOST = "contains itself, or is too large"
+
+
 def require_the_same(state: Any) -> None:
-    """A look says what the encodings say."""
+    """A look says what the encodings say, and the next one the same. Limits count for each part of a state, and for
+    each entry of a large one, so it may hold more than the encoding of the whole."""
     look = encode_state(state)
+    assert encode_state(state) == look
     whole = encode(state, sort_sets=True)
+    if any(LOST in name for name in whole.opaque):
+        assert look.body.count(LOST.encode()) <= whole.body.count(LOST.encode())
+        return
     assert (look.body, look.opaque) == (whole.body, whole.opaque)
     if type(state) is dict and all(type(key) is str and key for key in state):
         assert look.slots == {key: encode(value, sort_sets=True).body for key, value in state.items()}
@@ -224,6 +256,103 @@ class Text(str):
     """A text of the agent's own."""
 
 
+def records(held: some.SearchStrategy[Any]) -> some.SearchStrategy[Any]:
+    return some.one_of(
+        held.map(Record),
+        held.map(Slotted),
+        held.map(unset),
+        held.map(lambda value: Model(held=value)),
+        held.map(lambda value: Bare(held=value)),
+        some.dictionaries(some.sampled_from("abc"), held, max_size=3).map(lambda more: Model(**more)),
+    )
+
+
+def states_of(record: Any) -> list[Any]:
+    """Every dictionary that a record keeps, and what is in it."""
+    found = [record.__dict__] if hasattr(record, "__dict__") else []
+    found += [record.__pydantic_extra__] if getattr(record, "__pydantic_extra__", None) is not None else []
+    return [part for held in found for part in parts_of(held)]
+
+
+@given(
+    some.lists(some.one_of(records(plain), records(anything), plain, records(records(plain))), min_size=1, max_size=8),
+    some.booleans(),
+    some.data(),
+)
+def test_so_it_is_of_records(entries: list[Any], named: bool, data: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in {**SMALL, "LONG": 12}.items():
+            patch.setattr(weaving, name, size)
+        patch.setattr(encoding, "_SOME", 3)
+        weaving.forget()
+        for _ in range(data.draw(some.integers(2, 6))):
+            state = {"entries": {f"n{n}": entry for n, entry in enumerate(entries)} if named else entries, "n": 1}
+            look = encode_state(state)
+            with pytest.MonkeyPatch.context() as without:
+                without.setattr(encoding, "weave", lambda value, fits, hand=None: None)
+                whole = encode(state, sort_sets=True)
+                assert (look.body, look.opaque) == (whole.body, whole.opaque)
+                assert look.slots == {key: encode(value, sort_sets=True).body for key, value in state.items()}
+            kept = [part for entry in entries for part in states_of(entry)]
+            if kept:
+                change({"part": data.draw(some.sampled_from(kept))}, data.draw)
+            slotted = [entry for entry in entries if type(entry) is Slotted]
+            if slotted:
+                data.draw(some.sampled_from(slotted)).held = data.draw(some.one_of(plain, odd))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (array.array("h", [1, 2]), array.array("i", [131073])),
+        (b"ab", bytearray(b"ab")),
+        (1, True),
+        (1, 1.0),
+        (0.0, -0.0),
+        ((1,), [1]),
+        ({1}, frozenset({1})),
+        (..., None),
+        ({1: 2}, {"1": 2}),
+        (Record(1), (1, 0)),
+        (Record({"n": 1}), Slotted({"n": 1})),
+    ],
+)
+def test_no_record_is_taken_for_another_one(left: Any, right: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weaving, "LONG", 12)
+    for kind in (Record, Slotted, lambda held: Model(held=held), lambda held: Record([held])):
+        entries = [kind(left), kind("x" * 20), {"n": 1}]
+        state = {"entries": entries}
+        seen = []
+        for held in (left, right, left, right):
+            entries[0] = kind(held)
+            for _ in range(2):
+                look = encode_state(state)
+                seen.append(look)
+                with pytest.MonkeyPatch.context() as without:
+                    without.setattr(encoding, "weave", lambda value, fits, hand=None: None)
+                    assert look.body == encode(state, sort_sets=True).body
+                    assert look.slots["entries"] == encode(entries, sort_sets=True).body
+        assert type(seen[-1].slots["entries"]) is Woven, "otherwise this asks nothing"
+
+
+def test_each_of_many_records_is_kept_and_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "NODE_LIMIT", 500)
+    messages = [Model(held={"n": n, "text": "word " * 9}) for n in range(2000)]
+    state = {"messages": messages, "step": 0}
+    assert encode_state(state).opaque == ()
+    made: list[int] = []
+    new = weaving._new
+    monkeypatch.setattr(weaving, "_new", lambda blob, node: made.append(len(blob)) or new(blob, node))
+    encode_state(state)
+    made.clear()
+    for step in range(5):
+        messages.append(Model(held={"n": step}))
+        look = encode_state(state)
+        assert look.opaque == () and look.body.count(b"Model") == len(messages)
+        assert sum(made) < 2 * weaving.LONGEST
+        made.clear()
+
+
 def alike(value: Any) -> Any:
     """A value that is equal to it, or nearly so, and is written otherwise."""
     swaps: dict[type, Any] = {
@@ -249,7 +378,7 @@ def test_whatever_is_changed_between_two_looks_is_seen(state: dict[str, Any], da
         for _ in range(data.draw(some.integers(2, 6))):
             look = encode_state(state)
             with pytest.MonkeyPatch.context() as without:
-                without.setattr(encoding, "weave", lambda value, fits: None)
+                without.setattr(encoding, "weave", lambda value, fits, hand=None: None)
                 whole = encode(state, sort_sets=True)
                 assert (look.body, look.opaque) == (whole.body, whole.opaque)
                 if "" not in state:
@@ -262,7 +391,7 @@ def test_what_is_as_it_was_is_compared_and_not_made_again(monkeypatch: pytest.Mo
     made: list[int] = []
     digests: list[int] = []
     new, digest = weaving._new, weaving.blake2b
-    monkeypatch.setattr(weaving, "_new", lambda blob, mapping: made.append(len(blob)) or new(blob, mapping))
+    monkeypatch.setattr(weaving, "_new", lambda blob, node: made.append(len(blob)) or new(blob, node))
     monkeypatch.setattr(weaving, "blake2b", lambda blob, **how: digests.append(len(blob)) or digest(blob, **how))
     messages = [{"role": "user", "content": f"{n} " + "words of it " * 40, "n": [n]} for n in range(1500)]
     state = {"messages": messages, "step": 0}

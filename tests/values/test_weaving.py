@@ -110,7 +110,7 @@ def test_what_was_unfit_is_tried_again() -> None:
 def whole(value: Any) -> tuple[Any, ...]:
     """The encoding in one go."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoding, "weave", lambda value, fits: None)
+        patch.setattr(encoding, "weave", lambda value, fits, hand=None: None)
         return tuple(encoding.encode(value))
 
 
@@ -151,7 +151,7 @@ def test_one_piece_stands_for_one_encoding(left: Any, right: Any) -> None:
     pieces = []
     for one in (left, right, left, copy.deepcopy(left)):
         try:
-            piece = weaving._made(weaving.Node(False, 0), [one])
+            piece = weaving._alone(weaving.Node(False, 0), [one])
         except (weaving._Unfit, ValueError):
             continue
         pieces.append(piece)
@@ -290,6 +290,15 @@ def test_keys_are_put_together_as_of_the_whole(value: Any, data: Any) -> None:
             ignore = {"rule": "body.db.name"}
             assert keys.canonical_body(woven, "", ignore) == keys.canonical_body(bytes(woven), "", ignore)
         changed(value, data.draw)
+
+
+def test_what_the_last_piece_has_behind_it_counts_only_while_it_is_the_last() -> None:
+    first, second = (weaving.Piece(text, 1, 0, 0, b"") for text in (b'"n":12345', b'"password":"tr0ub4dor&3"'))
+    text = b"{%b,%b}" % (first.text, second.text)
+    for parts in ([b"{", first, b"," + second.text + b"}"], [b"{", first, b",", second, b"}"]) * 2:
+        woven = weaving._put_together(weaving.Node(True, 0), parts)
+        assert woven == text
+        assert spot_woven(woven) == spot(text)
 
 
 def test_a_list_of_credentials_is_never_cut_from_its_name() -> None:

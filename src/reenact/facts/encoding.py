@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 from reenact.facts import exceptions
 from reenact.facts.call import Json
+from reenact.facts.copies import forget
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.jsontext import writer
 from reenact.facts.scalars import INTEGER_LIMIT, WRITE, write_float, write_integer, write_text
@@ -33,7 +34,7 @@ from reenact.facts.shapes import (
     slots_of,
     type_name,
 )
-from reenact.facts.weaving import is_long, join, note_length, weave
+from reenact.facts.weaving import Traits, is_long, join, note_length, weave
 
 DEPTH_LIMIT = 100
 """Nesting beyond this is opaque: readers must not need a deep stack."""
@@ -91,7 +92,8 @@ class Part(NamedTuple):
 
     Attributes:
         encoded: As ``encode`` writes it by itself.
-        nodes, depth: How many parts it has, and how deep they lie, at most.
+        nodes, depth: How many parts it has, and how deep they lie, at most, where it is plain; what is not has limits
+            of its own.
         plain: Whether it is plain JSON data.
         alike: Whether it is written in the same way inside another value, limits of the whole aside.
     """
@@ -123,6 +125,7 @@ codecs: dict[str, Codec] = {}
 def register_codec(name: str, codec: Codec) -> None:
     """Teach the codec of values one more class (``httpx.Response``). The last registration of a name holds."""
     codecs[name] = codec
+    forget()
 
 
 def codec_of(cls: type) -> tuple[str, Codec] | None:
@@ -178,11 +181,10 @@ def encode_part(value: object, name: str) -> Part:
     try:
         plain = None if is_long(name) else _is_plain(value, _SOME)
         if plain is None:
-            woven = weave(value, _is_within_limits)
-            note_length(name, woven or b"")
-            if woven is not None:
-                nodes, _, depth = woven.root.weight(NODE_LIMIT)
-                return Part(Encoded(woven), nodes, depth, plain=True)
+            part = _woven_part(value)
+            note_length(name, b"" if part is None else part.encoded.body)
+            if part is not None:
+                return part
             plain = _is_plain(value, _PLAIN_NODE_LIMIT)
         if plain:
             body = _fast(value).encode()
@@ -195,12 +197,29 @@ def encode_part(value: object, name: str) -> Part:
     try:
         body = _fast(writer.part(value, 1)).encode()
         if not writer.surrounded:
+            note_length(name, body)
             encoded = Encoded(body, tuple(writer.opaque), tuple(writer.shapes))
-            return Part(encoded, writer.nodes, 0, plain=False)
+            return Part(encoded, 0, 0, plain=False)
+        part = _woven_part(value)  # limits count for each entry there
+        if part is not None:
+            return part
     except Exception as error:
         if by_signal_handler(error):
             raise
     return Part(encode(value, sort_sets=True), 0, 0, plain=False, alike=False)
+
+
+def _woven_part(value: object) -> Part | None:
+    woven = weave(value, _is_within_limits, _HAND)
+    if woven is None:
+        return None
+    nodes, _, depth = woven.root.weight(NODE_LIMIT)
+    traits = woven.traits
+    if traits is None:
+        return Part(Encoded(woven), nodes, depth, plain=True)
+    if depth + _MARGIN > DEPTH_LIMIT:
+        return None
+    return Part(Encoded(woven, *traits), 0, depth, plain=False)
 
 
 def join_parts(parts: Mapping[str, Part]) -> Encoded | None:
@@ -213,7 +232,7 @@ def join_parts(parts: Mapping[str, Part]) -> Encoded | None:
     if all(part.plain for part in held):
         if count > _PLAIN_NODE_LIMIT or depth > _PLAIN_DEPTH_LIMIT:
             return None
-    elif count > NODE_LIMIT or depth > DEPTH_LIMIT or not all(part.alike for part in held):
+    elif depth > DEPTH_LIMIT or not all(part.alike for part in held):
         return None
     try:
         body = join({name: part.encoded.body for name, part in parts.items()})
@@ -396,15 +415,19 @@ class _Writer:
             self.shapes[shape.name] = None
             return {"~data": ["namedtuple", shape.name, fields]}
         if shape.kind and shape.settled:
-            fields = self.dictionary(dictionary_of(value, shape), depth)
-            slots = {name: self.part(item, depth) for name, item in slots_of(value, shape).items()}
-            self.shapes[shape.name] = None
-            return {"~data": [shape.kind, shape.name, fields, *([slots] if slots else [])]}
+            return self.record(shape, dictionary_of(value, shape), slots_of(value, shape), depth)
         plain = next((read for base, read in _PLAIN_PART if issubclass(type(value), base)), None)
         if plain is None or shape.slots or (shape.dictionary is not None and dictionary_of(value, shape)):
             return self.refuse(value)
         self.shapes[shape.name] = None
         return {"~data": ["subclass", shape.name, self.part(plain(value), depth)]}
+
+    def record(self, shape: Shape, dictionary: dict[Any, Any], slots: Mapping[str, Any], depth: int) -> Json:
+        """A record, by what it holds."""
+        fields = self.dictionary(dictionary, depth)
+        held = {name: self.part(item, depth) for name, item in slots.items()}
+        self.shapes[shape.name] = None
+        return {"~data": [shape.kind, shape.name, fields, *([held] if held else [])]}
 
     def _error(self, error: BaseException, depth: int, chain: int) -> Json:
         cls = type(error)
@@ -435,6 +458,32 @@ class _Writer:
             data["args"] = self.part(str.__str__(message), depth)
             data["members"] = [self._error(member, depth + 1, chain + 1) for member in members]
         return data
+
+
+class _Entries:
+    """Writes entries of what is woven (``facts.weaving.Hand``)."""
+
+    def unlike(self, kind: type) -> bool:
+        return codec_of(kind) is not None
+
+    def entry(self, value: Any, depth: int) -> tuple[Json, Traits]:
+        writer = _Writer(sort_sets=True)
+        return self._written(writer, writer.part(value, depth))
+
+    def record(
+        self, shape: Shape, dictionary: dict[Any, Any], slots: Mapping[str, Any], depth: int
+    ) -> tuple[Json, Traits]:
+        writer = _Writer(sort_sets=True)
+        return self._written(writer, writer.record(shape, dictionary, slots, depth + 1))
+
+    @staticmethod
+    def _written(writer: _Writer, data: Json) -> tuple[Json, Traits]:
+        if writer.surrounded:
+            raise ValueError("it depends on what stands around it")
+        return data, Traits(tuple(writer.opaque), tuple(writer.shapes))
+
+
+_HAND = _Entries()
 
 
 def _defaultdict(writer: _Writer, value: Any, depth: int) -> Json:

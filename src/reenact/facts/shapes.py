@@ -138,10 +138,14 @@ def slots_of(item: object, shape: Shape) -> dict[str, Any]:
             value = descriptor.__get__(item, type(item))
         except AttributeError:  # a slot that was never set
             continue
-        if value is None and name in _ABSENT_IS_NONE:
-            continue
-        held[name] = value
+        if not is_left_out(name, value):
+            held[name] = value
     return held
+
+
+def is_left_out(name: str, value: object) -> bool:
+    """Whether a slot holds only pydantic's empty bookkeeping."""
+    return value is None and name in _ABSENT_IS_NONE
 
 
 def make_record(cls: type, fields: Mapping[str, Any], slots: Mapping[str, Any]) -> Any:

@@ -146,14 +146,21 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
         return spot(data, more, told)
     found: list[Span] = []
     begins = [at for at, _ in data.places]
-    before = 0
+    ends = [at + len(piece.text) for at, piece in data.places]
+    ends[-1] = len(data)
     for n, (at, piece) in enumerate(data.places):
-        end = at + len(piece.text) if n + 1 < len(begins) else len(data)
-        near = (data[max(0, before - _BEFORE) : at], data[end : end + _BEHIND], told)
-        known: dict[tuple[bytes, bytes, bytes], list[Span]] = piece.known.setdefault("spans", {})
+        before, end = ends[n - 1] if n else 0, ends[n]
+        first = max(0, bisect_right(begins, before - _BEFORE) - 1) if n else 0
+        start = begins[first] if n else 0
+        # By its key a look is found again: it says all that it saw, as the numbers of pieces and what lies between.
+        between = b"\0".join([data[ends[m] : begins[m + 1]] for m in range(first, n)]) if n else data[:at]
+        numbers = tuple([earlier.number for _, earlier in data.places[first:n]])
+        near = (numbers, between, data[at + len(piece.text) : end], data[end : end + _BEHIND], told)
+        known: dict[tuple[tuple[int, ...], bytes, bytes, bytes, bytes], list[Span]] = piece.known.setdefault(
+            "spans", {}
+        )
         spans = known.get(near)
         if spans is None:
-            start = begins[max(0, bisect_right(begins, before - _BEFORE) - 1)] if n else 0
             spans = [
                 span._replace(start=span.start + start - at, end=span.end + start - at)
                 for span in spot(data[start : end + _BEHIND], more, told)
@@ -163,7 +170,6 @@ def spot_woven(data: Woven, more: More | None = None, told: bytes = b"") -> list
                 known.clear()
             known[near] = spans
         found.extend(span._replace(start=span.start + at, end=span.end + at) for span in spans)
-        before = end
     return found
 
 

@@ -7,23 +7,26 @@ one that stood in the same place the last time, and looked up by a digest only w
 live in this process alone: they are not kept, and nothing is read from them but the copy that a piece is made of, so
 that what is encoded is what was looked at, whatever another thread does meanwhile.
 
-Equal fingerprints are equal values: only plain JSON data becomes a piece (text, numbers, booleans, None, lists and
-dictionaries with names), each of which has a form of its own there. Unequal ones may be equal values (two references
-to one text, or two texts), which costs time alone.
+Equal fingerprints are equal values: what becomes a piece by its fingerprint is plain JSON data (text, numbers,
+booleans, None, lists and dictionaries with names), each of which has a form of its own there, and records of such data
+(``facts.copies``). Unequal ones may be equal values (two references to one text, or two texts), which costs time alone.
+Where a caller says how the rest is written, an entry that is neither is written anew at each look, and only it.
 """
 
 from __future__ import annotations
 
+import itertools
 import marshal
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from hashlib import blake2b
-from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
+from reenact.facts.copies import are_plain, copy_of, is_sound, record_of
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.jsontext import writer
 from reenact.facts.scalars import INTEGER_LIMIT
+from reenact.facts.shapes import Shape
 
 RUN = 32
 """Entries of a container that are looked at to find out how large they are."""
@@ -47,6 +50,9 @@ LONG = 16 << 10
 JOINED = 16 << 20
 """Bytes of the last encodings, in all, which are there again where a value is as it was."""
 
+OUTER = 2
+"""In how many containers an entry of the outermost one lies where it is a part of a state, which the limits count."""
+
 _FEW = 64
 _DEEPEST = 16
 _FORM = 4
@@ -57,6 +63,37 @@ _MOST_NODES = 500_000
 _MOST_LEVELS = 500
 
 _fast = writer(ascii_only=False, nan=False)
+_numbers = itertools.count()
+
+
+class Traits(NamedTuple):
+    """What is to be said of entries that are not plain, as of a value (``facts.encoding.Encoded``).
+
+    Attributes:
+        opaque, shapes: Names of types.
+    """
+
+    opaque: tuple[str, ...]
+    shapes: tuple[str, ...]
+
+
+class Hand(Protocol):
+    """Writes what is not plain; each entry by itself, so that limits count for each."""
+
+    def unlike(self, kind: type) -> bool:
+        """Whether instances of a class are not written by what they hold."""
+
+    def entry(self, value: Any, depth: int) -> tuple[Any, Traits]:
+        """An entry as JSON-able data.
+
+        Raises:
+            ValueError: What is written depends on what stands around it.
+        """
+
+    def record(
+        self, shape: Shape, dictionary: dict[Any, Any], slots: Mapping[str, Any], depth: int
+    ) -> tuple[Any, Traits]:
+        """The same for a record, by what it holds."""
 
 
 class Piece:
@@ -66,18 +103,24 @@ class Piece:
         text: JSON, UTF-8.
         nodes, containers, depth: How many parts it has, how many of them hold others, and how deep they lie, at most.
         blob: The fingerprint that it was made of.
+        traits: Of what is not plain; None: all of it is.
         known: What has been found out about the text, by the name of the search.
+        number: Its own: no other piece ever has it.
     """
 
-    __slots__ = ("blob", "containers", "depth", "known", "nodes", "text")
+    __slots__ = ("blob", "containers", "depth", "known", "nodes", "number", "text", "traits")
 
-    def __init__(self, text: bytes, nodes: int, containers: int, depth: int, blob: bytes) -> None:
+    def __init__(
+        self, text: bytes, nodes: int, containers: int, depth: int, blob: bytes, traits: Traits | None = None
+    ) -> None:
         self.text = text
         self.blob = blob
         self.nodes = nodes
         self.containers = containers
         self.depth = depth
+        self.traits = traits
         self.known: dict[str, Any] = {}
+        self.number = next(_numbers)
 
 
 class Node:
@@ -88,14 +131,16 @@ class Node:
         depth: In how many others it lies.
         parts: In order.
         past: Digests of the pieces that it had the last time, in order, where that is known.
+        hand: Writes what is not plain; None: all of it has to be.
         place: How many pieces have been made for it now.
     """
 
-    __slots__ = ("depth", "mapping", "parts", "past", "place")
+    __slots__ = ("depth", "hand", "mapping", "parts", "past", "place")
 
-    def __init__(self, mapping: bool, depth: int, past: list[bytes] | None = None) -> None:
+    def __init__(self, mapping: bool, depth: int, past: list[bytes] | None = None, hand: Hand | None = None) -> None:
         self.mapping = mapping
         self.depth = depth
+        self.hand = hand
         self.parts: list[Piece | tuple[str, Node]] = []
         self.past: list[bytes] = [] if past is None else past
         self.place = 0
@@ -135,6 +180,16 @@ class Woven(bytes):
         parts: The same, with what stands between them.
     """
 
+    @property
+    def traits(self) -> Traits | None:
+        """Of all that is not plain in it; None: all of it is."""
+        found = [piece.traits for _, piece in self.places if piece.traits is not None]
+        if not found:
+            return None
+        return Traits(
+            *[tuple(dict.fromkeys(itertools.chain.from_iterable(names))) for names in zip(*found, strict=True)]
+        )
+
     root: Node
     places: list[tuple[int, Piece]]
     parts: list[Piece | bytes]
@@ -156,8 +211,9 @@ Fits = Callable[[int, int, int], bool]
 """Whether a value of so many parts, of which so many hold others, and that lie so deep, is to be written so."""
 
 
-def weave(value: Any, fits: Fits) -> Woven | None:
-    """The encoding of a plain dictionary or list; None where it is not plain all through, or does not fit.
+def weave(value: Any, fits: Fits, hand: Hand | None = None) -> Woven | None:
+    """The encoding of a dictionary or list; None where it does not fit, or is not plain all through and no ``hand``
+    writes the rest.
 
     About 3 ms a megabyte for what is known, and what the encoding costs for the rest. Raises nothing but what a signal
     handler of the program raises meanwhile.
@@ -165,7 +221,7 @@ def weave(value: Any, fits: Fits) -> Woven | None:
     if type(value) is not dict and type(value) is not list:
         return None
     try:
-        root = _node(value, 0)
+        root = _node(value, 0, hand)
         weight = root.weight(_MOST_CUT)
     except (
         _Unfit,
@@ -207,21 +263,21 @@ def join(texts: Mapping[str, bytes]) -> bytes:
             loose.append(leads[name] + text)
             continue
         if loose:
-            root.parts.append(_written(b",".join(loose)))
+            root.parts.append(_written(b",".join(loose), len(loose)))
             loose = []
         root.parts.append((name, text.root))
     if loose:
-        root.parts.append(_written(b",".join(loose)))
+        root.parts.append(_written(b",".join(loose), len(loose)))
     return _joined(root, tuple(texts))
 
 
-def _written(text: bytes) -> Piece:
+def _written(text: bytes, weight: int, traits: Traits | None = None) -> Piece:
     """The piece of entries that are encoded."""
-    fingerprint = blake2b(text, digest_size=16, person=b"text").digest()
-    piece = _memory.find(fingerprint)
-    if piece is None:
-        piece = Piece(text, len(text), len(text), len(text), b"")
-        _memory.keep(fingerprint, piece)
+    digest = blake2b(text, digest_size=16, person=b"text" if traits is None else b"traits").digest()
+    piece = _memory.find(digest)
+    if piece is None or piece.traits != traits:
+        piece = Piece(text, weight, 0, 0, b"", traits)
+        _memory.keep(digest, piece)
     return piece
 
 
@@ -287,35 +343,35 @@ def _hint(hints: dict[int, Any], value: Any, what: Any) -> None:
     hints[id(value)] = what
 
 
-def _node(value: Any, depth: int) -> Node:
+def _node(value: Any, depth: int, hand: Hand | None) -> Node:
     """A container, cut."""
     memory = _memory
     if depth > _DEEPEST or memory.holds_unfit(id(value)):
         raise _Unfit
     try:
-        return _cut(value, depth)
+        return _cut(value, depth, hand)
     except (_Unfit, ValueError):
         if depth:  # the outermost is often made for the call, and another lies in its place at the next
             _hint(memory.unfit, value, _BELIEVED)
         raise
 
 
-def _cut(value: Any, depth: int) -> Node:
+def _cut(value: Any, depth: int, hand: Hand | None) -> Node:
     memory = _memory
     mapping = type(value) is dict
     past = memory.past.get(id(value))
     if past is None:
         _hint(memory.past, value, past := [])
-    node = Node(mapping, depth, past)
+    node = Node(mapping, depth, past, hand)
     value_then = value.copy()  # in one step: another thread may put other entries in meanwhile
     keys: list[str] = list(value_then) if mapping else []
     held = list(value_then.values()) if mapping else value_then
     if mapping:
         _require_names(keys, held)
-    elif str in set(map(type, held)):  # texts of a list may be credentials by the list's name: not cut
-        node.parts.append(_made(node, held))
+    elif id(str) in set(map(id, map(type, held))):  # texts of a list may be credentials by the list's name: not cut
+        node.parts.append(_alone(node, held))
         return node
-    length = memory.runs.get(id(value)) or _length(held)
+    length = memory.runs.get(id(value)) or _length(held, hand)
     _hint(memory.runs, value, length)
     start = 0
     for at in _cut_out(value, held, singly=depth == 0 and len(held) <= _FEW):
@@ -326,10 +382,16 @@ def _cut(value: Any, depth: int) -> Node:
     return node
 
 
-def _length(held: list[Any]) -> int:
+def _length(held: list[Any], hand: Hand | None) -> int:
     """How many entries of a container make a run of the usual size, a power of two: by what the first of them take."""
     few = held[:RUN]
-    each = max(1, len(marshal.dumps(few, _FORM)) // max(1, len(few)))
+    try:
+        size = len(_fingerprint(few, hand))
+    except ValueError:
+        if hand is None:
+            raise
+        size = USUAL  # each is written by itself
+    each = max(1, size // max(1, len(few)))
     return min(MOST, 1 << max(0, (USUAL // each).bit_length() - 1))
 
 
@@ -369,7 +431,14 @@ def _require_names(keys: list[Any], held: list[Any]) -> None:
 def _run(node: Node, value: Any, keys: list[str], held: list[Any]) -> None:
     """Some entries of a container: one piece, or where they are too large together, each by itself."""
     entries: Any = dict(zip(keys, held, strict=True)) if node.mapping else held
-    piece = _piece(node, entries)
+    try:
+        piece = _piece(node, entries)
+    except (_Unfit, ValueError):
+        if node.hand is None:
+            raise
+        for at, item in enumerate(held):
+            node.parts.append(_alone(node, {keys[at]: item} if node.mapping else [item]))
+        return
     if piece is not None:
         node.parts.append(piece)
         return
@@ -380,7 +449,7 @@ def _run(node: Node, value: Any, keys: list[str], held: list[Any]) -> None:
         if type(item) is dict or type(item) is list:
             _child(node, key, item, node.depth)
         else:
-            node.parts.append(_made(node, {key: item} if node.mapping else [item]))
+            node.parts.append(_alone(node, {key: item} if node.mapping else [item]))
 
 
 def _child(node: Node, key: str, item: Any, depth: int) -> None:
@@ -390,12 +459,47 @@ def _child(node: Node, key: str, item: Any, depth: int) -> None:
         if piece is not None:
             node.parts.append(piece)
             return
-    node.parts.append((key, _node(item, depth + 1)))
+    node.parts.append((key, _node(item, depth + 1, node.hand)))
+
+
+def _alone(node: Node, entries: Any) -> Piece:
+    """The piece of what cannot be cut, however large it is; what has no fingerprint is written as it is now."""
+    try:
+        piece = _piece(node, entries, math.inf)
+    except (_Unfit, ValueError):
+        if node.hand is None:
+            raise
+        depth = node.depth + OUTER
+        held = entries.values() if node.mapping else entries
+        text, traits = _text_of(node.mapping, entries, [node.hand.entry(item, depth) for item in held])
+        return _written(text, len(held), traits)
+    assert piece is not None
+    return piece
+
+
+def _text_of(mapping: bool, entries: Any, written: list[tuple[Any, Traits]]) -> tuple[bytes, Traits]:
+    data = [entry for entry, _ in written]
+    text = _fast(dict(zip(entries, data, strict=True)) if mapping else data)[1:-1].encode()
+    traits = zip(*[traits for _, traits in written], strict=True)
+    return text, Traits(*[tuple(dict.fromkeys(itertools.chain.from_iterable(names))) for names in traits])
+
+
+def _fingerprint(entries: Any, hand: Hand | None) -> bytes:
+    """What ``marshal`` makes of entries; of records with the numbers of their classes, and then it is that of a tuple.
+
+    Raises:
+        ValueError: It makes nothing of one.
+    """
+    mapping = type(entries) is dict
+    if hand is None or are_plain(entries.values() if mapping else entries):
+        return marshal.dumps(entries, _FORM)
+    numbers, copies = copy_of(entries.values() if mapping else entries, hand.unlike)
+    return marshal.dumps((numbers, list(entries) if mapping else None, copies), _FORM)
 
 
 def _piece(node: Node, entries: Any, most: float = 0) -> Piece | None:
     """The piece of some entries; None where they are too large for one."""
-    blob = marshal.dumps(entries, _FORM)
+    blob = _fingerprint(entries, node.hand)
     memory, past, place = _memory, node.past, node.place
     if place < len(past):
         piece = memory.find(past[place])
@@ -407,25 +511,38 @@ def _piece(node: Node, entries: Any, most: float = 0) -> Piece | None:
     if piece is None:
         if len(blob) > (most or LONGEST):
             return None
-        piece = _new(blob, node.mapping)
+        piece = _new(blob, node)
         memory.keep(digest, piece)
     past[place : place + 1] = [digest]
     node.place = place + 1
     return piece
 
 
-def _made(node: Node, entries: Any) -> Piece:
-    """The piece of what cannot be cut, however large it is."""
-    piece = _piece(node, entries, math.inf)
-    assert piece is not None
-    return piece
-
-
-def _new(blob: bytes, mapping: bool) -> Piece:
+def _new(blob: bytes, node: Node) -> Piece:
     """A piece of what a fingerprint was made of: of its copy, for another thread may have changed the value since."""
     entries = marshal.loads(blob)
+    mapping = node.mapping
+    if type(entries) is tuple:
+        return _of_records(blob, node, *entries)
     nodes, containers, depth = _weighed(entries.values() if mapping else entries)
     return Piece(_fast(entries)[1:-1].encode(), nodes, containers, depth, blob)
+
+
+def _of_records(blob: bytes, node: Node, numbers: tuple[int, ...], keys: list[str] | None, copies: list[Any]) -> Piece:
+    """A piece of entries with records among them.
+
+    Raises:
+        _Unfit: Something there may be another value than it looks like.
+    """
+    hand, depth = node.hand, node.depth + OUTER
+    if hand is None or not is_sound(copies):
+        raise _Unfit
+    written = [
+        hand.record(*record_of(number, copy), depth) if number else hand.entry(copy, depth)
+        for number, copy in zip(numbers, copies, strict=True)
+    ]
+    text, traits = _text_of(node.mapping, keys, written)
+    return Piece(text, len(numbers), 0, 0, blob, traits)
 
 
 def _weighed(parts: Any) -> tuple[int, int, int]:
@@ -455,7 +572,7 @@ def _weighed(parts: Any) -> tuple[int, int, int]:
         containers += len(deeper)
         if nodes + sum(map(len, deeper)) > _MOST_NODES or depth > _MOST_LEVELS:  # it may hold itself
             raise _Unfit
-        parts = list(chain.from_iterable(deeper))
+        parts = list(itertools.chain.from_iterable(deeper))
     return nodes, containers, depth
 
 

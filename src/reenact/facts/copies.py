@@ -1,0 +1,140 @@
+"""Copies: records as plain containers that ``marshal`` takes, so that a look at many of them is a walk at C speed.
+
+A record (dataclass, pydantic model, attrs class) is what its instance dictionary and its slots hold, under the number
+of its class. Both are read through the interpreter's own descriptors; no code of the class runs. ``marshal`` takes more
+than what may stand in a copy: it writes every buffer as bytes, for example. So a copy counts only once what was read
+back from it has been looked through (``is_sound``).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from reenact.facts.shapes import Shape, is_left_out, shape_of, slots_of
+
+_RECORDS = frozenset(("dataclass", "pydantic", "attrs"))
+_PLAIN = frozenset(map(id, (dict, list, str, int, float, bool, type(None))))
+_ATOMS = (str, int, float, bool, type(None))
+_HOLDERS = (list, tuple, set, frozenset)
+_MOST_CLASSES = 4096
+_MOST_NODES = 500_000
+_MOST_LEVELS = 100
+
+Unlike = Callable[[type], bool]
+"""Whether instances of a class are not written by what they hold."""
+
+
+class Class(NamedTuple):
+    """A class.
+
+    Attributes:
+        itself: The class: it is kept, so that no other takes its address.
+        shape: How its instances keep their state.
+        number: By which fingerprints name it, never used twice; 0: its instances are no records.
+        readers: Of the dictionary, where there is one, and of each slot.
+    """
+
+    itself: type
+    shape: Shape
+    number: int
+    readers: tuple[Callable[[Any, type], Any], ...]
+
+
+_classes: dict[int, Class] = {}
+"""By address."""
+_numbered: dict[int, Class] = {}
+_numbers = itertools.count(1)
+
+
+def are_plain(values: Iterable[Any]) -> bool:
+    """Whether each value is of a type that plain JSON data has."""
+    return _PLAIN.issuperset(map(id, map(type, values)))
+
+
+def copy_of(values: Iterable[Any], unlike: Unlike) -> tuple[tuple[int, ...], list[Any]]:
+    """Values, each record as a tuple of what it holds, and the number of the class of each: 0 for what is no record,
+    below 0 where slots are named because one was never set.
+
+    Args:
+        values: What a container holds.
+        unlike: Asked once for each class.
+
+    Raises:
+        ValueError: One is neither plain nor a record.
+    """
+    numbers: list[int] = []
+    copies: list[Any] = []
+    for value in values:
+        kind = type(value)
+        if id(kind) in _PLAIN:
+            numbers.append(0)
+            copies.append(value)
+            continue
+        known = _classes.get(id(kind)) or _learnt(kind, unlike)
+        if not known.number:
+            raise ValueError("no record")
+        try:
+            copies.append(tuple([read(value, kind) for read in known.readers]))
+            numbers.append(known.number)
+        except AttributeError:
+            dictionary = () if known.shape.dictionary is None else (known.readers[0](value, kind),)
+            copies.append((*dictionary, slots_of(value, known.shape)))
+            numbers.append(-known.number)
+    return tuple(numbers), copies
+
+
+def forget() -> None:
+    """Forget what is known of classes: how some are written has changed."""
+    _classes.clear()
+    _numbered.clear()
+
+
+def is_sound(copies: Collection[Any]) -> bool:
+    """Whether copies that were read back can have been made of nothing but what they look like."""
+    level: list[Any] = [copies]
+    count = 0
+    for _ in range(_MOST_LEVELS):
+        deeper: list[Any] = []
+        for held in level:
+            if type(held) is dict and not all(type(key) in _ATOMS for key in held):
+                return False
+            count += len(held)
+            for part in held.values() if type(held) is dict else held:
+                kind = type(part)
+                if kind in _ATOMS:
+                    continue
+                if kind is not dict and kind not in _HOLDERS:
+                    return False
+                deeper.append(part)
+        if not deeper:
+            return True
+        if count > _MOST_NODES:  # it may hold itself
+            return False
+        level = deeper
+    return False
+
+
+def record_of(number: int, copy: tuple[Any, ...]) -> tuple[Shape, dict[Any, Any], Mapping[str, Any]]:
+    """The shape of the class with a number, and the dictionary and the slots of the record that a copy was made of."""
+    shape = _numbered[abs(number)].shape
+    dictionary, slots = ({}, copy) if shape.dictionary is None else (copy[0], copy[1:])
+    if number < 0:
+        return shape, dictionary, slots[0]
+    named = zip(shape.slots, slots, strict=True)
+    return shape, dictionary, {name: value for (name, _), value in named if not is_left_out(name, value)}
+
+
+def _learnt(kind: type, unlike: Unlike) -> Class:
+    if len(_classes) >= _MOST_CLASSES:
+        forget()
+    shape = shape_of(kind)
+    fits = shape.kind in _RECORDS and shape.settled and not unlike(kind)
+    descriptors = [] if shape.dictionary is None else [shape.dictionary]
+    readers = tuple([each.__get__ for each in (*descriptors, *[slot for _, slot in shape.slots])])
+    known = Class(kind, shape, next(_numbers) if fits else 0, readers)
+    _classes[id(kind)] = known
+    if fits:
+        _numbered[known.number] = known
+    return known
