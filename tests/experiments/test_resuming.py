@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -78,6 +78,17 @@ def bench(tmp_path: Path, moment: Moment) -> Iterator[Bench]:
         yield bench
 
 
+WAITING = "waiting for an agent"
+
+
+def heard(lines: Iterable[str], said: list[str], go_on: threading.Event) -> None:
+    """Keep lines; where an experiment waits for an agent of the one before it, that may go on."""
+    for line in lines:
+        said.append(line)
+        if WAITING in line:
+            go_on.set()
+
+
 def begun(bench: Bench, *words: str, heard: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
     """An experiment in a process group of its own."""
     return subprocess.Popen(
@@ -108,9 +119,14 @@ def test_a_killed_experiment_goes_on_and_asks_again_only_for_what_was_under_way(
     process.wait()
     with begun(bench, *words, heard=subprocess.PIPE) as again:
         assert again.stdout is not None and again.stderr is not None
-        waited = any("waiting for an agent" in line for line in again.stderr)
+        said: list[str] = []
+        listening = threading.Thread(target=heard, args=(again.stderr, said, moment.go_on))
+        listening.start()  # beside the results: either pipe may be full
+        results = [json.loads(line) for line in again.stdout]
+        listening.join()
+        waited = any(WAITING in line for line in said)
         moment.go_on.set()
-        told = Told([json.loads(line) for line in again.stdout], again.stderr.read())
+        told = Told(results, "".join(said))
     assert again.returncode == 0
     asked_again = bench.requests - before - EACH * repeat
     if sys.platform == "linux":
