@@ -13,7 +13,8 @@ from reenact.abc.store import Store
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
 from reenact.interop.arriving import arrive
-from reenact.interop.formats import Asked, read
+from reenact.interop.formats import read
+from reenact.interop.readers import Asked
 from reenact.recording.opening import Who
 from reenact.store import open_store
 from tests.fresh.desk import Desk, Ended

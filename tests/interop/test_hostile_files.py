@@ -13,7 +13,7 @@ import pytest
 
 from reenact.errors import InteropError
 from reenact.interop import formats
-from reenact.interop.formats import Asked
+from reenact.interop.readers import Asked
 
 SMALL = 256 << 20
 

@@ -17,7 +17,8 @@ from reenact.errors import InteropError
 from reenact.facts.run import Run
 from reenact.interop import archives, cassettes
 from reenact.interop.exchanges import Exchange
-from reenact.interop.formats import Asked, read
+from reenact.interop.formats import read
+from reenact.interop.readers import Asked
 from tests.interop.conftest import Bring
 
 

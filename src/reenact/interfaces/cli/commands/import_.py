@@ -20,14 +20,25 @@ from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.arriving import arrive
 from reenact.interop.exchanges import Found
-from reenact.interop.formats import READERS, Asked, read
+from reenact.interop.formats import read
+from reenact.interop.readers import Asked, readers
 from reenact.recording.opening import Who
 from reenact.timetravel.plain import run_data
 from reenact.timetravel.preview import safe
 
 
+class _Listing(Command):
+    """A command whose help lists every format that is read, those of other packages too."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the formats, then the example."""
+        with formatter.section("Formats"):
+            formatter.write_dl([(safe(name), safe(each.about)) for name, each in readers().items()])
+        super().format_epilog(ctx, formatter)
+
+
 @click.command(
-    cls=Command,
+    cls=_Listing,
     name="import",
     short_help="recordings of other tools into the store",
     example="""
@@ -36,7 +47,7 @@ from reenact.timetravel.preview import safe
     reenact import messages chats.jsonl --param model=gpt-4o
     """,
 )
-@click.argument("form", metavar="FORMAT", type=click.Choice(tuple(READERS)))
+@click.argument("form", metavar="FORMAT")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--only", metavar="PREFIX", default="", help="Only exchanges whose address begins like this.")
 @click.option("--url", default="", help="Where it was asked, for messages that do not say so.")
@@ -50,7 +61,8 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
 
     FORMAT is vcr (cassettes of VCR.py, YAML or JSON, of old versions too, and of VCR for Ruby and Betamax), har (HTTP
     archives of browsers and proxies), json (what reenact export json wrote) or messages (JSON Lines: logged pairs of
-    request and response, or conversations with a model, each of which becomes a run).
+    request and response, or conversations with a model, each of which becomes a run). Packages that are installed may
+    add formats of their own; reenact import --help lists all of them.
 
     All of the file is read before anything is written; what cannot be read is refused by its place in the file. Such
     a run knows neither the program nor the order of its calls: replay it with --cmd or --entry. Its exchanges are found

@@ -1,0 +1,208 @@
+"""The contract of what reads a file of another tool, the readers that are built in, and those of other packages.
+
+A reader is a module or object with four members (see ``Reader``). Another package adds its own by an entry point of the
+group ``reenact.readers``, whose name is the format's. It is loaded when that format is named or listed, never before.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final, Protocol
+
+from reenact.errors import InteropError, ReenactError, UsageError
+from reenact.interop import archives, cassettes, conversations, plain
+from reenact.interop.exchanges import Found
+from reenact.interop.refusing import HELP, refused
+
+GROUP: Final = "reenact.readers"
+"""Group of the entry points by which other packages add formats."""
+
+HEAD: Final = 64 << 10
+"""Most bytes of a file that a reader recognises it by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person says beside the file.
+
+    Attributes:
+        only: Only exchanges whose address begins like this are imported; empty for all.
+        url: Address that a file which names none was recorded at.
+        params: Fields that a file does not say of its requests.
+    """
+
+    only: str = ""
+    url: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Reader(Protocol):
+    """What reads one format. It parses, and does nothing else: no network, no other file, no clock."""
+
+    @property
+    def name(self) -> str:
+        """Name of the format, as in ``reenact import NAME FILE``."""
+
+    @property
+    def about(self) -> str:
+        """One line on what it reads."""
+
+    def fits(self, head: bytes) -> bool:
+        """Whether a file that begins like this (at most ``HEAD`` bytes, unpacked) looks like this format."""
+
+    def read(self, data: bytes, asked: Asked) -> Iterable[Found]:
+        """What the file holds, each of which becomes a run; raises ``InteropError`` where it cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _BuiltIn:
+    """A reader of this package."""
+
+    name: str
+    about: str
+    looks: Callable[[bytes], bool]
+    reads: Callable[[bytes, Asked], Iterable[Found]]
+
+    def fits(self, head: bytes) -> bool:
+        return self.looks(head)
+
+    def read(self, data: bytes, asked: Asked) -> Iterable[Found]:
+        return self.reads(data, asked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Added:
+    """A reader of another package: whatever it raises is a refusal that names it."""
+
+    entry: EntryPoint
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def about(self) -> str:
+        try:
+            return str(self._loaded().about)
+        except Exception as error:
+            return f"cannot be loaded: {type(error).__name__}"
+
+    def fits(self, head: bytes) -> bool:
+        try:
+            return bool(self._loaded().fits(head))
+        except Exception:
+            return False
+
+    def read(self, data: bytes, asked: Asked) -> Iterable[Found]:
+        try:
+            found = list(self._loaded().read(data, asked))
+        except (ReenactError, MemoryError, RecursionError):
+            raise
+        except Exception as error:
+            raise refused(
+                f"the reader {self.entry.value} failed: {type(error).__name__}: {error}", "a fault of that package"
+            ) from error
+        if not all(isinstance(each, Found) for each in found):
+            raise refused(f"the reader {self.entry.value} gave something else than Found", "a fault of that package")
+        return found
+
+    def _loaded(self) -> Reader:
+        loaded: Reader = self.entry.load()
+        return loaded
+
+
+def _archive(head: bytes) -> bool:
+    return _object(head) and b'"log"' in head and (b'"entries"' in head or b'"creator"' in head)
+
+
+def _cassette(head: bytes) -> bool:
+    return b"interactions" in head and (b"request" in head or b"[]" in head)
+
+
+def _plain(head: bytes) -> bool:
+    return plain.FORMAT.encode() in head
+
+
+def _messages(head: bytes) -> bool:
+    first = head.lstrip().partition(b"\n")[0]
+    return _object(first) and (b'"messages"' in first or (b'"request"' in first and b'"response"' in first))
+
+
+def _object(head: bytes) -> bool:
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+
+
+BUILT_IN: Final[tuple[Reader, ...]] = (
+    _BuiltIn(
+        "vcr",
+        "cassettes of VCR.py (YAML, JSON), VCR for Ruby and Betamax",
+        _cassette,
+        lambda data, asked: [cassettes.read(data, asked.only)],
+    ),
+    _BuiltIn(
+        "har",
+        "HTTP archives of browsers and proxies",
+        _archive,
+        lambda data, asked: [archives.read(data, asked.only)],
+    ),
+    _BuiltIn(
+        "json",
+        "what reenact export json wrote",
+        _plain,
+        lambda data, asked: [plain.read(data, asked.only)],
+    ),
+    _BuiltIn(
+        "messages",
+        "JSON Lines of conversations with a model, or of requests and responses",
+        _messages,
+        lambda data, asked: conversations.read(data, asked.url, asked.params, asked.only),
+    ),
+)
+"""The readers of this package, in the order in which they are listed."""
+
+
+def readers() -> dict[str, Reader]:
+    """Every reader by the name of its format; one of another package never takes the place of a built-in one."""
+    found: dict[str, Reader] = {each.name: each for each in BUILT_IN}
+    for entry in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
+        found.setdefault(entry.name, _Added(entry))
+    return found
+
+
+def reader(name: str) -> Reader:
+    """The reader of a format.
+
+    Raises:
+        UsageError: There is none of that name; says which there are, and which is spelled most like it.
+    """
+    known = readers()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name.lower(), known, 1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise UsageError(
+        f"there is no format {name!r} to import",
+        cause=f"{hint}these are read: {', '.join(known)}",
+        next_command=HELP,
+    )
+
+
+def guessed(error: InteropError, name: str, file: str, data: bytes) -> InteropError:
+    """A refusal that also says which other format the file looks like, if it looks like one.
+
+    Args:
+        error: Why the reader refused it.
+        name: Of the format that was asked for.
+        file: Name of the file, for the message.
+        data: The file.
+    """
+    head = data[:HEAD]
+    known = readers()
+    fitting = [] if known[name].fits(head) else [each for each in known.values() if each.fits(head)]
+    cause, command = error.cause, error.next_command
+    if fitting:
+        cause, command = f"it looks like {fitting[0].name}: {fitting[0].about}", HELP
+    return InteropError(f"{file} is not imported: {error.message}", cause=cause, next_command=command, **error.facts)
