@@ -21,6 +21,7 @@ import reenact.testing
 from reenact.facts import expressions
 from reenact.interfaces.cli.main import cli
 from reenact.interfaces.cli.table import COMMANDS
+from reenact.interop.readers import BUILT_IN
 from reenact.testing import expecting
 from reenact.testing.expectations.scope import ASKING_WORDS
 from reenact.timetravel.vocabulary import EVENT_WORDS, RUN_WORDS
@@ -86,6 +87,7 @@ def command_line() -> str:
 
 
 KINDS = {
+    "form": "|".join((*(each.name for each in BUILT_IN), "")),
     **dict.fromkeys(("ref", "refs", "fixed"), "run"),
     **dict.fromkeys(("names", "dataset"), "golden"),
     **dict.fromkeys(("tag", "labels"), "tag"),

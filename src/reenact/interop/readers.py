@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from reenact.errors import InteropError, ReenactError, UsageError
 from reenact.interop import archives, cassettes, conversations, plain
 from reenact.interop.exchanges import Found
-from reenact.interop.refusing import HELP, refused
+from reenact.interop.refusing import refused
 
 GROUP: Final = "reenact.readers"
 """Group of the entry points by which other packages add formats."""
@@ -186,7 +186,7 @@ def reader(name: str) -> Reader:
     raise UsageError(
         f"there is no format {name!r} to import",
         cause=f"{hint}these are read: {', '.join(known)}",
-        next_command=HELP,
+        next_command="reenact import --help",
     )
 
 
@@ -202,7 +202,9 @@ def guessed(error: InteropError, name: str, file: str, data: bytes) -> InteropEr
     head = data[:HEAD]
     known = readers()
     fitting = [] if known[name].fits(head) else [each for each in known.values() if each.fits(head)]
-    cause, command = error.cause, error.next_command
-    if fitting:
-        cause, command = f"it looks like {fitting[0].name}: {fitting[0].about}", HELP
-    return InteropError(f"{file} is not imported: {error.message}", cause=cause, next_command=command, **error.facts)
+    return InteropError(
+        f"{file} is not imported: {error.message}",
+        cause=f"it looks like {fitting[0].name}: {fitting[0].about}" if fitting else error.cause,
+        next_command="reenact import --help" if fitting else error.next_command,
+        **error.facts,
+    )
