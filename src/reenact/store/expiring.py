@@ -2,8 +2,8 @@
 back to the file system.
 
 What is looked at may change before it is removed: a person flags a run, a fork of it begins. So each removal looks
-again, in its own transaction, and leaves what is not as it was. A kill between two leaves a whole store, and the next
-one goes on.
+again, in its own transaction, and leaves what is not as it was; what is large of a run goes after that, in steps. A
+kill between two leaves a whole store, and the next one goes on.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from reenact.facts.retention import Expiry, Kin, expiry_of, settled
 from reenact.facts.run import Run, Status, belongs_to
 from reenact.store.connection import Reading, Writing
 from reenact.store.forgetting import forget
+from reenact.store.removing import remove_rest
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.tombstones import ARRIVAL, Tombstone, bury, has
 from reenact.store.words import erase_some
@@ -221,7 +222,8 @@ class Housekeeping:
     # --- removing ----------------------------------------------------------------------------------------------
 
     def remove(self, writing: Writing, going: Going, now_us: int) -> bool:
-        """Remove a run, in one transaction, if it is as it was; whether it was.
+        """Remove a run, if it is as it was; whether it was. One transaction takes it away, and what is large of it goes
+        in steps after it.
 
         Args:
             writing: The store's writing connection.
@@ -235,6 +237,8 @@ class Housekeeping:
             for log in reversed(going.logs):
                 forget(connection, log)
         writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+        for _ in remove_rest(writing):
+            pass
         return True
 
     def _as_it_was(self, connection: sqlite3.Connection, going: Going) -> bool:
@@ -254,12 +258,14 @@ class Housekeeping:
         return True
 
     def give_back(self, writing: Writing, *, anew: bool = True) -> Iterator[int]:
-        """Take the words of removed runs out of the index, and give free pages back to the file system, some at a time;
-        yields how many are left.
+        """Remove what is left of removed runs, take their words out of the index, and give free pages back to the file
+        system, some at a time; yields how many are left.
 
         A store that was made by an older version is written anew once (``anew``), where it is not large and nothing is
         recorded.
         """
+        for _ in remove_rest(writing):
+            yield _free(writing)
         while _has_words_left(writing):
             yield _free(writing)
         writing.checkpoint()

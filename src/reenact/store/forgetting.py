@@ -1,4 +1,4 @@
-"""Forgetting a run: all of its rows go, but for those that others read."""
+"""Forgetting a run: all of its rows go, but for those that others read. Large ones go in steps (``store.removing``)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ def forget(connection: sqlite3.Connection, log: int) -> None:
     runs = [row[0] for row in connection.execute("SELECT id FROM run WHERE log = ?", (log,))]
     for table in _RANGES:
         connection.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first, end))
-    connection.execute("DELETE FROM chunk WHERE event BETWEEN ? AND ?", (first, end))
     connection.execute("DELETE FROM slot WHERE event BETWEEN ? AND ?", (first, end))
     connection.execute("DELETE FROM note WHERE owner BETWEEN ? AND ?", (first, end))
     connection.execute("DELETE FROM ambient WHERE strand BETWEEN ? AND ?", (first, end))

@@ -19,7 +19,8 @@ from reenact.errors import BlobCorrupt, BlobMissing, UsageError
 from reenact.facts.event import Payload
 from reenact.facts.ids import tail
 from reenact.facts.weaving import Piece, Woven
-from reenact.store.resplicing import forget_texts, respliced
+from reenact.store.removing import is_forgotten, release_rest
+from reenact.store.resplicing import respliced
 from reenact.store.splicing import Splicing
 
 DIGEST_SIZE = 16
@@ -313,6 +314,10 @@ class Payloads:
             if found[1] != self._log:
                 if self._is_kept(connection, *found):
                     return found[0]  # not to be remembered: it goes with its base, when no row names it
+                if is_forgotten(connection, found[1]):
+                    connection.execute("UPDATE payload SET owner = ? WHERE id = ?", (self._log, found[0]))
+                    self._staged[digest] = found[0]
+                    return found[0]
                 connection.execute("INSERT OR IGNORE INTO held(payload, log) VALUES (?, ?)", (found[0], self._log))
             self._staged[digest] = found[0]
             return found[0]
@@ -339,7 +344,8 @@ class Payloads:
 
 
 def release(connection: sqlite3.Connection, log: int) -> None:
-    """Forget the payloads that only this log used; those that others use too go over to one of them."""
+    """Forget the payloads that only this log used, at once or in steps; those that others use too go over to one of
+    them."""
     shared = connection.execute(
         "SELECT h.payload, min(h.log) FROM held h JOIN payload p ON p.id = h.payload WHERE p.owner = ? "
         "GROUP BY h.payload",
@@ -348,6 +354,5 @@ def release(connection: sqlite3.Connection, log: int) -> None:
     respliced(connection, shared)
     connection.executemany("UPDATE payload SET owner = ? WHERE id = ?", [(heir, row) for row, heir in shared])
     connection.executemany("DELETE FROM held WHERE payload = ? AND log = ?", shared)
-    connection.execute("DELETE FROM payload WHERE owner = ?", (log,))
     connection.execute("DELETE FROM held WHERE log = ?", (log,))
-    forget_texts(connection, log)
+    release_rest(connection, log)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from reenact.store.frames import Packing
-from reenact.store.splice_rows import LOW, SHIFT, SPLICED, Splice, Spliced, unpack_splice
+from reenact.store.splice_rows import SPLICED, Splice, Spliced, unpack_splice
 from reenact.store.splices import Change, Piece
 from reenact.store.splicing import new_text, put_text
 
@@ -43,15 +43,6 @@ def respliced(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -
                       for row, splice in own.items()]  # fmt: skip
     # Only now: others, too, are read through the rows as they were.
     connection.executemany("UPDATE payload SET data = ? WHERE id = ?", found)
-
-
-def forget_texts(connection: sqlite3.Connection, log: int) -> None:
-    """Forget the texts of a log."""
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'frame'").fetchone() is None:
-        return  # a store of an older format
-    for (text,) in connection.execute("SELECT id FROM text WHERE owner = ?", (log,)).fetchall():
-        connection.execute("DELETE FROM frame WHERE id BETWEEN ? AND ?", (text << SHIFT, text << SHIFT | LOW))
-    connection.execute("DELETE FROM text WHERE owner = ?", (log,))
 
 
 def _splices(connection: sqlite3.Connection, rows: Sequence[int]) -> Iterable[tuple[int, Splice]]:

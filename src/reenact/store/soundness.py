@@ -18,6 +18,7 @@ from reenact.store.folding import first_of, whole
 from reenact.store.payloads import decompress
 from reenact.store.pieces import Part
 from reenact.store.ranges import unpack_ranges
+from reenact.store.removing import MARK
 from reenact.store.rows import sum_of
 from reenact.store.runrows import amended_run
 from reenact.store.schema import LOW, MENTIONED, SHIFT
@@ -233,10 +234,18 @@ def _stream(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
 def _chunk(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
     event = row[0]
     problem = beside.chunk(row)
+    missing = row[1] == 0 and beside.ask("SELECT 1 FROM event WHERE id = ?", event) is None
+    if (problem or missing) and _is_going(beside, event >> SHIFT):
+        return
     if problem:
         yield _event("stream", event, f"part {row[1]} {problem}")
-    if row[1] == 0 and beside.ask("SELECT 1 FROM event WHERE id = ?", event) is None:
+    if missing:
         yield _event("event", event, MISSING)
+
+
+def _is_going(beside: Beside, log: int) -> bool:
+    """Whether a run is forgotten, and what is large of it not yet removed."""
+    return beside.ask("SELECT 1 FROM meta WHERE name = ?", f"{MARK}{log}") is not None
 
 
 def _payload(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
@@ -245,7 +254,7 @@ def _payload(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
     if problem:
         beside.broken[digest] = problem
         yield Fault("payload", digest.hex()[:12], problem, owner, None, None, digest)
-    elif beside.ask("SELECT 1 FROM log WHERE id = ?", owner) is None:
+    elif beside.ask("SELECT 1 FROM log WHERE id = ?", owner) is None and not _is_going(beside, owner):
         yield Fault("payload", digest.hex()[:12], "belongs to no run", owner)
 
 
@@ -352,7 +361,7 @@ def _passage(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
 
 def _text(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
     number, owner = row
-    if beside.ask("SELECT 1 FROM log WHERE id = ?", owner) is None:
+    if beside.ask("SELECT 1 FROM log WHERE id = ?", owner) is None and not _is_going(beside, owner):
         yield Fault("text", str(number), "belongs to no run", owner)
 
 
@@ -362,7 +371,8 @@ def _frame(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
     problem = beside.portion(text, start, first, size, codec, data, crc)
     if problem:
         owner = beside.ask("SELECT owner FROM text WHERE id = ?", text)
-        yield Fault("frame", f"{text} from byte {start}", problem, 0 if owner is None else owner[0])
+        if owner is None or not _is_going(beside, owner[0]):
+            yield Fault("frame", f"{text} from byte {start}", problem, 0 if owner is None else owner[0])
 
 
 def _gone(_: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:

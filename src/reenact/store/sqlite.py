@@ -33,6 +33,7 @@ from reenact.store.making import make_file
 from reenact.store.payloads import KeyedHash, address_of, unknown
 from reenact.store.reading import SqliteRecording
 from reenact.store.references import Latest, parse_run, refuse_run
+from reenact.store.removing import remove_rest
 from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of, update_run
 from reenact.store.schema import LOW
 from reenact.store.span import Owner
@@ -371,13 +372,17 @@ class SqliteStore(Views):
             pass
 
     def discard(self, run_id: str) -> bool:
-        """See ``abc.store.Store``. One transaction; the file keeps its size, and later runs fill what is free."""
-        with self._write()[0].transaction() as connection:
+        """See ``abc.store.Store``. One transaction takes it away, and what is large of it goes in steps; the file keeps
+        its size, and later runs fill what is free."""
+        writing, _ = self._write()
+        with writing.transaction() as connection:
             log = row_number(connection, run_id)
             logs = [] if log is None else unneeded(connection, log)
             for each in reversed(logs):
                 forget(connection, each)
         forget_mark(self._sign(run_id))
+        for _ in remove_rest(writing) if logs else ():
+            pass
         return bool(logs)
 
     def usage(self) -> Usage:
