@@ -45,7 +45,7 @@ def test_what_is_folded_is_unfolded_exactly(said: list[tuple[str, str]]) -> None
     kept: dict[int, tuple[str, str]] = {}
     staged: dict[int, tuple[str, str]] = {}
     for number, (text, then) in enumerate(said):
-        staged[number] = text, folding.fold(number, text)
+        staged[number] = text, folding.fold(number, text, lambda _: True)
         if then == "commit":
             folding.commit()
             kept.update(staged)
@@ -64,7 +64,7 @@ def test_what_is_folded_is_unfolded_exactly(said: list[tuple[str, str]]) -> None
 
 def test_what_is_alike_takes_what_differs() -> None:
     folding = Folding()
-    rows = [folding.fold(n, json.dumps([n, "z" * 300, f"{n:032x}", 7, "b"])) for n in range(100, 200)]
+    rows = [folding.fold(n, json.dumps([n, "z" * 300, f"{n:032x}", 7, "b"]), lambda _: True) for n in range(100, 200)]
     assert rows[0][:1] == "[" and all(row[:1] == FOLDED and len(row) < 50 for row in rows[1:])
 
 
@@ -131,6 +131,22 @@ def test_a_batch_that_fails_leaves_nothing_that_later_rows_are_like(path: Path) 
         assert [event.issued_us for event in store.open(run.id).events()] == [n * 1000 for n in range(1, 10)]
 
 
+def test_nothing_is_like_what_came_of_a_call_whose_batch_was_lost(path: Path) -> None:
+    run = new_run()
+    with SqliteStore(path) as store:
+        log = store.begin(run)
+        log.write(opening(run))
+        (lost, came), *rest = calls(5)
+        with pytest.raises(StoreError):
+            log.write([lost, Noted(None, "bad", object())])  # type: ignore[arg-type]
+        log.write([came])
+        for records in rest:
+            log.write(records)
+        log.close()
+        assert folded(path) == 3
+        assert [event.issued_us for event in store.open(run.id).events()] == [n * 1000 for n in range(1, 5)]
+
+
 @given(st.lists(st.tuples(st.sampled_from(["fold", "drop", "commit", "roll back"]), st.integers(0, 9))))
 def test_what_is_rolled_back_leaves_what_was_committed(steps: list[tuple[str, int]]) -> None:
     tried = Folding()
@@ -139,7 +155,7 @@ def test_what_is_rolled_back_leaves_what_was_committed(steps: list[tuple[str, in
     for n, (step, kind) in enumerate(steps):
         name = f"{chr(97 + kind)} "
         if step == "fold":
-            tried.fold(n, f"{name}{n}")
+            tried.fold(n, f"{name}{n}", lambda _: True)
             firsts.setdefault(name, n)
         elif step == "drop" and name in firsts:
             tried.drop(firsts.pop(name))

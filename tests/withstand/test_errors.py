@@ -91,6 +91,15 @@ def test_a_damaged_blob(recorded: Recording, copy: Copy) -> None:
     assert command(*store, "cat", "@:1.response.body", cwd=altered.folder).status == 0
 
 
+def test_a_damaged_row_of_a_call_that_the_code_does_not_make_any_more(recorded: Recording, copy: Copy) -> None:
+    altered = copy(recorded("tools"))
+    (altered.folder / "agent.py").write_text("print('nothing')")
+    _damage(altered.folder / ".reenact" / "store.db", "UPDATE event SET asked = asked || ' '")
+    ended = command("--store", str(altered.folder / ".reenact"), "replay", "@", cwd=altered.folder)
+    assert ended.status == 4, ended.err
+    assert "is damaged" in ended.err.decode() and "please report" not in ended.err.decode()
+
+
 def test_a_file_that_is_no_store(tmp_path: Path) -> None:
     (tmp_path / ".reenact").mkdir()
     (tmp_path / ".reenact" / "store.db").write_bytes(b"this is no database at all" * 400)

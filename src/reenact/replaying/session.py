@@ -531,8 +531,13 @@ class ReplaySession:
         release(self.gate)
 
     def unused(self) -> list[Event]:
-        """Recorded calls that the agent did not make, those inside frozen calls or after the end not counted."""
-        return unmade(self.recording, self.tape, self.frozen_scopes, cut_short=self.gate.cut_short)
+        """Recorded calls that the agent did not make, those inside frozen calls or after the end not counted; none
+        where the recording is damaged there, which is noted."""
+        try:
+            return unmade(self.recording, self.tape, self.frozen_scopes, cut_short=self.gate.cut_short)
+        except StoreError as error:
+            self.damaged.append(error)
+            return []
 
     def inside(self) -> int:
         """How many recorded calls lie inside calls that were answered as a whole: no code ran that would make them."""

@@ -9,6 +9,7 @@ its first character is a control character, which those never hold.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from reenact.store.schema import LOW
@@ -45,13 +46,20 @@ class Folding:
         self._kinds: dict[int, str] = {}
         self._done: list[tuple[bool, str, Known]] = []  # what the batch has added (True) or dropped, in order
 
-    def fold(self, number: int, text: str) -> str:
-        """The text of an event's row as it is kept."""
+    def fold(self, number: int, text: str, has_row: Callable[[int], bool]) -> str:
+        """The text of an event's row as it is kept.
+
+        Args:
+            number: Of the event.
+            text: Of its row.
+            has_row: Whether an event has a row, which the batch that held it may have failed to write: nothing is like
+                the text of one that has none. Asked once for each kind.
+        """
         holes = _HOLE.findall(text)
         kind = _HOLE.sub("\0", text)
         known = self._known.get(kind)
         if known is None:
-            if len(self._known) < _KINDS:
+            if len(self._known) < _KINDS and has_row(number):
                 self._known[kind] = known = Known(number, holes)
                 self._kinds[number] = kind
                 self._done.append((True, kind, known))

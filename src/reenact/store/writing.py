@@ -163,6 +163,11 @@ def _unstorable(error: Exception) -> StoreError:
     return StoreError(f"a record cannot be stored: {error}", cause="a fact that is not JSON-able, or out of range")
 
 
+def _written_here(_: int) -> bool:
+    """The row of a call is written with what it asks."""
+    return True
+
+
 class _State:
     """What a log keeps in mind between its batches."""
 
@@ -326,7 +331,7 @@ class _Batch:
         channel = call.channel or f"{call.kind.value} {call.name}"
         where, digest = self._state.payloads.keep(self._connection, call.body, channel)
         asked = asked_row(record, digest)
-        kept = self._state.asked.fold(record.event, asked) if self._state.folds else asked
+        kept = self._state.asked.fold(record.event, asked, _written_here) if self._state.folds else asked
         self._events[record.event] = [
             address, self._origin | record.lane, call.kind.value, call.name, where, None,
             kept, sum_of(address, asked), None, None,
@@ -351,12 +356,19 @@ class _Batch:
         if self._state.folds:
             if self._state.came.is_first(event):
                 self._stand_alone(event)
-            text = self._state.came.fold(event, text)
+            text = self._state.came.fold(event, text, self._has_row)
         row = self._events.get(event)
         if row is not None:
             row[5], row[8], row[9] = where, text, crc
         else:
             self._updates[event] = (text, crc, where)
+
+    def _has_row(self, event: int) -> bool:
+        """Whether an event has a row: what came of a call whose own batch was lost has nowhere to stand."""
+        if event in self._events:
+            return True
+        query = "SELECT 1 FROM event WHERE id = ?"
+        return self._connection.execute(query, (self._origin | event,)).fetchone() is not None
 
     def _stand_alone(self, event: int) -> None:
         """What came of a call comes again, in its place: what is like it is kept whole from now on."""
