@@ -192,6 +192,12 @@ def test_an_image_among_messages_is_kept_once() -> None:
     assert len(kept(versions).text) < len(versions[-1]) + 1000
 
 
+def test_a_field_that_was_added_is_found_after_another_version() -> None:
+    whole = body([said(0)], last=text(-3), more=1)
+    once = len(kept([body([said(0)]), whole]).text)
+    assert len(kept([body([said(0)]), whole, b"", whole, b"", whole]).text) <= once + 10
+
+
 def test_a_history_that_was_compacted_and_comes_back_is_found() -> None:
     messages = [said(n) for n in range(40)]
     long, short = body(messages), body([{"role": "user", "content": "in short"}, *messages[-3:]])

@@ -103,7 +103,7 @@ class Recent:
         for where in _beginnings(new, 0, len(new)):
             if where - last >= _APART and where + _KEY <= len(new):
                 self._places[new[where : where + _KEY]] = at + where
-                last = where
+                last = where or last  # new text may begin anywhere: a later look begins at the next place
         if len(self._text) > 2 * WINDOW:
             self._forget()
         return Piece(at, len(new))
