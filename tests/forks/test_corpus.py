@@ -28,8 +28,8 @@ from tests.mutations.world import world
 
 SAMPLE = 3
 """At so many events each program is forked outside of a sweep."""
-FEW = {"pipeline", "cache_on_disk"}
-"""Agents that are forked as processes outside of a sweep: they have no large SDK to import."""
+FEW = {"pipeline", "cache_on_disk", "deadlines"}
+"""Agents that are forked as processes outside of a sweep: no large SDK is imported, and one breaks off answers."""
 PROGRAMS = {
     "refund_loop": ["agent.py", "agent_plain.py"],
     "order_lookup": ["agent.py", "agent_fixed.py"],

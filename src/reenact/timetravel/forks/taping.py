@@ -148,6 +148,8 @@ class TapedCall(FrozenCall):
         super().dropped()
         outcome = self.recorded.outcome
         end = outcome.end if isinstance(outcome, Stream) else None
+        if isinstance(outcome, Stream) and end is None and self.headed and self._next >= outcome.segments:
+            return  # the parent read as far, and heard of no end either: nothing differs
         before_its_head = self.form == "stream" and not self.headed
         if end is None or before_its_head or end.kind not in (EndKind.CLOSED, EndKind.CANCELLED):
             end = End(EndKind.CLOSED if self.headed else EndKind.CANCELLED)
