@@ -18,6 +18,7 @@ from reenact.facts.declared import NOTHING, Candidates
 from reenact.facts.encoding import codecs
 from reenact.facts.exceptions import find_class, loaded_class, make_error
 from reenact.facts.jsontext import parsed
+from reenact.facts.large import is_large
 from reenact.facts.scalars import READ
 from reenact.facts.shapes import make_record, mro_of, type_name
 
@@ -37,6 +38,10 @@ def decode(body: bytes, declared: Any = None) -> Any:
     Raises:
         UnreplayableRun: It needs a live value, or a type that is not declared or not loaded (``missing``).
     """
+    if is_large(body):
+        if not isinstance(body.value, tuple):
+            return body.value
+        body = body.whole()
     try:
         node = parsed(body.decode())
     except (ValueError, RecursionError) as error:

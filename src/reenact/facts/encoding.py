@@ -15,14 +15,15 @@ import collections
 import json.encoder as _json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any, Literal, NamedTuple
+from itertools import chain, islice
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from reenact.facts import exceptions
 from reenact.facts.call import Json
-from reenact.facts.copies import forget
+from reenact.facts.copies import RECORD, SCALAR, TUPLE, forget, shape_with
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.jsontext import writer
+from reenact.facts.large import LARGE
 from reenact.facts.scalars import INTEGER_LIMIT, WRITE, write_float, write_integer, write_text
 from reenact.facts.shapes import (
     Shape,
@@ -47,6 +48,10 @@ TEXT_LIMIT = 2_000
 
 _PLAIN_NODE_LIMIT = 250_000
 _PLAIN_DEPTH_LIMIT = 300
+_ENTRIES = 200
+"""Entries of a long list or dictionary that are written together."""
+_MOST_BYTES = 4 << 30
+"""Bytes beyond which a value is taken for one that shares its parts, and unfolds without bound."""
 _MARGIN = 10
 """Levels by which depth may be counted otherwise: what is nearly as deep as can be is written as ever."""
 _SEVERAL = 4000
@@ -168,6 +173,36 @@ def encode(value: object, *, sort_sets: bool = False) -> Encoded:
             raise
         name = type_name(type(value))
         return Encoded(_fast({"~opaque": name}).encode(), (name,))
+
+
+def encode_in_pieces(value: object) -> tuple[bytes, ...] | None:
+    """What ``encode`` writes of a long list or dictionary of plain data, however many parts it has; some entries at a
+    time, so that it never lies in memory twice. None where it is none, or not long. As ``encode``, it raises what a
+    signal handler of the program raises, and nothing else.
+    """
+    kind = type(value)
+    if (kind is not list and kind is not dict) or len(value) < _ENTRIES:  # type: ignore[arg-type]
+        return None
+    held: Any = value
+    entries = iter(held) if kind is list else iter(dict.items(held))
+    opening, closing = (b"[", b"]") if kind is list else (b"{", b"}")
+    found: list[bytes] = []
+    size = 0
+    try:
+        while some := list(islice(entries, _ENTRIES)):
+            part: Any = some if kind is list else dict(some)
+            if not _is_plain(part, _PLAIN_NODE_LIMIT):
+                return None
+            piece = (b"," if found else opening) + _fast(part)[1:-1].encode()
+            size += len(piece)
+            if size > _MOST_BYTES or (not found and len(piece) * (len(held) // _ENTRIES) < LARGE):
+                return None
+            found.append(piece)
+    except Exception as error:  # as in ``encode``
+        if by_signal_handler(error):
+            raise
+        return None
+    return (*found, closing)
 
 
 def encode_part(value: object, name: str) -> Part:
@@ -330,6 +365,8 @@ class _Writer:
 
     __slots__ = ("nodes", "opaque", "open", "shapes", "sort_sets", "surrounded")
 
+    containers: ClassVar[Mapping[type, Callable[[Any, Any, int], Json]]] = {}
+
     def __init__(self, sort_sets: bool) -> None:
         self.sort_sets = sort_sets
         self.nodes = 0
@@ -368,7 +405,7 @@ class _Writer:
 
     def _compound(self, value: Any, kind: type, depth: int, exact: bool) -> Json:
         if exact:
-            container = _CONTAINERS.get(kind)
+            container = self.containers.get(kind)
             if container is not None:
                 return container(self, value, depth)
             scalar = WRITE.get(kind)
@@ -403,9 +440,7 @@ class _Writer:
     def _shaped(self, value: Any, shape: Shape, depth: int) -> Json:
         if shape.kind == "enum":
             slot = dictionary_of(value, shape)
-            name = slot.get("_name_")
-            self.shapes[shape.name] = None
-            return {"~enum": [shape.name, name if type(name) is str else None, self.part(slot.get("_value_"), depth)]}
+            return self.member(shape, slot.get("_name_"), slot.get("_value_"), depth)
         if shape.kind == "namedtuple":
             order = mro_of(type(value))
             names = next(own["_fields"] for own in map(namespace_of, order) if "_fields" in own)
@@ -421,6 +456,11 @@ class _Writer:
             return self.refuse(value)
         self.shapes[shape.name] = None
         return {"~data": ["subclass", shape.name, self.part(plain(value), depth)]}
+
+    def member(self, shape: Shape, name: Any, value: Any, depth: int) -> Json:
+        """A member of an enumeration."""
+        self.shapes[shape.name] = None
+        return {"~enum": [shape.name, name if type(name) is str else None, self.part(value, depth)]}
 
     def record(self, shape: Shape, dictionary: dict[Any, Any], slots: Mapping[str, Any], depth: int) -> Json:
         """A record, by what it holds."""
@@ -476,6 +516,10 @@ class _Entries:
         writer = _Writer(sort_sets=True)
         return self._written(writer, writer.record(shape, dictionary, slots, depth + 1))
 
+    def copied(self, copy: Any, depth: int) -> tuple[Json, Traits]:
+        writer = _CopyWriter(sort_sets=True)
+        return self._written(writer, writer.part(copy, depth))
+
     @staticmethod
     def _written(writer: _Writer, data: Json) -> tuple[Json, Traits]:
         if writer.surrounded:
@@ -506,6 +550,29 @@ _CONTAINERS: dict[type, Callable[[_Writer, Any, int], Json]] = {
     collections.Counter: lambda writer, value, depth: {"~counter": writer.pairs(list(dict.items(value)), depth)},
     collections.defaultdict: _defaultdict,
 }
+
+_Writer.containers = _CONTAINERS
+
+
+class _CopyWriter(_Writer):
+    """One walk over one deep copy (``facts.copies``)."""
+
+    __slots__ = ()
+
+    def copied(self, value: tuple[Any, ...], depth: int) -> Json:
+        """What a tuple in it was made of."""
+        what, *held = value
+        if what == TUPLE:
+            return {"~tuple": [self.part(item, depth) for item in held[0]]}
+        if what == SCALAR:
+            return {held[0]: held[1]}
+        shape = shape_with(held[0])
+        if what == RECORD:
+            return self.record(shape, held[1], held[2], depth)
+        return self.member(shape, held[1], held[2], depth)
+
+    containers: ClassVar[Mapping[type, Callable[[Any, Any, int], Json]]] = {**_CONTAINERS, tuple: copied}
+
 
 _PLAIN_PART: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (str, str.__str__),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from reenact.facts.credentials import SHORTEST, STANDIN, Sort, like_text, looks_random, named, trivial
+from reenact.facts.needles import Find
 from reenact.facts.spans import Budget, Span, string_end
 from reenact.facts.spotted_phrases import cookies, spoken, telling
 
@@ -104,9 +105,11 @@ def own_values(data: bytes, begin: int, end: int, *, in_json: bool) -> Iterator[
         yield Span(after.end(), stop, Sort.NAMED.value)
 
 
-def by_name(data: bytes, lower: bytes, flat: bytes, needle: bytes, budget: Budget, *, in_json: bool) -> Iterator[Span]:
-    """Values of fields whose name holds ``needle``; ``in_json`` as above."""
-    at = lower.find(needle)
+def by_name(
+    data: bytes, lower: bytes, flat: bytes, needle: bytes, find: Find, budget: Budget, *, in_json: bool
+) -> Iterator[Span]:
+    """Values of fields whose name holds ``needle``, which ``find`` finds in ``lower``; ``in_json`` as above."""
+    at = find(needle, 0)
     size = len(data)
     while at >= 0:
         budget.spend()
@@ -128,7 +131,7 @@ def by_name(data: bytes, lower: bytes, flat: bytes, needle: bytes, budget: Budge
                 for span in _values_after(data, begin, end, weight, in_json=in_json):
                     resume = max(resume, span.end)
                     yield span
-        at = lower.find(needle, resume)
+        at = find(needle, resume)
 
 
 def _column(data: bytes, begin: int, end: int, weight: int, budget: Budget) -> Iterator[Span]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from reenact.facts.credentials import Sort, like_text, looks_random, named, trivial
+from reenact.facts.needles import Find
 from reenact.facts.spans import Budget, Span
 
 _GAP = rb"(?:\s{1,8}+|\\{0,7}[\"'],\s{0,8}\\{0,7}[\"'])"
@@ -71,7 +72,7 @@ _BACKWARDS = re.compile(
     rb"\s{0,64}(?P=e)(?P=q)(?:name|key)(?P=e)(?P=q)\s{0,8}:\s{0,8}(?P=e)(?P=q)(?P<name>[\w.-]{1,96})(?P=e)(?P=q)"
 )
 _SIGNED = re.compile(
-    rb"(?i)[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-amz-security-token|x-amz-credential|client_assertion"
+    rb"[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-amz-security-token|x-amz-credential|client_assertion"
     rb"|code|key|token|ticket|appid|session|session_?id|sid)=(?P<pw>[^&\s\"'\\#<>]{16,4096})"
 )
 _HOOK = re.compile(
@@ -91,10 +92,11 @@ _HARMLESS = re.compile(
 _Judge = Callable[[bytes], bool]
 
 
-def by_phrase(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
-    """Credentials in the phrases of this module; ``lower`` has the text in small letters."""
+def by_phrase(data: bytes, lower: bytes, find: Find, budget: Budget) -> Iterator[Span]:
+    """Credentials in the phrases of this module; ``lower`` has the text in small letters, in which ``find`` finds
+    ``WORDS``."""
     for needle, pattern, judge in _PHRASES:
-        at = lower.find(needle)
+        at = find(needle, 0)
         while at >= 0:
             budget.spend()
             end = at + len(needle)
@@ -104,18 +106,18 @@ def by_phrase(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
                     if group in pattern.groupindex and match[group] is not None and judge(match[group]):
                         yield Span(*match.span(group), Sort.NAMED.value)
                         end = match.end()
-            at = lower.find(needle, end)
+            at = find(needle, end)
     yield from _said(data, budget)
-    yield from _piped(data, lower, budget)
+    yield from _piped(data, find, budget)
     yield from _web_keys(data, budget)
-    yield from _inserted(data, lower, budget)
-    for match in _SIGNED.finditer(data):
+    yield from _inserted(data, find, budget)
+    for match in _SIGNED.finditer(lower):
         budget.spend()
-        if _random(match["pw"]):
-            yield Span(*match.span("pw"), Sort.NAMED.value)
-    if b"cookie" in lower:
-        yield from _cookies(data, lower, budget)
-    if b"value" in lower:
+        start, end = match.span("pw")
+        if _random(data[start:end]):
+            yield Span(start, end, Sort.NAMED.value)
+    yield from _cookies(data, find, budget)
+    if find(b"value", 0) >= 0:
         for match in _BACKWARDS.finditer(lower):
             budget.spend()
             if _called(match["name"], data[match.start("pw") : match.end("pw")]):
@@ -140,17 +142,17 @@ def _web_keys(data: bytes, budget: Budget) -> Iterator[Span]:
         at = data.find(b"kty", at + 3 if end < 0 else end)
 
 
-def _piped(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
+def _piped(data: bytes, find: Find, budget: Budget) -> Iterator[Span]:
     """``echo VALUE | sudo -S``: a command that reads a password."""
-    for needle in (b"| sudo -s", b"--password-stdin"):
-        at = lower.find(needle)
+    for needle in _READERS:
+        at = find(needle, 0)
         while at >= 0:
             budget.spend(8)
             match = _PIPED.search(data, max(0, at - 640), at + 1)
             for group in () if match is None else _GROUPS[1:]:
                 if match is not None and match[group] is not None and telling(match[group]):
                     yield Span(*match.span(group), Sort.NAMED.value)
-            at = lower.find(needle, at + len(needle))
+            at = find(needle, at + len(needle))
 
 
 def _said(data: bytes, budget: Budget) -> Iterator[Span]:
@@ -165,9 +167,9 @@ def _said(data: bytes, budget: Budget) -> Iterator[Span]:
         at = data.find(b" is ", at + 4)
 
 
-def _inserted(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
+def _inserted(data: bytes, find: Find, budget: Budget) -> Iterator[Span]:
     """The values of a row in SQL, by the names of their columns."""
-    at = lower.find(b"insert into ")
+    at = find(_INSERT, 0)
     while at >= 0:
         budget.spend()
         match = _INSERTED.match(data, at)
@@ -179,17 +181,17 @@ def _inserted(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
             if cell["text"] and _called(name.strip(b' \t\r\n`"[]\\'), cell["text"]):
                 yield Span(*cell.span("text"), Sort.NAMED.value)
             place = cell.end()
-        at = lower.find(b"insert into ", at + 12)
+        at = find(_INSERT, at + len(_INSERT))
 
 
-def _cookies(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
-    at = lower.find(b"cookie")
+def _cookies(data: bytes, find: Find, budget: Budget) -> Iterator[Span]:
+    at = find(b"cookie", 0)
     while at >= 0:
         budget.spend()
         match = _COOKIE.match(data, at)
         if match is not None:
             yield from cookies(data, *match.span("pairs"))
-        at = lower.find(b"cookie", at + 6 if match is None else match.end())
+        at = find(b"cookie", at + 6 if match is None else match.end())
 
 
 def cookies(data: bytes, start: int, end: int) -> Iterator[Span]:
@@ -249,3 +251,7 @@ _PHRASES: tuple[tuple[bytes, re.Pattern[bytes], _Judge], ...] = (
     (b"convertto-securestring", _SECURED, _always),
 )
 """How a phrase begins, in small letters; the phrase; whether its value is a credential."""
+_READERS = (b"| sudo -s", b"--password-stdin")
+_INSERT = b"insert into "
+WORDS = (*(needle for needle, _, _ in _PHRASES), *_READERS, _INSERT, b"cookie", b"value")
+"""All that is searched for in small letters here."""

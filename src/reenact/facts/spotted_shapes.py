@@ -6,6 +6,7 @@ A first pass of substring searches finds candidates; only those meet a regular e
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 
 from reenact.facts.credentials import SHORTEST, STANDIN, Sort, looks_random, protected, trivial
@@ -55,6 +56,11 @@ _MARKED = (
 _USER = re.compile(rb"([^\s/@:\"'\\<>`]{0,256}):([^\s/@\"'\\<>`]{1,512})@(?=[\w\[])")
 _USER_ALONE = re.compile(rb"([^\s/@:\"'\\<>`]{16,256})@(?=[\w\[])")
 _SURE = frozenset((b"glpat-", b"GOCSPX-", b"AIza", b"ya29.", b"hvs.", b"pypi-", b"SG.", b"xoxb-", b"xoxp-", b"dapi"))
+_AROUND = 64
+_CODED_BEFORE = re.compile(rb"[A-Za-z0-9+/_-]*+\Z")
+_CODED_BEHIND = re.compile(rb"[A-Za-z0-9+/_-]*+")
+_SMALL, _LARGE = string.ascii_lowercase.encode(), string.ascii_uppercase.encode()
+"""Two fifths of base64 are of either sort; of words joined by dashes and slashes hardly any are of both."""
 _DEAR = 8  # what trying a shape costs, beside looking at a candidate
 
 
@@ -116,7 +122,19 @@ def _shape_at(data: bytes, start: int) -> Span | None:
         if not _like_a_key(match["rest"], 8) and (match["vendor"] not in _SURE or not looks_random(match["rest"])):
             return None
         span = Span(match.end("vendor"), match.end(), Sort.KEY.value)
-    return None if _is_protected(data, match.start()) else span
+    return None if is_coded(data, *match.span()) or _is_protected(data, match.start()) else span
+
+
+def is_coded(data: bytes, start: int, end: int) -> bool:
+    """Whether what surrounds a place is base64: any shape comes up in it by chance, once in some megabytes. A key is
+    not joined to so long a text without words."""
+    left = _CODED_BEFORE.search(data, max(0, start - _AROUND), start)
+    right = _CODED_BEHIND.match(data, end, end + _AROUND)
+    around = (left[0] if left is not None else b"") + (right[0] if right is not None else b"")
+    if len(around) < _AROUND:
+        return False
+    fewest = min(len(around) - len(around.translate(None, letters)) for letters in (_SMALL, _LARGE))
+    return fewest * 5 >= len(around)
 
 
 def _like_a_key(rest: bytes, run: int) -> bool:
@@ -197,7 +215,7 @@ def marked(data: bytes, lower: bytes, budget: Budget) -> Iterator[Span]:
         while at >= 0:
             budget.spend()
             match = pattern.match(data, at - before) if at >= before else None
-            if match is not None:
+            if match is not None and not is_coded(data, *match.span()):
                 yield Span(*match.span(), Sort.KEY.value)
             at = lower.find(mark, at + len(mark))
 

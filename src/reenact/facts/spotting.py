@@ -12,10 +12,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 
 from reenact.facts.credentials import STANDIN, bare, constant
+from reenact.facts.needles import Needles
 from reenact.facts.sightings import LONG, parts, seen
 from reenact.facts.spans import Budget, Exhausted, Span, replaced, without_overlaps
 from reenact.facts.spotted_names import by_name, own_values
-from reenact.facts.spotted_phrases import by_phrase
+from reenact.facts.spotted_phrases import WORDS, by_phrase
 from reenact.facts.spotted_shapes import RUN, by_shape, marked, private_keys, schemes, userinfo
 from reenact.facts.views import views
 from reenact.facts.weaving import Woven
@@ -36,6 +37,7 @@ _NAMES = (
     b"sessionid",
     b"device_code",
 )
+_NEEDLES = Needles((*_NAMES, *WORDS, b"bearer", b"basic"))
 _JSON = re.compile(
     rb"\s*+(?:(?:event|id|retry)?:[^\n]{0,256}+\n\s*+){0,16}+(?:data:)?\s{0,64}+(?:[\[{]\s{0,64}+){0,64}+"
     rb"(?:[\"}\]\d-]|true|false|null)"
@@ -101,15 +103,16 @@ def _plain(data: bytes, budget: Budget, in_json: bool) -> list[Span]:
     found: list[Span] = []
     lower = data.lower()
     flat = data.translate(_WORDS)
+    find = _NEEDLES.within(lower)
     for needle in _NAMES:
-        if needle in lower:
-            found.extend(by_name(data, lower, flat, needle, budget, in_json=in_json))
-    found.extend(by_phrase(data, lower, budget))
+        if find(needle, 0) >= 0:
+            found.extend(by_name(data, lower, flat, needle, find, budget, in_json=in_json))
+    found.extend(by_phrase(data, lower, find, budget))
     if b"@" in data and b"://" in data:
         found.extend(userinfo(data, budget))
     if b"-----BEGIN" in data:
         found.extend(private_keys(data, budget, in_json=in_json))
-    if b"bearer" in lower or b"basic" in lower:
+    if find(b"bearer", 0) >= 0 or find(b"basic", 0) >= 0:
         found.extend(schemes(data, lower, budget))
     if RUN in flat:
         found.extend(by_shape(data, flat, budget))

@@ -1,0 +1,86 @@
+"""A scanner finds the places that one search for each word finds, so the same credentials, at the same counted work."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reenact.facts import spotting, views
+from reenact.facts.needles import Needles
+from reenact.facts.spans import Budget, Span
+from tests.privacy.corpus import cases
+
+WORDS = spotting._NEEDLES.words
+scanned = pytest.mark.skipif(
+    Needles([b"word"]).within(b" " * 600) == (b" " * 600).find, reason="ahocorasick-rs is not installed"
+)
+
+pieces = st.lists(
+    st.sampled_from([*WORDS, b"sess", b"pas", b"au", b"toke", b"=", b'"', b": ", b" ", b"\n", b"\\n", b"%20", b"&key="])
+    | st.binary(max_size=6)
+    | st.sampled_from([b"Xk9" * 8, b"\xf0\x9f\x94\x91", b"a1B2" * 6, b"hunter2!", b"YWxsIG9mIHRoaXMgaXMgdGV4dCE" * 2]),
+    max_size=120,
+).map(b"".join)
+
+
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No scanner is there."""
+    monkeypatch.setattr(spotting._NEEDLES, "_scanner", None)
+    monkeypatch.setattr(spotting._NEEDLES, "_sought", True)
+
+
+def places(find: object, word: bytes, size: int) -> list[int]:
+    found, at = [], 0
+    while (at := find(word, at)) >= 0:  # type: ignore[operator]
+        found.append(at)
+        at += 1
+    assert len(found) <= size
+    return found
+
+
+@scanned
+@given(pieces)
+def test_each_word_is_found_where_a_search_finds_it(text: bytes) -> None:
+    text = text.lower() + b" " * 600  # a short text is searched word by word
+    find = spotting._NEEDLES.within(text)
+    assert find != text.find
+    for word in WORDS:
+        assert places(find, word, len(text)) == places(text.find, word, len(text))
+
+
+def looked(data: bytes) -> tuple[list[Span], Budget]:
+    """What is found in a text, and what was left of its budget."""
+    budget = Budget(1 << 30, 1 << 30)
+    return spotting._spot(data, None, budget, 0), budget
+
+
+def work(budget: Budget) -> dict[str, object]:
+    return {name: getattr(budget, name) for name in budget.__slots__}
+
+
+@scanned
+@given(pieces, st.randoms(use_true_random=False))
+def test_the_same_is_found_at_the_same_work(text: bytes, chance: random.Random) -> None:
+    text += b" " * 600 + text[::-1]
+    found, budget = looked(text)
+    with pytest.MonkeyPatch.context() as patch:
+        one_by_one(patch)
+        again, other = looked(text)
+    assert (found, work(budget)) == (again, work(other))
+
+
+@scanned
+def test_the_corpus_is_cleaned_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [each.place.write(each.field, each.secret) + b" " * 600 for each in cases()]
+    found = [spotting.spot(text) for text in texts]
+    one_by_one(monkeypatch)
+    assert [spotting.spot(text) for text in texts] == found
+    assert sum(map(len, found)) > len(texts) // 2
+
+
+@given(pieces)
+def test_runs_of_coded_text_are_those_of_the_pattern(text: bytes) -> None:
+    assert list(views.coded(text)) == [found.span() for found in views._RUN.finditer(text)]
