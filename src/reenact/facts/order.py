@@ -32,6 +32,14 @@ class Tag(NamedTuple):
     n: int
 
 
+class Timed(NamedTuple):
+    """When a timer was set, and for when: microseconds of monotonic time since the run began. It fires later than it
+    was due by as much as the code was at work, or the machine was."""
+
+    set_us: int
+    due_us: int
+
+
 class Delivery(NamedTuple):
     """One turn at the gate.
 
@@ -40,12 +48,14 @@ class Delivery(NamedTuple):
         tag: Whose turn it was.
         at_us: Microseconds of monotonic time since the run began.
         proven: False when the gate let go without knowing that nothing else could run.
+        timed: Of a timer; None where it is not known, as in recordings from before it was kept.
     """
 
     number: int
     tag: Tag
     at_us: int
     proven: bool
+    timed: Timed | None = None
 
 
 def event_tag(event: int, part: int) -> Tag:
@@ -99,6 +109,7 @@ def interruption(tag: Tag) -> Interruption | None:
 
 _KINDS = "etwpjsi"
 _COLUMNS = 5
+_TIMER_COLUMNS = 3
 _COUNT = struct.Struct("<I")
 _make = tuple.__new__
 """Makes a named tuple of a tuple, in C: a replay reads one delivery for each turn."""
@@ -108,18 +119,32 @@ def pack(deliveries: Sequence[Delivery], lanes: Mapping[str, int]) -> bytes:
     """Pack consecutive deliveries into bytes.
 
     Behind their count (four bytes) stand five columns (``facts.columns``): kind and proof, number of the lane, number,
-    n, and time. Numbers and times are kept as the difference from the delivery before (the first: from zero).
+    n, and time. Numbers and times are kept as the difference from the delivery before (the first: from zero). Where
+    timers are among them, their count follows and three columns more: their places, how long before its turn each was
+    set, and how long it was to wait.
 
     Args:
         deliveries: At least one.
         lanes: Numbers of lane paths; -1 stands for no lane.
     """
-    _, tags, times, proofs = zip(*deliveries, strict=True)
+    _, tags, times, proofs, timed = zip(*deliveries, strict=True)
     kinds, paths, numbers, counts = zip(*tags, strict=True)
     marks = [_KINDS.index(kind) << 1 | (not proven) for kind, proven in zip(kinds, proofs, strict=True)]
     strands = [lanes[path] if path else -1 for path in paths]
     packed = [column(each) for each in (marks, strands, steps(numbers), counts, steps(times))]
-    return _COUNT.pack(len(times)) + b"".join(packed)
+    return _COUNT.pack(len(times)) + b"".join(packed) + _pack_timers(times, timed)
+
+
+def _pack_timers(times: Sequence[int], timed: Sequence[Timed | None]) -> bytes:
+    timers = [
+        (place, at_us - one.set_us, one.due_us - one.set_us)
+        for place, (at_us, one) in enumerate(zip(times, timed, strict=True))
+        if one is not None
+    ]
+    if not timers:
+        return b""
+    places, lives, waits = zip(*timers, strict=True)
+    return _COUNT.pack(len(timers)) + column(steps(places)) + column(lives) + column(waits)
 
 
 def unpack(data: bytes, first: int, lanes: Mapping[int, str]) -> Iterator[Delivery]:
@@ -138,4 +163,26 @@ def unpack(data: bytes, first: int, lanes: Mapping[int, str]) -> Iterator[Delive
     paths = [lanes[strand] if strand >= 0 else "" for strand in strands]
     tags = map(_make, repeat(Tag), zip(kinds, paths, sums(numbers), counts, strict=True))
     proofs = [not mark & 1 for mark in marks]
-    return map(_make, repeat(Delivery), zip(range(first, first + count), tags, sums(times), proofs, strict=True))
+    numbered = range(first, first + count)
+    if at == len(data):
+        return map(_make, repeat(Delivery), zip(numbered, tags, sums(times), proofs, repeat(None), strict=False))
+    moments = list(sums(times))
+    timed = _unpack_timers(data, at, moments)
+    return map(_make, repeat(Delivery), zip(numbered, tags, moments, proofs, timed, strict=True))
+
+
+def _unpack_timers(data: bytes, at: int, moments: Sequence[int]) -> list[Timed | None]:
+    (count,) = _COUNT.unpack_from(data, at)
+    columns = []
+    at += _COUNT.size
+    for _ in range(_TIMER_COLUMNS):
+        found, at = read(data, at, count)
+        columns.append(found)
+    places, lives, waits = columns
+    timed: list[Timed | None] = [None] * len(moments)
+    for place, life, wait in zip(sums(places), lives, waits, strict=True):
+        if not 0 <= place < len(moments):
+            raise ValueError("a timer has a place that its pack does not have")
+        set_us = moments[place] - life
+        timed[place] = Timed(set_us, set_us + wait)
+    return timed

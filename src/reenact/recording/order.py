@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reenact.abc.sources import Clock
-from reenact.facts.order import Delivery, Tag
+from reenact.facts.order import Delivery, Tag, Timed
 from reenact.recording.holding import CEILING_US, Holds
 from reenact.seams.gate import Gate
 from reenact.seams.waits import Waiter
+
+_REMEMBERED = 16_384
+"""Timers under way of which it is known when they were set."""
 
 
 class RecordingGate(Gate):
@@ -46,12 +49,24 @@ class RecordingGate(Gate):
         self._lane_seen = lane_seen
         self._fault = fault
         self._fresh: list[Delivery] = []
+        self._timers: dict[Tag, Timed] = {}
         self.count = 0
         self.unproven = 0
 
     def now_us(self) -> int:
         """Microseconds since the run began."""
         return self._clock.mono_us() - self._origin_us
+
+    def timer_set(self, tag: Tag, wait_us: int) -> None:
+        """Remember it until it fires. Of one that is cancelled nothing is heard, so the oldest go."""
+        try:
+            if len(self._timers) >= _REMEMBERED:
+                self._timers.pop(next(iter(self._timers)), None)
+            now_us = self._clock.mono_us() - self._origin_us
+            self._timers[tag] = Timed(now_us, now_us + max(0, wait_us))
+        except Exception as error:  # another thread sets one as well: this one's time is not known
+            if self._fault(error) is True:
+                raise
 
     def grant(self, tag: Tag, proven: bool) -> int:
         """Number it. Never raises: the strand that waits would wait for ever."""
@@ -63,7 +78,8 @@ class RecordingGate(Gate):
                 self.holds = self.holds.helped()
             if tag.lane:
                 self._lane_seen(tag.lane)
-            self._fresh.append(Delivery(number, tag, self._clock.mono_us() - self._origin_us, proven))
+            timed = self._timers.pop(tag, None) if tag.kind == "t" else None
+            self._fresh.append(Delivery(number, tag, self._clock.mono_us() - self._origin_us, proven, timed))
         except Exception as error:
             if self._fault(error) is True:
                 raise

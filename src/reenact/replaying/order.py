@@ -105,7 +105,8 @@ class ReplayGate(Gate):
         """Its recorded number; -1 for what the recording does not have."""
         head = self._next
         if self.keeping:
-            self.granted.append(Delivery(len(self.granted), tag, self._now_us, proven))
+            timed = head.timed if head is not None and head.tag == tag else None
+            self.granted.append(Delivery(len(self.granted), tag, self._now_us, proven, timed))
         if head is None or head.tag != tag:
             return self._out_of_turn(tag, head)
         self._beyond = 0

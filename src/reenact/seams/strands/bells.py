@@ -93,6 +93,8 @@ def await_bell(gate: Gate, bell: Bell, timeout: float | None) -> bool:
     if timeout is not None and gate.virtual and bell.timer is not None:
         deadline_us = gate.now_us() + math.ceil(min(timeout, 1e9) * 1e6) + 1  # whoever reckons what is left finds none
         gate.offer(bell.timer, bell.expire, deadline_us=deadline_us, alive=lambda: not bell.noticed)
+    elif timeout is not None and bell.timer is not None:
+        gate.timer_set(bell.timer, int(min(timeout, 1e9) * 1e6))
     if gate.virtual:
         gate.sleeping(id(bell), bell.open)
     out = Awaiting(bell)

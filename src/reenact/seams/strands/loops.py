@@ -302,14 +302,15 @@ def _timing(original: Callable[..., Any]) -> Callable[..., Any]:
         gate: Gate = lane.gate
         watch(self, gate)
         tag = lane.tag("t")
+        delay_us = math.ceil((when - self.time()) * 1e6)
         if not gate.virtual:
             context = context if context is not None else contextvars.copy_context()
             due = asyncio.Handle(callback, args, self, context)
+            gate.timer_set(tag, delay_us)
             return due_at_gate(gate, tag, due, lambda fire: original(self, when, fire, context=context))
         timer = GateTimer(when, callback, args, self, context)
         timer.gate = gate
         timer.tag = tag
-        delay_us = math.ceil((when - self.time()) * 1e6)
         gate.offer(
             tag,
             gate.loops.into(self, timer.fire),

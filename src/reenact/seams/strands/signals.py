@@ -52,6 +52,8 @@ MOMENT_S = 0.0005
 """After how long a signal that came in the middle of our own code is sent again."""
 PATIENCE_NS = 250_000_000
 """How long at most: our own code may wait for the system where nobody has thought of it."""
+TRIES = 100
+"""How often at least, all the same: on a loaded machine the main thread may not have run in that time."""
 _WAITS = frozenset({rest.__code__, outside.__code__})
 _LOCKING = frozenset(
     {"__enter__", "__exit__", "_acquire_restore", "_release_save", "_is_owned", "notify", "notify_all"}
@@ -69,7 +71,8 @@ _ENTERING = frozenset({"reenact.recording.calls", "reenact.seams.lanes"})
 _MADE = "namedtuple_"
 """In whose name a named tuple of ours is made."""
 _mono_ns = time.monotonic_ns
-_postponed: dict[int, int] = {}
+_postponed: dict[int, tuple[int, int]] = {}
+"""Since when each signal has been postponed, in nanoseconds, and how often."""
 _taking = False
 _sending = _thread.allocate_lock()
 
@@ -246,7 +249,9 @@ def _comes_amiss(gate: Gate, interrupted: Any, below: bool) -> bool:
 def _postpone(number: int) -> bool:
     """Have a signal sent again in a moment; False where that has gone on long enough, or cannot be done."""
     now_ns = _mono_ns()
-    if now_ns - _postponed.setdefault(number, now_ns) > PATIENCE_NS and not _taking:
+    since_ns, tries = _postponed.get(number, (now_ns, 0))
+    _postponed[number] = since_ns, tries + 1
+    if now_ns - since_ns > PATIENCE_NS and tries >= TRIES and not _taking:
         return False
     return _SENDER.send_again(number)
 

@@ -168,6 +168,7 @@ def _sleeping(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(seconds)  # type: ignore[no-any-return]  # raises as ever
         tag = lane.tag("t")
         if not gate.virtual:
+            gate.timer_set(tag, int(min(seconds, 1e9) * 1e6))
             gate.blocked()
             try:
                 rest(Rest(gate.waiting), original, seconds)

@@ -201,9 +201,9 @@ def _arm(foreign: Any, loop: Any, delay: float, callback: Any, args: tuple[Any, 
     assert lane is not None
     context = context if context is not None else contextvars.copy_context()
     due = asyncio.Handle(callback, args, loop, context)
-    return due_at_gate(
-        gate, lane.tag("t"), due, lambda fire: foreign.call_later(loop, max(0.0, delay), fire, context=context)
-    )
+    tag = lane.tag("t")
+    gate.timer_set(tag, int(delay * 1e6))
+    return due_at_gate(gate, tag, due, lambda fire: foreign.call_later(loop, max(0.0, delay), fire, context=context))
 
 
 def _timing(foreign: Any) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from reenact.facts.order import Delivery, Tag, call_around, event_tag, signal_tag
+from reenact.facts.order import Delivery, Tag, Timed, call_around, event_tag, signal_tag
 from reenact.seams.gate import Gate
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.alarms import ALARM, AlarmGate, is_own_signal
@@ -90,12 +90,15 @@ class ForkGate(AlarmGate):
             if flight.over:
                 del self.flights[tag.number]
         number = self._number_next
+        timer = self._timing.timer(tag)
+        timed = Timed(timer.set_us, timer.from_us) if timer is not None else None
         then_us = self._passes(tag, place, flight)
         self._elapsing.delivered(then_us, self._now_us)
         if head is not None and head.tag == place:
             if not self.cut:  # what a frozen answer stands for leaves its numbers out
                 number = max(number, head.number)
             self._ahead_us = self._now_us - head.at_us
+            timed = timed if self.departed else head.timed
             self._advance()
         elif place is not None and self._number(place) is not None:
             self._given.add(place)
@@ -105,7 +108,7 @@ class ForkGate(AlarmGate):
         named = self._named(tag)
         if named.lane:
             self._lane_seen(named.lane)
-        self._fresh.append(Delivery(number, named, self._now_us, proven))
+        self._fresh.append(Delivery(number, named, self._now_us, proven, timed))
         if tag.kind == "i":
             self._has_come(tag)
         else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reenact.abc.sources import Clock
-from reenact.facts.order import Delivery, Tag
+from reenact.facts.order import Delivery, Tag, Timed
 from reenact.replaying.order import ReplayGate
 from reenact.seams.waits import Waiter
 from reenact.timetravel.forks.elapsing import Elapsing
@@ -40,10 +40,9 @@ UNTOLD = (
     "a timer seems to wait less than it did, by too little (or behind too much work of the code itself) to be certain: "
     "it fires when it did"
 )
-SHORTER = (
-    "a timer waits less than it did when it was recorded, or fired late then: it fires at its own moment, and clocks "
-    "that only measure show the fork's time from there on"
-)
+_ITS_OWN = "it fires at its own moment, and clocks that only measure show the fork's time from there on"
+SHORTER = f"a timer waits less than it did when it was recorded: {_ITS_OWN}"
+SHORTER_OR_LATE = f"a timer waits less than it did when it was recorded, or fired late then: {_ITS_OWN}"
 WALL = (
     "the wall clock (time.time, datetime.now) is as recorded, and a timer or a live call has taken another time: "
     "code that waits by the wall clock does not follow"
@@ -389,8 +388,9 @@ class TimedGate(ReplayGate):
         coming = self._comes(None, tag, at_us)
         worked_us = after_us if timer is None and coming is None and flight is None else 0
         comes_us = coming.from_us if coming is not None else 0
-        if timer is not None and at_us is not None and not self._is_shorter(timer, at_us):
-            comes_us = timer.alike_us(at_us)
+        then = self._elapsing.moments.timed(number) if number is not None else None
+        if timer is not None and at_us is not None and not self._is_shorter(timer, at_us, then):
+            comes_us = timer.alike_us(at_us, then)
         self._now_us = max(self._now_us + worked_us, self._elapsing.known_us, comes_us)
         return at_us
 
@@ -402,15 +402,18 @@ class TimedGate(ReplayGate):
         if self._now_us - head.at_us > LATE_US:
             return True
         if timer is not None:
-            shorter = self._is_shorter(timer, head.at_us)
+            shorter = self._is_shorter(timer, head.at_us, head.timed)
             if shorter:
-                self.remark(SHORTER)
+                self.remark(SHORTER if head.timed is not None else SHORTER_OR_LATE)
             return shorter
         return flight is not None and head.at_us - self._now_us > LATE_US
 
-    def _is_shorter(self, timer: Timer, at_us: int) -> bool:
+    def _is_shorter(self, timer: Timer, at_us: int, then: Timed | None) -> bool:
         """Whether a timer waits less than the one that fired at ``at_us`` of the parent. That one may have been late:
-        the code was at work when it was due, as it has been just now, or the machine was."""
+        the code was at work when it was due, as it has been just now, or the machine was. Where it is not recorded for
+        when it was set, that is judged by how much the code works."""
+        if then is not None:
+            return then.due_us - then.set_us - (timer.from_us - timer.set_us) > ALIKE_US
         certainly_us, likely_us = timer.shorter(at_us)
         since_us = self._elapsing.known_us - timer.set_us  # what came before it was set has not made it late
         worked_us = max(0, min(self._elapsing.lead_us, since_us)) + self._busy_us()

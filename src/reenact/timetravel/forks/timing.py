@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reenact.facts.order import Tag
+from reenact.facts.order import Tag, Timed
 
 LATE_US = 50_000
 """A timer that fires so much later than it did is another one, with another deadline."""
@@ -56,8 +56,10 @@ class Timer(Coming):
         waited_us = at_us - self.then_us
         return waited_us - (self.until_us - self.set_us), waited_us - (self.from_us - self.set_us)
 
-    def alike_us(self, at_us: int) -> int:
+    def alike_us(self, at_us: int, then: Timed | None) -> int:
         """When it fires, if it is the one that fired at ``at_us`` of the parent: as late as that was."""
+        if then is not None:
+            return self.from_us + max(0, at_us - then.due_us)
         return self.set_us + at_us - self.then_us if self.then_us is not None else self.from_us
 
 
