@@ -1,0 +1,95 @@
+"""A consistent copy of a store beside it, made while others read and write, under its name only once it is whole."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+from reenact.errors import StoreError
+from reenact.store.connection import connect_reading, explain
+
+_PAGES = 2048
+"""Pages that are copied between two words about how far it is."""
+
+Told = Callable[[str, int, int], None]
+"""Is told what is done, how much of it is, and how much there is."""
+
+
+def free_name(source: Path, written: int) -> Path:
+    """Where the next copy of a store of this format goes: beside it, over no other one."""
+    first = source.with_name(f"{source.name}.format-{written}.backup")
+    found, n = first, 1
+    while found.exists():
+        n += 1
+        found = first.with_name(f"{first.name}-{n}")
+    return found
+
+
+def back_up(source: Path, target: Path, told: Told) -> None:
+    """Copy a store as it is at this moment. Writers wait for it no more than for a reader. One process at a time.
+
+    Args:
+        source: Its file.
+        target: The copy, readable by the owner only; it must not be there.
+        told: Is told how far it is.
+
+    Raises:
+        StoreError: It cannot be copied; no part of the copy is left.
+    """
+    draft = target.with_name(f".{target.name}.draft")
+    try:
+        _remove(draft)
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        _copy(source, draft, told)
+        descriptor = os.open(draft, os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.link(draft, target)  # overwrites nothing
+        _sync_folder(target.parent)
+    except sqlite3.Error as error:
+        raise explain(error, target.name) from error
+    except OSError as error:
+        raise StoreError(
+            f"{target.name} cannot be made: {error.strerror or error}",
+            cause="the disk is full, or its folder cannot be written",
+            next_command="df -h",
+        ) from error
+    finally:
+        _remove(draft)
+
+
+def _copy(source: Path, draft: Path, told: Told) -> None:
+    with closing(connect_reading(source)) as here, closing(sqlite3.connect(draft, isolation_level=None)) as there:
+        here.execute("BEGIN")  # what others write meanwhile is behind it, and begins no copy anew
+        here.execute("SELECT 1 FROM sqlite_master").fetchone()
+        there.execute("PRAGMA synchronous = OFF")  # it is brought to the disk once, at the end
+        here.backup(there, pages=_PAGES, progress=lambda _, left, total: told("page copied", total - left, total))
+        there.execute("PRAGMA journal_mode = DELETE")  # one file, with nothing beside it
+        said = there.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if said != "ok":
+        raise StoreError(
+            f"{source.name} cannot be copied: {said}",
+            cause="the file was changed or cut",
+            next_command="reenact fsck",
+        )
+
+
+def _remove(draft: Path) -> None:
+    for each in (draft, *(draft.with_name(draft.name + end) for end in ("-journal", "-wal", "-shm"))):
+        with suppress(OSError):
+            each.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the name survive a power loss, where folders can be synced."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

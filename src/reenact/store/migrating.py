@@ -1,0 +1,251 @@
+"""Bringing an old store to today's format, in its file: what that would be, and doing it, log by log.
+
+First a copy is made beside it. Then the logs that are to be rewritten are marked, in the transaction that makes the
+file one of today's format; each loses its mark with its last step (``store.rewriting``). So whatever stops it, a second
+call goes on, and at every moment the store can be read, written and replayed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from reenact.errors import StoreError
+from reenact.store.backup import Told, back_up, free_name
+from reenact.store.connection import Reading, Writing, connect_reading
+from reenact.store.folding import Folding
+from reenact.store.payloads import KeyedHash
+from reenact.store.pieces import is_there
+from reenact.store.rewording import as_said, reword
+from reenact.store.rewriting import MARK, Damage, Rewriting, is_folded
+from reenact.store.schema import LOW, SHIFT
+from reenact.store.trial import WHOLE_BODIES, saved
+from reenact.store.versions import WRITTEN, bring_up, read_format
+
+_BACKUP = "migrating_backup"
+"""Names the copy, in ``meta``, while a migration is under way; empty where none was wanted."""
+
+_MARGIN = 64 << 20
+"""Bytes that the write-ahead log may take, at most, where nothing keeps it from being brought in."""
+
+_IN_PARTS = 2
+"""The ``auto_vacuum`` of a file that gives pages back some at a time."""
+
+
+class Plan(NamedTuple):
+    """What a migration would be.
+
+    Attributes:
+        written: The format of the store.
+        logs: Numbers and ids of the runs that would be rewritten, oldest first.
+        live: Ids of those that are being recorded now, and would be left.
+        size: Bytes of the store now.
+        after: The same afterwards, about.
+        needed: Free bytes that it takes.
+        free: Free bytes that there are.
+        anew: Whether the file would be written anew at the end, because it gives no pages back.
+        backup: The copy, of this name; where one of an interrupted migration is there, that.
+        goes_on: Whether a migration was interrupted.
+    """
+
+    written: int
+    logs: tuple[tuple[int, str], ...]
+    live: tuple[str, ...]
+    size: int
+    after: int
+    needed: int
+    free: int
+    anew: bool
+    backup: Path | None
+    goes_on: bool
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is nothing to do."""
+        return self.written >= WRITTEN and not self.logs and not self.live and not self.anew and not self.goes_on
+
+
+class Migrated(NamedTuple):
+    """What has become of a store.
+
+    Attributes:
+        runs: Ids of the runs that were rewritten.
+        live: Ids of those that are being recorded, and were left.
+        damaged: Rows that were left, because they are damaged: the id of the run, and which row.
+        before: Bytes of the store until then.
+        backup: The copy; None without one.
+        anew: Whether the file could be written anew where that was to be done; it waits for what is being recorded.
+    """
+
+    runs: tuple[str, ...]
+    live: tuple[str, ...]
+    damaged: tuple[tuple[str, str], ...]
+    before: int
+    backup: Path | None
+    anew: bool
+
+
+class Migration:
+    """The migration of one store.
+
+    Args:
+        path: Its file.
+        reading: Its reading connection.
+        hasher: Its hash.
+        lives: Whether a run is being recorded, by its id.
+    """
+
+    def __init__(self, path: Path, reading: Reading, hasher: KeyedHash, lives: Callable[[str], bool]) -> None:
+        self._path = path
+        self._reading = reading
+        self._hasher = hasher
+        self._lives = lives
+
+    def plan(self, *, backup: bool = True) -> Plan:
+        """What would be done now. Nothing is written.
+
+        Args:
+            backup: Whether a copy is to be made first.
+        """
+        with closing(connect_reading(self._path)) as connection:
+            written = read_format(connection).written
+            logs: list[tuple[int, str]] = []
+            live: list[str] = []
+            for log, run_id in self._old(connection):
+                if self._lives(run_id):
+                    live.append(run_id)
+                else:
+                    logs.append((log, run_id))
+            pages, page = _number(connection, "page_count"), _number(connection, "page_size")
+            used = (pages - _number(connection, "freelist_count")) * page
+            (roots,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE rootpage > 0").fetchone()
+            after = max(used - saved(connection, [log for log, _ in logs]), roots * page)
+            begun = connection.execute("SELECT value FROM meta WHERE name = ?", (_BACKUP,)).fetchone()
+            anew = _number(connection, "auto_vacuum") != _IN_PARTS
+        size = pages * page
+        copy = self._path.with_name(begun[0]) if begun is not None and begun[0] else None
+        made = copy is not None and copy.exists()
+        if copy is None or not made:
+            copy = free_name(self._path, written) if backup else None
+        needed = min(size, _MARGIN) + (2 * after if anew else 0) + (size if copy is not None and not made else 0)
+        free = shutil.disk_usage(self._path.parent).free
+        return Plan(
+            written, tuple(logs), tuple(live), size, after, needed, free, anew, copy, begun is not None
+        )  # fmt: skip
+
+    def _old(self, connection: sqlite3.Connection) -> Iterator[tuple[int, str]]:
+        """The logs with rows of older formats, and those that are marked."""
+        shares = is_there(connection)
+        marked = {name for (name,) in connection.execute("SELECT name FROM meta WHERE name GLOB ?", (f"{MARK}*",))}
+        owners = {log for (log,) in connection.execute(f"SELECT DISTINCT owner FROM payload WHERE {WHOLE_BODIES}")}
+        owners |= as_said(connection)
+        for log, run_id in connection.execute("SELECT id, run_id FROM run WHERE id = log ORDER BY id").fetchall():
+            if f"{MARK}{log}" in marked or log in owners or _can_fold(connection, log, shares=shares):
+                yield log, run_id
+
+    def migrate(self, writing: Writing, plan: Plan, told: Told) -> Migrated:
+        """Do it. One process at a time.
+
+        Args:
+            writing: The store's writing connection.
+            plan: What is to be done, of this moment.
+            told: Is told how far it is.
+
+        Raises:
+            StoreError: There is too little room, and nothing was written; or the disk is full, or fails, and what was
+                done so far stays.
+        """
+        if plan.free < plan.needed:
+            raise StoreError(
+                f"to migrate {self._path.name} takes {plan.needed:,} free bytes, and there are {plan.free:,}",
+                cause="it needs room for the copy that is made first, and for rows that are written anew",
+                next_command="reenact gc",
+            )
+        if plan.backup is not None and not plan.backup.exists():
+            back_up(self._path, plan.backup, told)
+        with writing.transaction(durable=True) as connection:
+            bring_up(connection)
+            connection.execute("DELETE FROM meta WHERE name GLOB ?", (f"{MARK}*",))  # also of runs that are gone
+            marks = [(f"{MARK}{log}", 0) for log, _ in plan.logs]
+            name = plan.backup.name if plan.backup is not None else ""
+            connection.executemany("INSERT OR REPLACE INTO meta(name, value) VALUES (?, ?)", [*marks, (_BACKUP, name)])
+        damaged: list[Damage] = []
+        sizes = _sizes(self._path, plan)
+        done, total = 0, sum(sizes.values())
+        damaged += self._reword(writing, plan, told)
+        for log, _ in plan.logs:
+            rewriting = Rewriting(log, self._hasher)
+            for now in rewriting.steps(writing):
+                told("KB rewritten", (done + min(now, sizes[log])) >> 10, total >> 10)
+            done += sizes[log]
+            damaged += rewriting.damaged
+        with writing.transaction(durable=True) as connection:
+            connection.execute("DELETE FROM meta WHERE name = ?", (_BACKUP,))
+        names = dict(plan.logs)
+        anew = plan.anew and not self._anything_lives()
+        if anew:
+            told("KB rewritten", total >> 10, total >> 10)
+            writing.rewrite()
+        rows = tuple([(names.get(log, f"log {log}"), what) for log, what in damaged])
+        runs = tuple([run for _, run in plan.logs])
+        return Migrated(runs, plan.live, rows, plan.size, plan.backup, anew or not plan.anew)
+
+    def _reword(self, writing: Writing, plan: Plan, told: Told) -> list[Damage]:
+        """Keep each word of a text once: first of all, for forks read passages of their parents' by number."""
+        damaged: list[Damage] = []
+        with closing(connect_reading(self._path)) as connection:
+            said = as_said(connection)
+        logs = [log for log, _ in plan.logs if log in said]
+        for done, log in enumerate(reversed(logs)):
+            with writing.transaction() as connection:
+                damaged += [Damage(each, "words") for each in reword(connection, log)]
+            writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+            told("text rewritten", done + 1, len(logs))
+        return damaged
+
+    def size(self) -> int:
+        """Bytes of the store."""
+        with closing(connect_reading(self._path)) as connection:
+            return _number(connection, "page_count") * _number(connection, "page_size")
+
+    def _anything_lives(self) -> bool:
+        rows = self._reading.rows("SELECT run_id FROM run WHERE status = 'recording' AND id = log")
+        return any(self._lives(name) for (name,) in rows)
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+def _can_fold(connection: sqlite3.Connection, log: int, *, shares: bool) -> bool:
+    """Whether rows of events of a log would be folded, and none is."""
+    if shares and connection.execute("SELECT 1 FROM piece WHERE log = ? LIMIT 1", (log,)).fetchone() is not None:
+        return False
+    if is_folded(connection, log):
+        return False
+    for column in ("asked", "came"):
+        folding = Folding()
+        for address, text in connection.execute(
+            f"SELECT id, {column} FROM event WHERE id BETWEEN ? AND ?", (log << SHIFT, log << SHIFT | LOW)
+        ):
+            if type(text) is str and folding.fold(address & LOW, text, lambda _: True) != text:
+                return True
+    return False
+
+
+def _sizes(path: Path, plan: Plan) -> dict[int, int]:
+    """For each log how much there is to do: bytes of bodies, and some for each event."""
+    with closing(connect_reading(path)) as connection:
+        found = {}
+        for log, _ in plan.logs:
+            events, bodies = connection.execute(
+                "SELECT (SELECT events FROM log WHERE id = ?), "
+                f"(SELECT sum(size) FROM payload WHERE owner = ? AND {WHOLE_BODIES})",
+                (log, log),
+            ).fetchone()
+            found[log] = (bodies or 0) + 512 * (events or 0)
+        return found

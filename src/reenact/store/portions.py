@@ -1,0 +1,43 @@
+"""Long bodies: a text of their own, written and read piece by piece, so that nothing holds all of it."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterable
+from zlib import crc32
+
+from reenact.store.frames import DEFLATED
+from reenact.store.splice_rows import SHIFT, Splice
+from reenact.store.splices import Change, Piece
+from reenact.store.splicing import new_text
+
+_TRIAL = 8192
+_WORTH = 0.6
+"""Part of their size to which the first bytes of a piece are packed, at most, where repetitions are worth looking for:
+base64 of what is packed already comes to three quarters by its letters alone, in a quarter of the time."""
+
+
+def put_pieces(connection: sqlite3.Connection, owner: int, pieces: Iterable[bytes]) -> bytes:
+    """Write a body as a text: each piece is a frame. Gives what stands in the row of the body (codec ``SPLICED``).
+
+    Args:
+        connection: In a transaction.
+        owner: Number of the log to which it belongs.
+        pieces: The body.
+    """
+    text, place = new_text(connection, owner), 0
+    for piece in pieces:
+        connection.execute(
+            "INSERT INTO frame(id, first, size, codec, data, crc) VALUES (?, ?, ?, ?, ?, ?)",
+            (text << SHIFT | place, place, len(piece), DEFLATED, _packed(piece), crc32(piece, place)),
+        )
+        place += len(piece)
+    return Splice(text, 0, Change(0, 0, (Piece(0, place),))).pack()
+
+
+def _packed(piece: bytes) -> bytes:
+    repeats = len(zlib.compress(piece[:_TRIAL], 1)) <= _WORTH * min(len(piece), _TRIAL)
+    strategy = zlib.Z_DEFAULT_STRATEGY if repeats else zlib.Z_HUFFMAN_ONLY
+    deflate = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, strategy)
+    return deflate.compress(piece) + deflate.flush()

@@ -1,0 +1,285 @@
+"""One log of an older format in the rows of today's, step by step: each step is a transaction that reads back what it
+has written, and is undone where that is not what was there.
+
+A log that is rewritten in part reads as one that is not, because each row says by itself how it is kept. What is
+damaged stays as it lies there, and is named.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from reenact.errors import StoreError
+from reenact.store.connection import Writing
+from reenact.store.folding import FOLDED, Folding, first_of, whole
+from reenact.store.inheriting import GOES_ON, share_with
+from reenact.store.payloads import KeyedHash, decompress
+from reenact.store.rewording import share_words
+from reenact.store.rows import sum_of
+from reenact.store.runrows import run_of
+from reenact.store.schema import LOW, SHIFT
+from reenact.store.splice_rows import SPLICED, Spliced
+from reenact.store.splicing import Splicing
+from reenact.store.trial import WHOLE_BODIES
+
+STEP_BYTES = 4 << 20
+"""Bytes of bodies that are rewritten in one transaction, about: a body that is larger goes alone."""
+
+MARK = "migrating:"
+"""What the mark of a log begins with, in ``meta``, that is still to be rewritten to its end; its number follows."""
+
+_ROWS = 2_000
+"""Most rows that are rewritten in one transaction."""
+
+
+class Damage(NamedTuple):
+    """A row that was left as it is, because it is damaged.
+
+    Attributes:
+        log: Number of the log.
+        what: The row.
+    """
+
+    log: int
+    what: str
+
+
+class Rewriting:
+    """Brings one log to today's rows.
+
+    Args:
+        log: Its number; its run has ended, or its process is gone.
+        hasher: The store's hash.
+
+    Attributes:
+        damaged: What was left.
+    """
+
+    def __init__(self, log: int, hasher: KeyedHash) -> None:
+        self.damaged: list[Damage] = []
+        self._log = log
+        self._hasher = hasher
+        self._splicing = Splicing(log)
+        self._channels: dict[int | bytes, str] | None = None
+        self._body_at = 0
+
+    def steps(self, writing: Writing) -> Iterator[int]:
+        """Rewrite it; yields after each transaction, with the bytes of bodies that are done."""
+        done, more = 0, True
+        while more:
+            with writing.transaction() as connection:
+                there = self._is_there(connection)
+                size = self._bodies(connection) if there else 0
+                more = size > 0
+                if there and not more:
+                    self._seal(connection)
+            writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+            done += size
+            yield done
+        with writing.transaction() as connection:
+            shares = self._share(connection)
+        yield done
+        for column in ("asked", "came") if not shares else ():
+            folding, at = Folding(), self._log << SHIFT
+            while at <= self._log << SHIFT | LOW:
+                with writing.transaction() as connection:
+                    at = fold_some(connection, self._log, column, folding, at, self.damaged)
+                writing.checkpoint(least_growth=Writing.CHECKPOINT_BYTES)
+                yield done
+        with writing.transaction() as connection:
+            connection.execute("DELETE FROM meta WHERE name = ?", (f"{MARK}{self._log}",))
+
+    def _is_there(self, connection: sqlite3.Connection) -> bool:
+        """Whether nothing has removed the log meanwhile."""
+        return connection.execute("SELECT 1 FROM log WHERE id = ?", (self._log,)).fetchone() is not None
+
+    # --- bodies --------------------------------------------------------------------------------------------------
+
+    def _bodies(self, connection: sqlite3.Connection) -> int:
+        """Keep some bodies as changes; their bytes, 0 where there are none left."""
+        if self._channels is None:
+            self._channels = _channels(connection, self._log)
+        before = _open_frame(connection, self._log)
+        rows = connection.execute(
+            f"SELECT id, size FROM payload WHERE owner = ? AND id > ? AND {WHOLE_BODIES} ORDER BY id LIMIT {_ROWS}",
+            (self._log, self._body_at),
+        ).fetchall()
+        done = 0
+        found: list[tuple[int, bytes]] = []
+        for row, size in rows:
+            if done and done + size > STEP_BYTES:
+                break
+            done += size
+            self._body_at = row
+            digest, codec, data = connection.execute(
+                "SELECT digest, codec, data FROM payload WHERE id = ?", (row,)
+            ).fetchone()
+            try:
+                body = decompress(codec, data)
+            except ValueError:
+                body = b""
+            if len(body) != size or self._hasher.of(body) != digest:
+                self.damaged.append(Damage(self._log, f"payload {digest.hex()[:12]}"))
+                continue
+            channel = self._channels.get(row) or self._channels.get(digest) or ""
+            self._splicing.replace(connection, row, body, channel)
+            found.append((row, digest))
+        self._splicing.finish(connection)
+        self._check(connection, found, before)
+        return done
+
+    def _seal(self, connection: sqlite3.Connection) -> None:
+        before = _open_frame(connection, self._log)
+        self._splicing.seal(connection)
+        self._check(connection, [], before)
+
+    def _check(
+        self, connection: sqlite3.Connection, found: list[tuple[int, bytes]], before: tuple[int, int, bytes] | None
+    ) -> None:
+        """Read back what was written, and what was there of the frame that it goes on."""
+        spliced = Spliced(lambda sql, values: connection.execute(sql, values).fetchall())
+        if before is not None and spliced.text(before[0], before[1], len(before[2])) != before[2]:
+            raise _unequal(f"text {before[0]}")
+        for row, digest in found:
+            codec, data = connection.execute("SELECT codec, data FROM payload WHERE id = ?", (row,)).fetchone()
+            if codec != SPLICED or self._hasher.of(spliced.body(data)) != digest:
+                raise _unequal(f"payload {digest.hex()[:12]}")
+
+    # --- rows ----------------------------------------------------------------------------------------------------
+
+    def _share(self, connection: sqlite3.Connection) -> bool:
+        """Leave to its parent what a fork has as that has it; whether it reads in another log."""
+        if connection.execute("SELECT 1 FROM piece WHERE log = ? LIMIT 1", (self._log,)).fetchone() is not None:
+            share_words(connection, self._log)
+            return True
+        parent = parent_of(connection, self._log)
+        if parent is None or is_folded(connection, self._log):
+            return False
+        events = "SELECT count(*) FROM event WHERE id BETWEEN ? AND ?"
+        within = self._log << SHIFT, self._log << SHIFT | LOW
+        own = connection.execute(events, within).fetchone()[0]
+        connection.execute("SAVEPOINT sharing")
+        share_with(connection, self._log, parent)
+        shared = own - connection.execute(events, within).fetchone()[0]
+        if not shared:  # it is smaller folded
+            connection.execute("ROLLBACK TO sharing")
+        connection.execute("RELEASE sharing")
+        return bool(shared)
+
+
+def fold_some(
+    connection: sqlite3.Connection, log: int, column: str, folding: Folding, at: int, damaged: list[Damage]
+) -> int:
+    """Fold some rows of a log, from an address on; the address of the next ones, beyond the log where there are none.
+
+    Args:
+        connection: In a transaction.
+        log: Its number; it reads in no other one.
+        column: ``asked`` or ``came``.
+        folding: Of this column; rows before the address went through it.
+        at: The address.
+        damaged: Gets what is left as it is.
+    """
+    end = log << SHIFT | LOW
+    rows = connection.execute(
+        f"SELECT id, {column}, {column}_crc FROM event WHERE id BETWEEN ? AND ? AND {column} IS NOT NULL "
+        f"ORDER BY id LIMIT {_ROWS}",
+        (at, end),
+    ).fetchall()
+    firsts = _firsts(connection, log, column)
+    folded: list[tuple[str, int]] = []
+    for address, text, crc in rows:
+        if type(text) is not str or text[:1] == FOLDED:
+            continue
+        if sum_of(address, text) != crc:
+            damaged.append(Damage(log, f"event {address & LOW}"))
+            continue
+        kept = folding.fold(address & LOW, text, lambda _: True)
+        if kept != text and address not in firsts:
+            folded.append((kept, address))
+    folding.commit()
+    connection.executemany(f"UPDATE event SET {column} = ? WHERE id = ?", folded)
+    own = {address: (text, crc) for address, text, crc in rows}
+    for _, address in folded:
+        kept, crc = connection.execute(f"SELECT {column}, {column}_crc FROM event WHERE id = ?", (address,)).fetchone()
+        (first,) = connection.execute(
+            f"SELECT {column} FROM event WHERE id = ?", (first_of(kept, address),)
+        ).fetchone() or (None,)
+        if (whole(kept, first), crc) != own[address]:
+            raise _unequal(f"event {address & LOW}")
+    return rows[-1][0] + 1 if len(rows) == _ROWS else end + 1
+
+
+def _firsts(connection: sqlite3.Connection, log: int, column: str) -> set[int | None]:
+    """Addresses of the rows that others are like: they stay whole."""
+    rows = connection.execute(
+        f"SELECT DISTINCT first_of({column}, id) FROM event WHERE id BETWEEN ? AND ? AND substr({column}, 1, 1) = ?",
+        (log << SHIFT, log << SHIFT | LOW, FOLDED),
+    )
+    return {address for (address,) in rows}
+
+
+def is_folded(connection: sqlite3.Connection, log: int) -> bool:
+    """Whether any row of a log is folded."""
+    row = connection.execute(
+        "SELECT 1 FROM event WHERE id BETWEEN ? AND ? AND (substr(asked, 1, 1) = ? OR substr(came, 1, 1) = ?) LIMIT 1",
+        (log << SHIFT, log << SHIFT | LOW, FOLDED, FOLDED),
+    ).fetchone()
+    return row is not None
+
+
+def parent_of(connection: sqlite3.Connection, log: int) -> int | None:
+    """The log that a log goes on from, where that has ended and lies in this store."""
+    row = connection.execute("SELECT body, amended, crc FROM run WHERE id = ?", (log,)).fetchone()
+    run = run_of(*row) if row is not None else None
+    if run is None or run.relation not in GOES_ON:
+        return None
+    base = connection.execute(
+        "SELECT p.log, o.status FROM run p JOIN run o ON o.id = p.log WHERE p.run_id = ?", (run.parent,)
+    ).fetchone()
+    return int(base[0]) if base is not None and base[0] != log and base[1] != "recording" else None
+
+
+def _channels(connection: sqlite3.Connection, log: int) -> dict[int | bytes, str]:
+    """What the bodies of a log are versions of: by row for requests, by digest for states and evidence."""
+    within = log << SHIFT, log << SHIFT | LOW
+    found: dict[int | bytes, str] = {}
+    for row, kind, name in connection.execute(
+        "SELECT request, kind, name FROM event WHERE id BETWEEN ? AND ? AND request IS NOT NULL", within
+    ):
+        found[row] = f"{kind} {name}"
+    for digest, name in connection.execute(
+        "SELECT DISTINCT digest, name FROM slot WHERE event BETWEEN ? AND ?", within
+    ):
+        found[digest] = f"slot:{name}"
+    for digest, name in connection.execute(
+        "SELECT digest, name FROM note WHERE owner BETWEEN ? AND ? AND digest IS NOT NULL", within
+    ):
+        found[digest] = f"note:{name}"
+    return found
+
+
+def _open_frame(connection: sqlite3.Connection, log: int) -> tuple[int, int, bytes] | None:
+    """The last frame of a log's newest text: the number of the text, its first byte, and what is in it."""
+    row = connection.execute("SELECT max(id) FROM text WHERE owner = ?", (log,)).fetchone()
+    if row[0] is None:
+        return None
+    number = int(row[0])
+    frame = connection.execute(
+        "SELECT first, (id & ?) + size FROM frame WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+        (LOW, number << SHIFT, number << SHIFT | LOW),
+    ).fetchone()
+    if frame is None:
+        return None
+    spliced = Spliced(lambda sql, values: connection.execute(sql, values).fetchall())
+    return number, frame[0], spliced.text(number, frame[0], frame[1] - frame[0])
+
+
+def _unequal(what: str) -> StoreError:
+    return StoreError(
+        f"{what} does not read back as it was: nothing of it was changed",
+        cause="memory or a disk that fails, or a fault of reenact",
+        next_command="reenact fsck",
+    )
