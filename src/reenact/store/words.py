@@ -12,9 +12,11 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 
 from reenact.errors import StoreError
 from reenact.facts.call import Failure, Kind, Value
+from reenact.facts.large import is_large, is_withheld
 from reenact.facts.record import CallIssued, CallSettled, Noted, Printed, Record
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.splices import common_head, common_tail
@@ -34,6 +36,8 @@ _WITHIN = re.compile(rb"[0-9A-Za-z_\\\x80-\xff]")
 """Bytes at which no word is cut: neither is an escape of JSON."""
 _FAR = 4 * LONGEST
 """Bytes within which the edge of a word is looked for."""
+_MOST_PIECES = 8
+"""Pieces of a long text that are looked through: some 6 MB."""
 _ENCODED = re.compile(rb"[0-9A-Za-z+/=_-]{512,}")
 """What is no text: images and the like."""
 _SAID = ("text", "answer")
@@ -71,7 +75,7 @@ class Gathering:
             if record.event in self._watched:
                 self._watched.discard(record.event)
                 if isinstance(record.outcome, Value):
-                    self._add(record.outcome.body)
+                    self._add_value(record.outcome.body)
                 elif isinstance(record.outcome, Failure):
                     self._add(record.outcome.error.text.encode("utf-8", "replace"))
         elif isinstance(record, Noted) and record.key == "reading" and isinstance(record.value, dict):
@@ -103,6 +107,19 @@ class Gathering:
         end = len(body) - tail
         if head < end or len(body) != before:  # where something was taken out, what it stood between may be one word
             self._add(body[_edge(body, head, -1) : _edge(body, end, 1)])
+
+    def _add_value(self, body: bytes) -> None:
+        """Take in what came of a call. Of what is written in pieces the first are looked through."""
+        if not is_large(body):
+            if not is_withheld(body):
+                self._add(body)
+            return
+        left = b""
+        for piece in islice(body.pieces(), 0 if isinstance(body.value, bytes) else _MOST_PIECES):
+            text = left + piece
+            end = _edge(text, len(text), -1)  # the last word may go on
+            self._add(text[:end])
+            left = text[end:]
 
     def _add(self, data: bytes) -> None:
         if data and len(self._words) < MOST:
@@ -137,6 +154,11 @@ def words_of(text: str) -> list[str]:
     return [word[:LONGEST] for word in _WORD.findall(text.casefold())][:_MOST_WORDS]
 
 
+def each_once(text: str) -> str:
+    """The words of a text as they are kept: in the order in which they come first."""
+    return " ".join(dict.fromkeys([word[:LONGEST] for word in _WORD.findall(text.casefold())]))
+
+
 def occurs(text: str, query: str) -> bool:
     """Whether all words of a query occur in a text, each as a word or its beginning."""
     found = set(_WORD.findall(text.casefold()))
@@ -149,8 +171,14 @@ def create_index(connection: sqlite3.Connection) -> None:
         connection.execute(
             "CREATE VIRTUAL TABLE words_index USING fts5(body, content='words', content_rowid='id', detail='none')"
         )
-    except sqlite3.OperationalError:
-        pass
+    except sqlite3.OperationalError as error:
+        _require_no_index(error)
+
+
+def _require_no_index(error: sqlite3.OperationalError) -> None:
+    """Raise what has another reason than that this store, or this SQLite, has no index."""
+    if "no such" not in str(error):  # "no such table: words_index", "no such module: fts5"
+        raise error
 
 
 def put_text(connection: sqlite3.Connection, run: int, text: str) -> None:
@@ -166,9 +194,9 @@ def index_text(connection: sqlite3.Connection, place: int, text: str) -> None:
     body: str | bytes = zlib.compress(text.encode("utf-8", "surrogatepass"))
     try:
         connection.execute("INSERT INTO words_index(rowid, body) VALUES (?, ?)", (place, text))
-    except sqlite3.OperationalError:
-        # No index in this store, or none in this SQLite: the scan finds the text all the same.
-        body = text
+    except sqlite3.OperationalError as error:
+        _require_no_index(error)
+        body = text  # the scan finds it all the same
     connection.execute("INSERT INTO words(id, body) VALUES (?, ?)", (place, body))
 
 
@@ -198,8 +226,8 @@ def drop_text(connection: sqlite3.Connection, run: int) -> None:
             connection.execute(
                 "INSERT INTO words_index(words_index, rowid, body) VALUES ('delete', ?, ?)", (place, plain(body))
             )
-        except sqlite3.OperationalError:
-            pass
+        except sqlite3.OperationalError as error:
+            _require_no_index(error)
         connection.execute("DELETE FROM words WHERE id = ?", (place,))
 
 
@@ -220,7 +248,8 @@ def erase_some(connection: sqlite3.Connection) -> bool:
     try:
         connection.execute("INSERT INTO words_index(words_index, rank) VALUES ('merge', ?)", (pages,))
         more = pages < 0 or connection.total_changes - before > 1  # sqlite.org/fts5.html, "The 'merge' Command"
-    except sqlite3.OperationalError:  # no index in this store, or none in this SQLite
+    except sqlite3.OperationalError as error:
+        _require_no_index(error)
         more = False
     if more:
         connection.execute("UPDATE meta SET value = ? WHERE name = ?", (_UNDER_WAY, _ERASURE))
