@@ -5,12 +5,14 @@ from __future__ import annotations
 import array
 import collections
 import copy
+import enum
 import json
 import math
 import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any, NamedTuple
 
 import pydantic
@@ -54,6 +56,11 @@ def unset(held: Any) -> Slotted:
     return made
 
 
+class Colour(enum.Enum):
+    RED = "red"
+    PAIR = (1, (2,))
+
+
 class Pair(NamedTuple):
     left: Any
     right: Any
@@ -69,6 +76,13 @@ class Counted:
         return "seen"
 
 
+class Zone(tzinfo):
+    """A zone of the agent's own."""
+
+    def utcoffset(self, at: datetime | None) -> timedelta:
+        return timedelta(hours=3)
+
+
 NAMES = ("messages", "~dict", "~tuple", "é", "a", "b", "", "\ud800", "n")
 SMALL = {"RUN": 2, "USUAL": 24, "LONGEST": 40, "REMEMBERED": 4000, "BESIDE": 0, "_MOST_NODES": 2000, "_MOST_CUT": 99}
 """How weaving cuts small values as it cuts large ones."""
@@ -80,6 +94,10 @@ odd = some.one_of(
     some.binary(max_size=3),
     some.frozensets(some.integers(), max_size=3),
     some.dates(),
+    some.datetimes(timezones=some.sampled_from([None, UTC, timezone(timedelta(hours=2), "x"), Zone()])),
+    some.sampled_from(Colour),
+    some.frozensets(some.tuples(some.just("record"), some.just(1), some.integers(0, 2)), max_size=2),
+    some.tuples(some.sampled_from(["record", "enum", "tuple", "scalar"]), some.just(1)),
     some.sampled_from(["\ud800", 10**400, math.nan, {1: 2}, {True: 1}, object(), ValueError("no"), Record]).map(
         lambda held: copy.deepcopy(held) if not isinstance(held, type) else held
     ),
@@ -351,6 +369,22 @@ def test_each_of_many_records_is_kept_and_looked_at_once(monkeypatch: pytest.Mon
         assert look.opaque == () and look.body.count(b"Model") == len(messages)
         assert sum(made) < 2 * weaving.LONGEST
         made.clear()
+
+
+def test_records_in_records_are_looked_at_and_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = [Record([Slotted(datetime(2027, 1, n % 28 + 1, tzinfo=UTC)), Colour.PAIR, (n,)], n) for n in range(900)]
+    state = {"entries": [Model(held=record) for record in inner], "n": 0}
+    encode_state(state)
+    encode_state(state)
+    monkeypatch.setattr(encoding._Entries, "entry", None)
+    monkeypatch.setattr(encoding._Entries, "copied", None)
+    state["n"] = 1
+    look = encode_state(state)
+    monkeypatch.undo()
+    assert type(look.slots["entries"]) is Woven and look.opaque == ()
+    require_the_same(state)
+    inner[450].held[0].held = datetime(2028, 1, 1, tzinfo=UTC)
+    require_the_same(state)
 
 
 def alike(value: Any) -> Any:

@@ -77,6 +77,15 @@ class Recording(Protocol):
         """
         ...
 
+    def pieces(self, payload: Payload) -> Iterator[bytes]:
+        """The same in pieces, the first of some length: long text and bytes never lie in memory whole. They are sound
+        when the last has come.
+
+        Raises:
+            BlobMissing, BlobCorrupt: As ``body``.
+        """
+        ...
+
     def holds(self, payload: Payload | None, data: bytes) -> bool:
         """Whether ``payload`` is exactly ``data``, by its digest; nothing is fetched."""
         ...
@@ -229,6 +238,16 @@ class Store(Protocol):
         In one step with the look whether anything does: one of these runs, or one nested in them, did not end well or
         has not ended, was flagged or labelled, or another run goes on from it (a fork, a replay that was kept, a
         request that was served).
+        """
+        ...
+
+    def thin(self, run_id: str, why: str) -> bool:
+        """Take the bodies out of a run that nothing needs (as ``discard`` has it), with those of the processes that it
+        has started; gives whether it did. Its events stay, with size and digest of each body.
+
+        Args:
+            run_id: Its id.
+            why: Which rule thins it, for its readers.
         """
         ...
 

@@ -4,6 +4,9 @@ A record (dataclass, pydantic model, attrs class) is what its instance dictionar
 of its class. Both are read through the interpreter's own descriptors; no code of the class runs. ``marshal`` takes more
 than what may stand in a copy: it writes every buffer as bytes, for example. So a copy counts only once what was read
 back from it has been looked through (``is_sound``).
+
+A record that holds what ``marshal`` refuses (another record, a date, a member of an enumeration) is copied part by
+part: there each tuple begins with one of the words below.
 """
 
 from __future__ import annotations
@@ -12,7 +15,12 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from reenact.facts.shapes import Shape, is_left_out, shape_of, slots_of
+from reenact.facts.scalars import WRITE, NotStorable
+from reenact.facts.shapes import Shape, dictionary_of, is_left_out, is_one_of, shape_of, slots_of
+
+TUPLE, SCALAR, RECORD, ENUM = "tuple", "scalar", "record", "enum"
+"""What a tuple in a deep copy is: ``(TUPLE, [part, …])``, ``(SCALAR, tag, data)``, ``(RECORD, number, dictionary,
+slots)``, ``(ENUM, number, name, value)``."""
 
 _RECORDS = frozenset(("dataclass", "pydantic", "attrs"))
 _PLAIN = frozenset(map(id, (dict, list, str, int, float, bool, type(None))))
@@ -21,6 +29,7 @@ _HOLDERS = (list, tuple, set, frozenset)
 _MOST_CLASSES = 4096
 _MOST_NODES = 500_000
 _MOST_LEVELS = 100
+_DEEPEST = 40
 
 Unlike = Callable[[type], bool]
 """Whether instances of a class are not written by what they hold."""
@@ -44,6 +53,8 @@ class Class(NamedTuple):
 
 _classes: dict[int, Class] = {}
 """By address."""
+_deep: set[int] = set()
+"""Numbers of classes whose records hold what has to be copied part by part."""
 _numbered: dict[int, Class] = {}
 _numbers = itertools.count(1)
 
@@ -53,27 +64,34 @@ def are_plain(values: Iterable[Any]) -> bool:
     return _PLAIN.issuperset(map(id, map(type, values)))
 
 
-def copy_of(values: Iterable[Any], unlike: Unlike) -> tuple[tuple[int, ...], list[Any]]:
+def copy_of(values: Iterable[Any], unlike: Unlike, *, deep: bool = False) -> tuple[tuple[int | None, ...], list[Any]]:
     """Values, each record as a tuple of what it holds, and the number of the class of each: 0 for what is no record,
-    below 0 where slots are named because one was never set.
+    below 0 where slots are named because one was never set, None for what is copied part by part.
 
     Args:
         values: What a container holds.
         unlike: Asked once for each class.
+        deep: Copy all of them part by part, and records of their classes from now on.
 
     Raises:
         ValueError: One is neither plain nor a record.
     """
-    numbers: list[int] = []
+    numbers: list[int | None] = []
     copies: list[Any] = []
     for value in values:
         kind = type(value)
-        if id(kind) in _PLAIN:
+        if id(kind) in _PLAIN and not deep:
             numbers.append(0)
             copies.append(value)
             continue
-        known = _classes.get(id(kind)) or _learnt(kind, unlike)
-        if not known.number:
+        known = None if id(kind) in _PLAIN else _classes.get(id(kind)) or _learnt(kind, unlike)
+        if known is None or deep or known.number in _deep:
+            numbers.append(None)
+            copies.append(_part(value, unlike, 0))
+            if known is not None:
+                _deep.add(known.number)
+            continue
+        if known.shape.kind not in _RECORDS or not known.number:
             raise ValueError("no record")
         try:
             copies.append(tuple([read(value, kind) for read in known.readers]))
@@ -85,10 +103,48 @@ def copy_of(values: Iterable[Any], unlike: Unlike) -> tuple[tuple[int, ...], lis
     return tuple(numbers), copies
 
 
+def _part(value: Any, unlike: Unlike, depth: int) -> Any:
+    """A part of a deep copy.
+
+    Raises:
+        ValueError: It cannot be copied so, or lies too deep; it may hold itself.
+    """
+    kind = type(value)
+    if depth > _DEEPEST:
+        raise ValueError("too deep")
+    if kind is dict:
+        return {key: _part(held, unlike, depth + 1) for key, held in list(value.items())}
+    if kind is list or kind is tuple:
+        parts = [_part(held, unlike, depth + 1) for held in list(value)]
+        return parts if kind is list else (TUPLE, parts)
+    if id(kind) in _PLAIN or ((kind is set or kind is frozenset) and all(type(held) in _ATOMS for held in value)):
+        return value
+    return _tagged(value, kind, unlike, depth)
+
+
+def _tagged(value: Any, kind: type, unlike: Unlike, depth: int) -> tuple[Any, ...]:
+    if is_one_of(kind, WRITE):
+        tag, write = WRITE[kind]
+        try:
+            return SCALAR, tag, write(value)
+        except NotStorable as error:
+            raise ValueError("not storable") from error
+    known = _classes.get(id(kind)) or _learnt(kind, unlike)
+    if not known.number:
+        raise ValueError("no record")
+    held = dictionary_of(value, known.shape)
+    if known.shape.kind == ENUM:
+        return ENUM, known.number, held.get("_name_"), _part(held.get("_value_"), unlike, depth + 1)
+    dictionary = {key: _part(each, unlike, depth + 1) for key, each in list(held.items())}
+    slots = {name: _part(each, unlike, depth + 1) for name, each in slots_of(value, known.shape).items()}
+    return RECORD, known.number, dictionary, slots
+
+
 def forget() -> None:
     """Forget what is known of classes: how some are written has changed."""
     _classes.clear()
     _numbered.clear()
+    _deep.clear()
 
 
 def is_sound(copies: Collection[Any]) -> bool:
@@ -126,11 +182,16 @@ def record_of(number: int, copy: tuple[Any, ...]) -> tuple[Shape, dict[Any, Any]
     return shape, dictionary, {name: value for (name, _), value in named if not is_left_out(name, value)}
 
 
+def shape_with(number: int) -> Shape:
+    """The shape of the class with a number."""
+    return _numbered[number].shape
+
+
 def _learnt(kind: type, unlike: Unlike) -> Class:
     if len(_classes) >= _MOST_CLASSES:
         forget()
     shape = shape_of(kind)
-    fits = shape.kind in _RECORDS and shape.settled and not unlike(kind)
+    fits = (shape.kind == ENUM or (shape.kind in _RECORDS and shape.settled)) and not unlike(kind)
     descriptors = [] if shape.dictionary is None else [shape.dictionary]
     readers = tuple([each.__get__ for each in (*descriptors, *[slot for _, slot in shape.slots])])
     known = Class(kind, shape, next(_numbers) if fits else 0, readers)

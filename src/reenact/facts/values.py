@@ -11,7 +11,7 @@ from typing import Any
 
 from reenact.facts.call import Json
 from reenact.facts.decoding import decode
-from reenact.facts.encoding import Codec, Encoded, encode, encode_flat, leads_of, register_codec
+from reenact.facts.encoding import Codec, Encoded, encode, encode_flat, encode_in_pieces, leads_of, register_codec
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.jsontext import parsed
 
@@ -23,6 +23,7 @@ __all__ = [
     "describe_error",
     "encode",
     "encode_flat",
+    "encode_in_pieces",
     "jsonable",
     "leads_of",
     "register_codec",

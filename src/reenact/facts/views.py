@@ -33,14 +33,21 @@ _PLAINER = re.compile(  # each way begins with a letter of its own, so that the 
 _ENTITIES = {b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">", b"amp": b"&"}
 _END = rb"(?:\r?\n|(?:\\{1,7}r)?\\{1,7}n)"
 _FOLDS = (
-    (re.compile(rb"[Qq]uoted-[Pp]rintable"), re.compile(rb"=" + _END + rb"|=3D")),
-    (re.compile(rb"(?i)transfer-encoding\S{1,8}\s{0,4}\S{0,8}chunked"), re.compile(_END + rb"[0-9a-fA-F]{1,6}" + _END)),
+    (b"quoted-printable", re.compile(rb"[Qq]uoted-[Pp]rintable"), re.compile(rb"=" + _END + rb"|=3D")),
+    (
+        b"transfer-encoding",
+        re.compile(rb"(?i)transfer-encoding\S{1,8}\s{0,4}\S{0,8}chunked"),
+        re.compile(_END + rb"[0-9a-fA-F]{1,6}" + _END),
+    ),
 )
-"""What the head of a folded text says, and the folds."""
+"""What the head of a folded text says (a word of it in small letters, and all of it), and the folds."""
 _PERCENT = re.compile(rb"%(0[9AaDd]|[2-7][0-9a-fA-F])")
 _PERCENT_OR_PLUS = re.compile(_PERCENT.pattern + rb"|(?<=%3A)\+|(?<=%2C)\+|(?<=%3a)\+|(?<=%2c)\+")
 _STOPS = bytes(32 if byte in b" \t\r\n\"'<>\\`" else 97 for byte in range(256))
 _RUN = re.compile(rb"[A-Za-z0-9+/_-]{20,}+(?:(?:\\{1,7}[rn]|\r?\n[ \t]{0,8}){1,2}+[A-Za-z0-9+/_-]{4,}+)*+={0,2}")
+_CODED = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/_-" else 32 for byte in range(256))
+_TWENTY = b"a" * 20
+"""Where a run begins, in a text with an ``a`` for each of its characters: quicker to find than the run itself."""
 _IS_HEX = re.compile(rb"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
 _BREAK = re.compile(rb"\\{1,7}[rn]|\r?\n[ \t]*")
 _SNIFFED = 96
@@ -246,8 +253,9 @@ def _changed(
 
 def _unfolded(data: bytes) -> Iterator[View]:
     """A text without the soft ends of its lines, or without the sizes of its chunks, where its head says so."""
-    for said, fold in _FOLDS:
-        if said.search(data) is not None:
+    lower = data.lower()
+    for word, said, fold in _FOLDS:
+        if word in lower and said.search(data) is not None:
             text, places = _changed(data, fold, lambda found: b"=" if found[0] == b"=3D" else b"")
             if len(places.view) > 1:
                 yield from _elsewhere(text, places, whole=False)
@@ -337,12 +345,20 @@ def _unquoted(data: bytes, begin: int, end: int) -> View:
 
 def _runs(data: bytes) -> Iterator[View]:
     """What is base64 or hexadecimal, and begins as a text does."""
-    for found in _RUN.finditer(data):
-        start, end = found.span()
+    for start, end in coded(data):
         for begin, stop in _bounds(data, start, end):
             view = _run(data, begin, stop)
             if view is not None:
                 yield view
+
+
+def coded(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where ``_RUN`` matches."""
+    flat = data.translate(_CODED)
+    at = flat.find(_TWENTY)
+    while (found := _RUN.match(data, at) if at >= 0 else None) is not None:
+        yield found.span()
+        at = flat.find(_TWENTY, found.end())
 
 
 def _bounds(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -95,6 +95,9 @@ class Hand(Protocol):
     ) -> tuple[Any, Traits]:
         """The same for a record, by what it holds."""
 
+    def copied(self, copy: Any, depth: int) -> tuple[Any, Traits]:
+        """The same for a deep copy."""
+
 
 class Piece:
     """The text of a run of entries, without the brackets around them.
@@ -490,11 +493,16 @@ def _fingerprint(entries: Any, hand: Hand | None) -> bytes:
     Raises:
         ValueError: It makes nothing of one.
     """
-    mapping = type(entries) is dict
-    if hand is None or are_plain(entries.values() if mapping else entries):
+    if hand is None:
         return marshal.dumps(entries, _FORM)
-    numbers, copies = copy_of(entries.values() if mapping else entries, hand.unlike)
-    return marshal.dumps((numbers, list(entries) if mapping else None, copies), _FORM)
+    keys = list(entries) if type(entries) is dict else None
+    held = entries if keys is None else entries.values()
+    try:
+        if are_plain(held):
+            return marshal.dumps(entries, _FORM)
+        return marshal.dumps((*copy_of(held, hand.unlike), keys), _FORM)
+    except ValueError:
+        return marshal.dumps((*copy_of(held, hand.unlike, deep=True), keys), _FORM)
 
 
 def _piece(node: Node, entries: Any, most: float = 0) -> Piece | None:
@@ -528,7 +536,9 @@ def _new(blob: bytes, node: Node) -> Piece:
     return Piece(_fast(entries)[1:-1].encode(), nodes, containers, depth, blob)
 
 
-def _of_records(blob: bytes, node: Node, numbers: tuple[int, ...], keys: list[str] | None, copies: list[Any]) -> Piece:
+def _of_records(
+    blob: bytes, node: Node, numbers: tuple[int | None, ...], copies: list[Any], keys: list[str] | None
+) -> Piece:
     """A piece of entries with records among them.
 
     Raises:
@@ -538,7 +548,11 @@ def _of_records(blob: bytes, node: Node, numbers: tuple[int, ...], keys: list[st
     if hand is None or not is_sound(copies):
         raise _Unfit
     written = [
-        hand.record(*record_of(number, copy), depth) if number else hand.entry(copy, depth)
+        hand.copied(copy, depth)
+        if number is None
+        else hand.record(*record_of(number, copy), depth)
+        if number
+        else hand.entry(copy, depth)
         for number, copy in zip(numbers, copies, strict=True)
     ]
     text, traits = _text_of(node.mapping, keys, written)

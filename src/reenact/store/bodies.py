@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from reenact.errors import BlobCorrupt, StoreError
 from reenact.facts.event import Payload
 from reenact.store.connection import Reading
@@ -68,6 +70,17 @@ class Bodies:
         if row is not None:
             return b"".join(data for _, _, data in self._streams.parts(row[0] & LOW))
         raise missing(text, self._span.run, self._event_with(text))
+
+    def pieces(self, payload: Payload) -> Iterator[bytes]:
+        """See ``abc.store.Recording``."""
+        try:
+            pieces = self.contents.pieces(bytes.fromhex(payload.digest))
+            if pieces is not None:
+                yield from pieces
+                return
+        except BlobCorrupt:
+            raise corrupt(payload.digest, "", run=self._span.run, event=self._event_with(payload.digest)) from None
+        yield self.body(payload)
 
     def holds(self, payload: Payload | None, data: bytes) -> bool:
         """See ``abc.store.Recording``."""

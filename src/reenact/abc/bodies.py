@@ -1,0 +1,27 @@
+"""Bodies to be copied: the bytes of a payload, or what is known of them where they are withheld."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from reenact.abc.store import Recording
+from reenact.errors import BlobMissing
+from reenact.facts.event import Payload
+from reenact.facts.large import Withheld
+
+WITHHELD = "withheld"
+"""Why a payload is missing (``BlobMissing.reason``) of which size and digest are kept."""
+
+
+def body_or_size(recording: Recording, payload: Payload | None) -> bytes:
+    """What a record of another log is given in the place of a payload.
+
+    Raises:
+        BlobMissing, BlobCorrupt: As ``Recording.body``, but for what is withheld.
+    """
+    try:
+        return recording.body(payload)
+    except BlobMissing as error:
+        if payload is None or error.reason != WITHHELD:
+            raise
+        return cast(bytes, Withheld(payload.size, payload.digest))

@@ -1,0 +1,151 @@
+"""Large values: long text and bytes of the program, written as data piece by piece, so that nothing holds a second one.
+
+Text and bytes never change, so the recorder may keep the program's own object until its writer comes to it. Of a value
+that is longer than a recording keeps, size and digest are left.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from json.encoder import encode_basestring
+from typing import Any, TypeGuard
+
+from reenact.facts.scalars import write_text
+
+LARGE = 8 << 20
+"""Characters or bytes from which on a value is written in pieces."""
+
+_PIECE = 3 << 18
+"""Characters or bytes of a piece: a multiple of three, so that base64 has no end in between."""
+
+
+class Large:
+    """A value as ``facts.encoding.encode`` writes it: text and bytes are made anew whenever they are asked for.
+
+    Args:
+        value: Exactly ``str`` or ``bytes``; of another value its bytes as data, in pieces.
+
+    Attributes:
+        value: As given.
+        least: Bytes that it takes at least, without a look at it.
+    """
+
+    __slots__ = ("_patches", "_size", "least", "value")
+
+    def __init__(self, value: str | bytes | tuple[bytes, ...]) -> None:
+        self.value = value
+        if isinstance(value, tuple):
+            self.least = sum(map(len, value))
+        else:
+            self.least = len(value) if isinstance(value, str) else _size_of_bytes(value)
+        self._size = -1 if isinstance(value, str) else self.least
+        self._patches: Mapping[int, bytes] = {}
+
+    def __len__(self) -> int:
+        """Bytes that it takes; text is gone through for it, once."""
+        if self._size < 0:
+            self._size = sum(map(len, self.pieces()))
+        return self._size
+
+    def pieces(self) -> Iterator[bytes]:
+        """Its bytes, about a megabyte at a time, always cut at the same places."""
+        patches = self._patches
+        return (patches.get(n, piece) for n, piece in enumerate(self._written())) if patches else self._written()
+
+    def patched(self, patches: Mapping[int, bytes]) -> Large:
+        """The same with other bytes in the place of some pieces, as many as these have."""
+        found = Large(self.value)
+        found._size, found._patches = self._size, patches
+        return found
+
+    def whole(self) -> bytes:
+        """All of its bytes."""
+        return b"".join(self.pieces())
+
+    def _written(self) -> Iterator[bytes]:
+        value = self.value
+        if isinstance(value, tuple):
+            return iter(value)
+        if isinstance(value, bytes):
+            return _tagged("bytes", (value[at : at + _PIECE] for at in range(0, len(value), _PIECE)))
+        parts = (value[at : at + _PIECE] for at in range(0, len(value), _PIECE))
+        if value.isascii() or all(write_text(part) is part for part in parts):
+            return _quoted(value)
+        return _tagged("str", _surrogates(value))
+
+
+class Withheld:
+    """A value that is not kept, but for its size and digest.
+
+    Args:
+        size: Its bytes, as data.
+        digest: Its digest, in hexadecimal digits; empty where it is still to be made of ``source``.
+        source: Itself, until its digest is made.
+    """
+
+    __slots__ = ("digest", "size", "source")
+
+    def __init__(self, size: int, digest: str = "", source: Large | bytes = b"") -> None:
+        self.size = size
+        self.digest = digest
+        self.source = source
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return is_withheld(other) and self.digest != "" and (self.size, self.digest) == (other.size, other.digest)
+
+    def __hash__(self) -> int:
+        return hash(self.size)
+
+    def __len__(self) -> int:
+        """Its bytes, as data."""
+        return self.size
+
+    def pieces(self) -> Iterator[bytes]:
+        """What its digest is made of."""
+        return iter((self.source,)) if isinstance(self.source, bytes) else self.source.pieces()
+
+
+def is_large(body: object) -> TypeGuard[Large]:
+    """Whether what stands for the bytes of a value is written in pieces."""
+    return type(body) is Large
+
+
+def is_withheld(body: object) -> TypeGuard[Withheld]:
+    """Whether what stands for the bytes of a value is not kept."""
+    return type(body) is Withheld
+
+
+def in_pieces(value: Any) -> Any:
+    """What is to be written in pieces of a value, in the place of its bytes as data; None where it is none of those."""
+    kind = type(value)
+    return Large(value) if (kind is bytes or kind is str) and len(value) >= LARGE else None
+
+
+def _size_of_bytes(value: bytes) -> int:
+    return len(b'{"~bytes":""}') + (len(value) + 2) // 3 * 4
+
+
+def _tagged(name: str, parts: Iterator[bytes]) -> Iterator[bytes]:
+    lead, left = f'{{"~{name}":"'.encode(), b""
+    for part in parts:
+        data = left + part if left else part
+        end = len(data) - len(data) % 3
+        yield lead + base64.b64encode(data[:end] if end < len(data) else data)
+        lead, left = b"", data[end:]
+    yield lead + base64.b64encode(left) + b'"}'
+
+
+def _surrogates(value: str) -> Iterator[bytes]:
+    for at in range(0, len(value), _PIECE):
+        yield value[at : at + _PIECE].encode("utf-8", "surrogatepass")
+
+
+def _quoted(value: str) -> Iterator[bytes]:
+    lead = b'"'
+    for at in range(0, len(value), _PIECE):
+        yield lead + encode_basestring(value[at : at + _PIECE])[1:-1].encode()
+        lead = b""
+    yield lead + b'"'

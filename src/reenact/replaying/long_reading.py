@@ -1,0 +1,82 @@
+"""Reading long text and bytes piece by piece, as ``facts.large`` has written them, without a second one of them."""
+
+from __future__ import annotations
+
+import codecs
+from binascii import a2b_base64
+from collections.abc import Iterable, Iterator
+from io import BytesIO, StringIO
+
+from reenact.facts.jsontext import parsed
+from reenact.facts.large import Large
+
+_BYTES = b'{"~bytes":"'
+_TEXT = b'"'
+_LONGEST_ESCAPE = 6
+
+
+def read_pieces(pieces: Iterable[bytes]) -> Large | bytes:
+    """A value of its bytes as data: text and bytes made again, anything else as the bytes that it is.
+
+    Args:
+        pieces: Its bytes, all of them, cut anywhere but within the first sixteen.
+
+    Raises:
+        ValueError: They are not what is written of text or bytes.
+    """
+    left = iter(pieces)
+    first = next(left, b"")
+    if first.startswith(_BYTES):
+        return Large(_bytes(_behind(_BYTES, first, left)))
+    if first.startswith(_TEXT):
+        return Large(_text(_behind(_TEXT, first, left)))
+    whole = BytesIO(first)
+    whole.seek(0, 2)
+    for piece in left:
+        whole.write(piece)
+    return whole.getvalue()
+
+
+def _behind(lead: bytes, first: bytes, left: Iterable[bytes]) -> Iterator[bytes]:
+    yield first[len(lead) :]
+    yield from left
+
+
+def _bytes(pieces: Iterable[bytes]) -> bytes:
+    found, rest = BytesIO(), b""
+    for piece in pieces:
+        data = rest + piece
+        end = (len(data) - 2) // 4 * 4 if len(data) > 2 else 0  # what ends it may be cut
+        found.write(a2b_base64(data[:end], strict_mode=True) if end else b"")
+        rest = data[end:]
+    if rest[-2:] != b'"}':
+        raise ValueError("bytes without an end")
+    found.write(a2b_base64(rest[:-2], strict_mode=True) if len(rest) > 2 else b"")
+    return found.getvalue()
+
+
+def _text(pieces: Iterable[bytes]) -> str:
+    found, rest, decoder = StringIO(), "", codecs.getincrementaldecoder("utf-8")()
+    for piece in pieces:
+        text = rest + decoder.decode(piece)
+        end = _whole(text[:-1])  # the last may be what ends it
+        found.write(parsed(f'"{text[:end]}"'))
+        rest = text[end:]
+    if rest[-1:] != '"' or decoder.decode(b"", final=True):
+        raise ValueError("text without an end")
+    found.write(parsed(f'"{rest}'))
+    return found.getvalue()
+
+
+def _whole(text: str) -> int:
+    """Up to where no escape is cut."""
+    last = text.rfind("\\", max(0, len(text) - _LONGEST_ESCAPE))
+    if last < 0:
+        return len(text)
+    first = last
+    while first and text[first - 1] == "\\":
+        first -= 1
+    if (last - first) % 2:  # the last of a pair
+        return len(text)
+    size = _LONGEST_ESCAPE if text[last + 1 : last + 2] == "u" else 2
+    return last if len(text) - last < size else len(text)

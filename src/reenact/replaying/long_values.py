@@ -1,0 +1,61 @@
+"""Long values in a replay: read piece by piece, and what is said of those of which size and digest are kept."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from reenact.abc.store import Recording
+from reenact.errors import BlobMissing, Divergence, UnreplayableRun
+from reenact.facts.call import Effect, Failure, Kind, Value
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.facts.large import LARGE
+from reenact.replaying.long_reading import read_pieces
+
+_FUNCTIONS = frozenset({Kind.TOOL, Kind.MODEL, Kind.RETRIEVAL})
+
+
+def read_value(recording: Recording, event: Event) -> bytes:
+    """The value of an event as data, where it is long as what it is made of (``facts.large``).
+
+    Raises:
+        BlobMissing, BlobCorrupt: It is gone, or is not what was stored.
+    """
+    answer = event.answer
+    if answer is None or answer.size < LARGE or event.call.kind not in _FUNCTIONS or event.call.observed:
+        return recording.body(answer)
+    try:
+        return cast(bytes, read_pieces(recording.pieces(answer)))
+    except ValueError:  # something else that begins as they do
+        return recording.body(answer)
+
+
+def needed(event: Event, error: BlobMissing) -> UnreplayableRun:
+    """Why a replay ends that is to hand the value out."""
+    size = event.answer.size if event.answer is not None else 0
+    ref = tail(event.run)
+    runs_again = event.call.effect is Effect.READ and "tool" in event.call.head
+    return UnreplayableRun(
+        f"what {event.name} gave at event {event.number} is withheld: of its {size:,} bytes the digest is kept",
+        cause=event.fidelity_note or error.cause,
+        next_command=f"reenact replay {ref} --through {event.name}" if runs_again else f"reenact show {ref}",
+        missing=(f"value of event {event.number}",),
+    )
+
+
+def differs(event: Event, now: Value | Failure, next_command: str) -> Divergence:
+    """A body that ran again returned something else: no more can be told of it."""
+    digest = event.answer.digest if event.answer is not None else ""
+    came = {"bytes": len(now.body)} if isinstance(now, Value) else {"raised": now.error.type, "text": now.error.text}
+    was = {"bytes": event.answer.size if event.answer is not None else 0, "digest": digest}
+    return Divergence(
+        f"diverged at event {event.number}: {event.kind} {event.name} ended otherwise: "
+        f"its value is not the recorded one, of which size and digest are kept",
+        event=event.number,
+        source=event.call.source,
+        recorded=was,
+        now=came,
+        reason="result",
+        cause="the agent's own code computes something else from the same answers",
+        next_command=next_command,
+    )
