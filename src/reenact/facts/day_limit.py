@@ -1,0 +1,47 @@
+"""The limit of a day: which runs that ended well are thinned where the runs of a day take more than they may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reenact.facts.run import Run, Status
+from reenact.facts.thinned import why_thinned
+
+_DAY_US = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A run, and what it takes.
+
+    Attributes:
+        run: The run.
+        size: Bytes of its log, about.
+    """
+
+    run: Run
+    size: int
+
+
+def over_limit(kept: Iterable[Kept], limit: int) -> list[Kept]:
+    """The runs to thin, oldest first, so that what is left of each day is within a limit. A run that did not end well,
+    or was thinned before, is counted and never named.
+
+    Args:
+        kept: Runs with a log of their own.
+        limit: Bytes of a day (UTC).
+    """
+    days: dict[int, list[Kept]] = {}
+    for each in kept:
+        days.setdefault(each.run.started_us // _DAY_US, []).append(each)
+    found = []
+    for _, day in sorted(days.items()):
+        left = sum(each.size for each in day)
+        for each in sorted(day, key=lambda one: (one.run.started_us, one.run.id)):
+            if left <= limit:
+                break
+            if each.run.status is Status.OK and not why_thinned(each.run):
+                found.append(each)
+                left -= each.size
+    return found

@@ -1,0 +1,31 @@
+"""Thinned runs: of their bodies the size and digest are left. They can be read and counted, and not replayed."""
+
+from __future__ import annotations
+
+from reenact.errors import UnreplayableRun
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+
+NOTE = "thinned"
+"""In what a run knows of its recording: which rule took its bodies out."""
+
+
+def why_thinned(run: Run) -> str:
+    """Which rule took the bodies of a run out; empty where it has them."""
+    return str(run.capture.get(NOTE) or "")
+
+
+def require_bodies(run: Run) -> None:
+    """Refuse what needs the answers of a run.
+
+    Raises:
+        UnreplayableRun: It was thinned.
+    """
+    why = why_thinned(run)
+    if why:
+        raise UnreplayableRun(
+            f"run {tail(run.id)} was thinned: its events are kept, with size and digest of each body, and no body is",
+            cause=f"{why}; a run that failed, is flagged or labelled, or has a fork or a golden is never thinned",
+            next_command=f"reenact show {tail(run.id)}",
+            missing=("the bodies of its calls",),
+        )
