@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from reenact.replaying.hiding import Hidden
 from reenact.replaying.scratch import UPPER, Scratch
 
 _MS_BIND: Final = 0x1000
@@ -55,6 +56,7 @@ class Covered:
         opened: Folders of ours below them that stay as they are.
         left: Why the program's own folders, or some other, are not covered; empty where all are.
         sealed: Whether everything else is read-only.
+        hidden: Folders that are empty here.
     """
 
     folders: tuple[tuple[str, int], ...] = ()
@@ -62,6 +64,7 @@ class Covered:
     opened: tuple[str, ...] = ()
     left: str = ""
     sealed: bool = False
+    hidden: tuple[str, ...] = ()
 
 
 def outermost(folders: Iterable[str]) -> tuple[str, ...]:
@@ -87,9 +90,13 @@ class Covering:
         scratch: An empty folder, where the scratch is mounted.
         keep: Folders that stay as they are, because we write there ourselves; the scratch lies below one of them.
         alone: Whether this process has privileges in a user namespace only.
+        hidden: What it is not to see; None for a program that may read what its user may.
     """
 
-    def __init__(self, libc: Any, scratch: str, keep: Sequence[str], *, alone: bool) -> None:
+    def __init__(
+        self, libc: Any, scratch: str, keep: Sequence[str], *, alone: bool, hidden: Hidden | None = None
+    ) -> None:
+        self._hidden = hidden
         self._libc = libc
         self._scratch = os.path.realpath(scratch)
         self._keep = outermost(os.path.realpath(folder) for folder in keep)
@@ -136,6 +143,7 @@ class Covering:
             elif part in own:
                 why = why or f"{part}: {reason}"
         self._show(covered, beside, kept)
+        gone = self._hide(self._hidden) if self._hidden is not None else ()
         sealed = bool(covered) and self._set("/", _RECURSIVE, _READ_ONLY, 0)
         if sealed:
             for each in (*covered, *(folder for folder, _ in kept)):
@@ -143,7 +151,42 @@ class Covering:
         own_place = os.path.dirname(self._scratch)
         opened = tuple(folder for folder, _ in kept if not within(folder, own_place))
         held = scratch if covered else None
-        return Covered(tuple(covered.items()), held, opened, why, sealed)
+        return Covered(tuple(covered.items()), held, opened, why, sealed, gone)
+
+    def _hide(self, hidden: Hidden) -> tuple[str, ...]:
+        """Make folders empty, but for what is shown in them; then nothing leads any more to what lies below a cover.
+
+        Raises:
+            OSError: One of them cannot be.
+        """
+        shown = [*hidden.shown, *self._keep]
+        below = [each for each in shown if os.path.exists(each) and any(within(each, f) for f in hidden.folders)]
+        ways = [(each, self._held(each, whole=True)) for each in outermost(below)]
+        for folder in hidden.folders:  # outer ones first; one that is gone with an outer one needs no cover
+            if os.path.isdir(folder) and not any(within(folder, each) for each, _ in ways if each in self._keep):
+                self._required(self._mount(b"tmpfs", folder, b"tmpfs", 0, b"mode=0755"), folder)
+            for each, lower in ways:
+                if within(each, folder) and not any(within(inner, each) for inner in hidden.folders if inner != folder):
+                    self._required("" if lower else "it cannot be held", each)
+                    self._laid_back(each, lower)
+        for name in os.listdir("."):
+            if name.startswith("held"):
+                self._required("" if self._libc.umount2(name.encode(), _MNT_DETACH) == 0 else "it stays mounted", name)
+                (os.rmdir if os.path.isdir(name) else os.unlink)(name)
+        return hidden.folders
+
+    def _laid_back(self, path: str, lower: str) -> None:
+        """Show at its path what is readable in a hidden folder."""
+        if os.path.isdir(lower):
+            os.makedirs(path, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        self._required(self._mount(lower.encode(), path, None, _MS_BIND | _MS_REC, None), path)
+
+    def _required(self, refused: str, path: str) -> None:
+        if refused:
+            raise OSError(f"{path} cannot be hidden: {refused}")
 
     def _show(self, covered: dict[str, int], beside: _Held, kept: _Held) -> None:
         """Show again what a cover would hide: what is mounted below it and is no folder, and what we write to."""
@@ -189,13 +232,15 @@ class Covering:
         """Those that lie in none of the folders, outer ones first."""
         return sorted({each for each in paths if not any(within(each, folder) for folder in folders)})
 
-    def _held(self, path: str) -> str:
-        """Another way to what is there now; empty where the system refuses one."""
+    def _held(self, path: str, *, whole: bool = False) -> str:
+        """Another way to what is there now; empty where the system refuses one. ``whole``: with mounts below."""
         place = self._place("held")
         if not os.path.isdir(path):
             os.rmdir(place)
             os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o600))
-        for flags in (_MS_BIND, _MS_BIND | _MS_REC):  # where something below it is locked, all of it or nothing
+        for flags in (
+            (_MS_BIND | _MS_REC,) if whole else (_MS_BIND, _MS_BIND | _MS_REC)
+        ):  # where something below it is locked, all of it or nothing
             if not self._mount(os.fsencode(path), place, None, flags, None):
                 return place
         return ""

@@ -1,0 +1,83 @@
+"""What a process that runs foreign code does not see: folders that are empty for it, but for what Python needs.
+
+Decided here; ``covering`` lays it. The interpreter and its installed packages stay readable, and no more of a folder
+than that.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from reenact.seams import trust
+
+_OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_DEVICES: Final = ("null", "zero", "full", "random", "urandom", "shm")
+_SERVICES: Final = ("/dev", "/run", "/var/run")
+"""Devices, which a privileged user reads whole disks by, and the sockets of services."""
+_LIBRARIES: Final = ("stdlib", "platstdlib", "purelib", "platlib")
+_INSTALLED: Final = ("site-packages", "dist-packages")
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Folders that are empty, and what is readable in them all the same.
+
+    Attributes:
+        folders: They; none of them is the root of all.
+        shown: Files and folders below them that are there.
+    """
+
+    folders: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+
+
+def private_folders(project: str) -> tuple[str, ...]:
+    """What belongs to this user: the home, the project, where we stand, and the key that proves a recording.
+
+    Args:
+        project: Root of the project.
+    """
+    found = {project, os.getcwd(), os.path.dirname(str(trust.key_path())), os.path.expanduser("~")}
+    try:
+        import pwd
+
+        found.add(pwd.getpwuid(os.getuid()).pw_dir)
+    except (ImportError, KeyError):  # another system, or a user without an entry
+        pass
+    return tuple(sorted({os.path.realpath(each) for each in found if os.path.isabs(each)}))
+
+
+def hidden_of(private: Sequence[str], needed: Sequence[str]) -> Hidden:
+    """What this process does not see.
+
+    Args:
+        private: From ``private_folders``.
+        needed: What it is given to read besides the interpreter's own.
+
+    Raises:
+        OSError: One of the folders is the root of all, which cannot be hidden.
+    """
+    folders = [each for each in private if os.path.isdir(each)]
+    if os.sep in folders:
+        raise OSError("home or project is the root of the file system, and that cannot be hidden")
+    services = [os.path.realpath(each) for each in _SERVICES if os.path.isdir(each)]
+    devices = [f"/dev/{each}" for each in _DEVICES]
+    shown = [*_interpreter(folders), *map(os.path.realpath, needed)]
+    return Hidden(tuple(sorted({*folders, *services})), tuple(sorted({*shown, *devices})))
+
+
+def _interpreter(folders: Iterable[str]) -> Iterable[str]:
+    """The interpreter's own trees; only their libraries, where such a tree holds a folder that is to be hidden."""
+    for prefix in {os.path.realpath(each) for each in (sys.prefix, sys.base_prefix)}:
+        if not any(Path(folder).is_relative_to(prefix) for folder in folders):
+            yield prefix
+    yield from (os.path.realpath(path) for name, path in sysconfig.get_paths().items() if name in _LIBRARIES)
+    yield os.path.realpath(sysconfig.get_config_var("LIBDIR") or os.path.dirname(os.__file__))
+    yield from (os.path.realpath(each) for each in sys.path if os.path.basename(each) in _INSTALLED)
+    yield _OURS

@@ -1,0 +1,26 @@
+"""Reading what a child has left: a plain file of bounded size. Foreign code may leave a link, a pipe or a device."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Final
+
+__all__ = ["read_plain"]
+
+MOST: Final = 1 << 30
+"""Bytes that are read at most."""
+
+
+def read_plain(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a plain file.
+
+    Raises:
+        OSError: It is not there, or it is no plain file, or a larger one.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > MOST:
+            raise OSError(f"{path} is no plain file")
+        return file.read(MOST)
