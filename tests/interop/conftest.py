@@ -48,7 +48,8 @@ def bring(store: Store, tmp_path: Path) -> Bring:
             path.write_text(file, encoding="utf-8")
             file = path
         found, origin = read(form, file, asked or Asked())
-        return arrive(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
+        arrived = arrive(store, found, origin, who=Who(), policy=Policy(), clock=CLOCK, entropy=ENTROPY)
+        return [each.run for each in arrived]
 
     return brought
 

@@ -132,6 +132,7 @@ def test_plain_json_runs_in_an_interpreter_without_this_project(recorded: tuple[
     script = (desk.folder / "run_offline.py").read_text()
     assert len(script.splitlines()) <= 30
     compile(script, "run_offline.py", "exec")
+    assert "cannot freeze clock, chance" in script.splitlines()[1]
 
     def offline(*words: str) -> subprocess.CompletedProcess[bytes]:
         argv = [str(bare), *words]
@@ -140,6 +141,7 @@ def test_plain_json_runs_in_an_interpreter_without_this_project(recorded: tuple[
     assert offline("-c", "import reenact").returncode != 0
     done = offline("run_offline.py", "program.py", url)
     assert (done.returncode, done.stdout) == (0, printed), done.stderr.decode()
+    assert b"cannot freeze clock, chance" in done.stderr
     desk.writes("changed.py", PROGRAM.replace("[1, 2]", "[1, 3]").replace(".json())\npacked", ".status_code)\npacked"))
     other = offline("run_offline.py", "changed.py", url)
     assert other.returncode == 1

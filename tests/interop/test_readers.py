@@ -14,6 +14,7 @@ from reenact.interop import readers
 from reenact.interop.exchanges import Exchange, Found
 from reenact.interop.formats import read
 from reenact.interop.readers import BUILT_IN, Asked
+from tests.interop import spans
 from tests.interop.conftest import Bring
 
 SAMPLES = {
@@ -22,6 +23,7 @@ SAMPLES = {
     "har": '{"log": {"version": "1.2", "creator": {"name": "x", "version": "1"}, "entries": []}}',
     "json": '{"format": "reenact-exchanges/1", "exchanges": []}',
     "messages": '{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}\n',
+    "otlp": spans.text(spans.chat(1)),
 }
 
 

@@ -1,4 +1,4 @@
-"""Exchanges of another tool become a run in the store: through the same gate as a recording, all of it or nothing."""
+"""What another tool has written down becomes runs: through the same gate as a recording, all of it or nothing."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ from reenact.facts.run import Entry, Run, Status, Totals
 from reenact.facts.variables import chosen
 from reenact.interop.demanded import variables
 from reenact.interop.exchanges import Exchange, Found
+from reenact.interop.landing import Landing
+from reenact.interop.traces import Trace
 from reenact.privacy import make_redactor
 from reenact.recording.opening import Who
 from reenact.recording.readings import Readings
@@ -67,16 +69,29 @@ class Origin:
         return cls(name, hashlib.sha256(data).hexdigest())
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A run that an import has led to.
+
+    Attributes:
+        run: It.
+        new: Whether it was written now; a trace that is in the store already is not written again.
+    """
+
+    run: Run
+    new: bool = True
+
+
 def arrive(
     store: Store,
-    found: Iterable[Found],
+    found: Iterable[Found | Trace],
     origin: Origin,
     *,
     who: Who,
     policy: Policy,
     clock: Clock,
     entropy: Entropy,
-) -> list[Run]:
+) -> list[Arrival]:
     """Write each of what a file holds as a run of its own.
 
     Args:
@@ -93,18 +108,25 @@ def arrive(
     Raises:
         StoreError: One of them could not be written; none is left.
     """
-    written: list[Run] = []
+    landing = Landing(store, origin.file, origin.digest, who, policy, clock, entropy)
+    arrived: list[Arrival] = []
     try:
-        for each in found:
+        waiting = list(found)
+        for left, each in zip(reversed(range(len(waiting))), waiting, strict=True):
+            if isinstance(each, Trace):
+                known, earlier = landing.known(each)
+                arrived.append(Arrival(known, False) if known else Arrival(landing.land(each, left, earlier=earlier)))
+                continue
             run = _begun(each, origin, who, policy, clock, entropy)
-            written.append(run)
-            written[-1] = _write(store, run, each, policy)
+            arrived.append(Arrival(run))
+            arrived[-1] = Arrival(_write(store, run, each, policy))
     except BaseException:
-        for run in written:
-            with contextlib.suppress(Exception):
-                store.delete(run)
+        for arrival in arrived:
+            if arrival.new:
+                with contextlib.suppress(Exception):
+                    store.delete(arrival.run)
         raise
-    return written
+    return arrived
 
 
 def _begun(found: Found, origin: Origin, who: Who, policy: Policy, clock: Clock, entropy: Entropy) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -23,14 +24,17 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{,]', re.DOTALL)
 
 
 def contents(path: Path) -> bytes:
-    """The bytes of a file, unpacked where it is gzip.
+    """The bytes of a file, unpacked where it is gzip; ``-`` is standard input.
 
     Raises:
         InteropError: It cannot be read, or is too large.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+        if str(path) == "-":
+            data = sys.stdin.buffer.read(LARGEST + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(LARGEST + 1)
     except OSError as error:
         raise refused(f"{path} cannot be read: {error.strerror}", "its name, or its permissions") from None
     if data.startswith(_GZIP):

@@ -16,12 +16,14 @@ from reenact.interop.arriving import Origin
 from reenact.interop.documents import contents
 from reenact.interop.exchanges import Found, decoded
 from reenact.interop.leaving import leaving
-from reenact.interop.readers import Asked, guessed, reader
+from reenact.interop.originals import original
+from reenact.interop.readers import HEAD, Asked, Streaming, guessed, reader
 from reenact.interop.refusing import refused
+from reenact.interop.traces import Trace
 
 
-def read(name: str, path: Path, asked: Asked) -> tuple[list[Found], Origin]:
-    """Everything that a file holds, read to its end; nothing is written.
+def read(name: str, path: Path, asked: Asked) -> tuple[list[Found | Trace], Origin]:
+    """Everything that a file holds, read to its end; nothing is written. What traces say is read again when they are.
 
     Args:
         name: Of the format.
@@ -35,6 +37,11 @@ def read(name: str, path: Path, asked: Asked) -> tuple[list[Found], Origin]:
     chosen = reader(name)
     data = b""
     try:
+        if isinstance(chosen, Streaming):
+            file = original(path)
+            with file.open() as opened:
+                data = opened.read(HEAD)
+            return list(chosen.stream(file, asked)), Origin(file.name, file.digest())
         data = contents(path)
         return list(chosen.read(data, asked)), Origin.of(path.name, data)
     except (MemoryError, RecursionError):

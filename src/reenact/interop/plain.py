@@ -20,6 +20,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 _SCRIPT: Final = '''\
 """Runs a Python program against the recorded answers beside it, offline: python THIS.py agent.py [ARGUMENT...]"""
+NOTE = "answers over HTTP are recorded ones; this script cannot freeze clock, chance, files or processes\\n"
 import base64, http.server, json, os, pathlib, runpy, socket, ssl, sys, threading
 left, missed = json.loads(pathlib.Path(__file__).with_name("@FILE@").read_text("utf-8"))["exchanges"], []
 def content(side): return base64.b64decode(side["base64"]) if "base64" in side else side["text"].encode()
@@ -43,15 +44,15 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Recorded)
 socket.getaddrinfo = lambda *a, **k: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", server.server_address)]
 socket.socket.connect = lambda self, address, real=socket.socket.connect: real(self, server.server_address)
 ssl.SSLContext.wrap_socket = lambda self, sock, *a, **k: sock
-os.environ["NO_PROXY"] = os.environ["no_proxy"] = "*"
-threading.Thread(target=server.serve_forever, daemon=True).start()
-if not sys.argv[1:]: sys.exit(__doc__)
+os.environ.update(NO_PROXY="*", no_proxy="*"); threading.Thread(target=server.serve_forever, daemon=True).start()
+sys.stderr.write(NOTE if sys.argv[1:] else sys.exit(__doc__))
 sys.argv, sys.path[0] = sys.argv[1:], str(pathlib.Path(sys.argv[1]).parent)
 runpy.run_path(sys.argv[0], run_name="__main__")
 sys.exit(f"{len(missed)} not recorded: {missed[:3]}; {len(left)} not asked for" if missed or left else 0)
 '''
-"""Thirty lines of the standard library. Blocking clients are answered whatever the scheme; those of an event loop over
-``http:`` alone, because TLS of a loop does not pass through a socket."""
+"""Thirty lines of the standard library. A document of exchanges knows no reads of clock and chance, so the script says
+at its head, and when it runs, that these are today's. Blocking clients are answered whatever the scheme; those of an
+event loop over ``http:`` alone, because TLS of a loop does not pass through a socket."""
 
 
 OURS: Final = _SCRIPT.partition("\n")[0]

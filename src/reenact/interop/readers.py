@@ -1,6 +1,8 @@
 """The contract of what reads a file of another tool, the readers that are built in, and those of other packages.
 
-A reader is a module or object with four members (see ``Reader``). Another package adds its own by an entry point of the
+A reader is a module or object with four members (see ``Reader``); one of large files has a fifth, ``stream``, which is
+given the file itself and never has to hold it. What they give is neutral: HTTP exchanges (``Found``), or a trace
+(``Trace``). Another package adds its own by an entry point of the
 group ``reenact.readers``, whose name is the format's. It is loaded when that format is named or listed, never before.
 """
 
@@ -10,12 +12,16 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from reenact.errors import InteropError, ReenactError, UsageError
 from reenact.interop import archives, cassettes, conversations, plain
 from reenact.interop.exchanges import Found
+from reenact.interop.originals import Original
+from reenact.interop.otlp import documents as otlp
+from reenact.interop.otlp import reader as traces
 from reenact.interop.refusing import refused
+from reenact.interop.traces import Trace
 
 GROUP: Final = "reenact.readers"
 """Group of the entry points by which other packages add formats."""
@@ -53,8 +59,16 @@ class Reader(Protocol):
     def fits(self, head: bytes) -> bool:
         """Whether a file that begins like this (at most ``HEAD`` bytes, unpacked) looks like this format."""
 
-    def read(self, data: bytes, asked: Asked) -> Iterable[Found]:
+    def read(self, data: bytes, asked: Asked) -> Iterable[Found | Trace]:
         """What the file holds, each of which becomes a run; raises ``InteropError`` where it cannot be read."""
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """A reader that is given the file, and reads of it what it needs, as often as it needs it."""
+
+    def stream(self, file: Original, asked: Asked) -> Iterable[Found | Trace]:
+        """As ``read``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +78,38 @@ class _BuiltIn:
     name: str
     about: str
     looks: Callable[[bytes], bool]
-    reads: Callable[[bytes, Asked], Iterable[Found]]
+    reads: Callable[[bytes, Asked], Iterable[Found | Trace]]
 
     def fits(self, head: bytes) -> bool:
         return self.looks(head)
 
-    def read(self, data: bytes, asked: Asked) -> Iterable[Found]:
+    def read(self, data: bytes, asked: Asked) -> Iterable[Found | Trace]:
         return self.reads(data, asked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Traces:
+    """A reader of this package for files of traces, of any size."""
+
+    name: str
+    about: str
+    looks: Callable[[bytes], bool]
+    streams: Callable[[Original], Iterable[Trace]]
+
+    def fits(self, head: bytes) -> bool:
+        return self.looks(head)
+
+    def read(self, data: bytes, asked: Asked) -> Iterable[Found | Trace]:
+        return self.stream(Original("", None, data), asked)
+
+    def stream(self, file: Original, asked: Asked) -> Iterable[Found | Trace]:
+        if asked != Asked():
+            raise UsageError(
+                f"--only, --url and --param say nothing to {self.name}",
+                cause="they are about exchanges and messages; a file of spans says all of that itself",
+                next_command="reenact import --help",
+            )
+        return self.streams(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +135,7 @@ class _Added:
         except Exception:
             return False
 
-    def read(self, data: bytes, asked: Asked) -> Iterable[Found]:
+    def read(self, data: bytes, asked: Asked) -> Iterable[Found | Trace]:
         try:
             found = list(self._loaded().read(data, asked))
         except (ReenactError, MemoryError, RecursionError):
@@ -105,8 +144,10 @@ class _Added:
             raise refused(
                 f"the reader {self.entry.value} failed: {type(error).__name__}: {error}", "a fault of that package"
             ) from error
-        if not all(isinstance(each, Found) for each in found):
-            raise refused(f"the reader {self.entry.value} gave something else than Found", "a fault of that package")
+        if not all(isinstance(each, (Found, Trace)) for each in found):
+            raise refused(
+                f"the reader {self.entry.value} gave something else than Found or Trace", "a fault of that package"
+            )
         return found
 
     def _loaded(self) -> Reader:
@@ -159,6 +200,12 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         "JSON Lines of conversations with a model, or of requests and responses",
         _messages,
         lambda data, asked: conversations.read(data, asked.url, asked.params, asked.only),
+    ),
+    _Traces(
+        "otlp",
+        "traces of OpenTelemetry (OTLP as JSON, JSON Lines or protobuf), in any dialect of model calls",
+        otlp.fits,
+        traces.read,
     ),
 )
 """The readers of this package, in the order in which they are listed."""

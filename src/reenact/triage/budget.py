@@ -15,6 +15,7 @@ from reenact.facts.event import Event
 from reenact.facts.imported import times_known
 from reenact.facts.kit import Allowance, Hold
 from reenact.facts.run import Run
+from reenact.facts.traced import is_traced, is_traced_model, is_untold
 from reenact.triage.gaps import is_contact
 from reenact.triage.scene import ModelCall, Scene, scene_of
 
@@ -39,7 +40,9 @@ def budget_of(store: Store, run: Run) -> tuple[Allowance, ...]:
 
 def allow(scene: Scene) -> tuple[Allowance, ...]:
     """The budget of a scene, source by source: pure."""
-    calls = [each for each in scene.models if each.event.call.kind is not Kind.MODEL]
+    calls = [
+        each for each in scene.models if each.event.call.kind is not Kind.MODEL or is_traced_model(each.event.call)
+    ]
     return (
         _sampling(scene, calls),
         _seed(calls),
@@ -54,8 +57,9 @@ def allow(scene: Scene) -> tuple[Allowance, ...]:
 
 
 def _replayed(events: Iterable[Event]) -> Hold:
-    """Whether a replay answers some events: those that were never answered it cannot."""
-    return Hold.ACCEPTED if any(event.outcome is None for event in events) else Hold.FROZEN
+    """Whether a replay answers some events: those it cannot that were never answered, or whose answer a trace leaves
+    out."""
+    return Hold.ACCEPTED if any(event.outcome is None or is_untold(event) for event in events) else Hold.FROZEN
 
 
 def _numbers(events: Iterable[Event]) -> tuple[int, ...]:
@@ -144,7 +148,7 @@ def _races(scene: Scene) -> Allowance:
     events = [event for event in scene.events if not event.call.observed]
     if not events:
         return _allowance(name, None, _NONE)
-    pair = _overlap(events)
+    pair = _together(events) if is_traced(scene.run) else _overlap(events)
     order = scene.run.capture.get("order") or "exact"
     unproven = scene.run.totals.unproven
     replay = Hold.FROZEN if order == "exact" and not unproven else Hold.ACCEPTED
@@ -171,6 +175,22 @@ def _overlap(events: list[Event]) -> tuple[Event, Event] | None:
             return latest, event
         if latest is None or (event.ended_us or event.issued_us) >= (latest.ended_us or latest.issued_us):
             latest = event
+    return None
+
+
+def _together(events: list[Event]) -> tuple[Event, Event] | None:
+    """The same of a trace, which knows no strands: two calls whose times overlap, neither inside the other."""
+    above = {event.number: event.parent for event in events}
+    latest: Event | None = None
+    for event in sorted(events, key=lambda each: (each.issued_us, each.number)):
+        if latest is not None and (latest.ended_us or 0) > event.issued_us:
+            parent = event.parent
+            while parent is not None and parent != latest.number:
+                parent = above.get(parent)
+            if parent is None:
+                return latest, event
+            continue
+        latest = event
     return None
 
 
@@ -206,7 +226,8 @@ def _retrieval(scene: Scene) -> Allowance:
 def _load(scene: Scene) -> Allowance:
     """Signs of load: refusals for the time being, time-outs, broken streams."""
     name = "time-of-day load"
-    asked = [event for event in scene.events if event.call.kind in (Kind.HTTP, Kind.MCP, Kind.WEBSOCKET, Kind.DB)]
+    kinds = (Kind.HTTP, Kind.MCP, Kind.WEBSOCKET, Kind.DB)
+    asked = [event for event in scene.events if event.call.kind in kinds or is_traced_model(event.call)]
     if not asked:
         return _allowance(name, None, "nobody was asked over a network")
     signs = list(_signs(asked))
@@ -235,6 +256,8 @@ def _signs(events: Iterable[Event]) -> Iterator[tuple[str, Event]]:
 def _clock(scene: Scene) -> Allowance:
     """What the program makes of the time of day."""
     name = "clock logic"
+    if is_traced(scene.run):
+        return Allowance(name, Hold.ACCEPTED, Hold.ACCEPTED, "a trace does not say whether the program read a clock")
     reads = sorted(source for source in scene.ambient if source.partition("/")[0] == "wall")
     zone = scene.environment.get("time_zone")
     place = (zone.get("TZ") or zone.get("link") or "") if isinstance(zone, dict) else ""

@@ -9,6 +9,7 @@ from reenact.facts.call import Effect, Failure, Fidelity, Json, Kind, Stream, Va
 from reenact.facts.event import Event
 from reenact.facts.imported import is_imported, times_known
 from reenact.facts.kit import Bucket, Item, Standing, Stops
+from reenact.facts.thinned import why_thinned
 from reenact.triage import identity
 from reenact.triage.gaps import gap_items
 from reenact.triage.scene import ModelCall, Scene, label_of
@@ -262,6 +263,11 @@ def _recording(scene: Scene) -> Iterator[Item]:
         yield _item("recording", Standing.PARTIAL, about, capture=("record it again",))
     if run.interrupted_at is not None or run.status.value == "interrupted":
         yield _item("end", Standing.PARTIAL, "the process died: the run has no end of its own")
-    if scene.lost:
+    why = why_thinned(run)
+    if why:
+        about = f"thinned ({why}): of each body size and digest are left; it can be listed, shown, counted and compared"
+        capture = ("reenact tag REF keep=always on runs that are to stay whole", "a larger sample or day_mb")
+        yield _item("payloads", Standing.MISSING, about, capture=capture, stops=Stops.EVENTS)
+    elif scene.lost:
         about = f"{len(scene.lost)} payloads cannot be read: {scene.lost[0]}"
         yield _item("payloads", Standing.MISSING, about, capture=("reenact show",), stops=Stops.EVENTS)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from reenact.abc.store import Store
 from reenact.facts.kit import Bucket, Item, Kit, Standing
 from reenact.facts.run import Run
+from reenact.facts.traced import is_traced
 from reenact.triage import identity
 from reenact.triage.effects import effects
 from reenact.triage.environment import surroundings
@@ -14,6 +15,7 @@ from reenact.triage.inputs import inputs
 from reenact.triage.models import models
 from reenact.triage.scene import Scene, scene_of
 from reenact.triage.toolservers import offered
+from reenact.triage.traced import traced
 
 _FIELDS = ("agent", "version")
 
@@ -33,7 +35,10 @@ def kit_of(store: Store, run: Run) -> Kit:
 
 def judge(scene: Scene) -> Kit:
     """The kit of a scene: pure."""
-    items = [*inputs(scene), *surroundings(scene), *models(scene), *offered(scene), *effects(scene)]
+    if is_traced(scene.run):
+        items = list(traced(scene))
+    else:
+        items = [*inputs(scene), *surroundings(scene), *models(scene), *offered(scene), *effects(scene)]
     items += _required(scene, {item.name for item in items})
     return Kit(scene.run.id, tuple(items))
 

@@ -9,11 +9,12 @@ from itertools import islice
 
 from reenact.abc.store import Recording, Store
 from reenact.errors import StoreError
-from reenact.facts.call import Effect, Json, Kind, Stream, calls_a_tool
+from reenact.facts.call import Effect, Json, Kind, Stream, Value, calls_a_tool
 from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
 from reenact.facts.reading import Reading
 from reenact.facts.run import Run, Totals
+from reenact.facts.traced import is_traced_model, reading_in
 from reenact.store.nesting import holder_of
 from reenact.triage.requests import Request, is_embedding, model_tools, request_of, traceparent_in
 
@@ -263,6 +264,8 @@ def _asked_by_a_model(event: Event, draft: _Draft) -> str:
 
 def _model(recording: Recording, event: Event, in_full: bool) -> ModelCall | None:
     """The model call that an event is; None where it is none."""
+    if is_traced_model(event.call):
+        return _traced(recording, event, in_full)
     if event.call.kind is Kind.MODEL:
         return ModelCall(event, Reading("function", model_asked=event.name))
     if event.call.kind is not Kind.HTTP:
@@ -272,6 +275,18 @@ def _model(recording: Recording, event: Event, in_full: bool) -> ModelCall | Non
     if brief is None:
         return _read(recording, event) if event.call.head.get("method") == "POST" else None
     return (_read(recording, event) if in_full else None) or ModelCall(event, brief, full=False)
+
+
+def _traced(recording: Recording, event: Event, in_full: bool) -> ModelCall:
+    """A model call as a trace tells it."""
+    kept = event.attributes.get("reading")
+    if in_full or not isinstance(kept, Mapping):
+        answer = recording.body(event.answer) if isinstance(event.outcome, Value) else b""
+        full = reading_in(recording.body(event.request), answer)
+        return ModelCall(
+            event, replace(full, dialect=str(kept.get("dialect") or "") if isinstance(kept, Mapping) else "")
+        )
+    return ModelCall(event, _brief(kept), full=False)
 
 
 _TEXTS = (

@@ -1,0 +1,116 @@
+"""Runs that were made of a trace: how sure each part of an event is, and model calls as another tool's spans tell them.
+
+A trace holds no bytes of the wire. A model call of it is kept as a neutral reading in two parts, what was asked and
+what was answered, and every event says of each of its parts whether it is *exact* (the value itself), *semantic* (the
+same content, in another form) or *absent*.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from reenact.facts.call import Call, Json, Kind
+from reenact.facts.event import Event
+from reenact.facts.imported import NOTE, is_imported
+from reenact.facts.reading import Reading
+from reenact.facts.run import Run
+
+RULE: Final = "traced/1"
+"""Rule of a model call that a trace tells: its body is what was asked, in the neutral form."""
+
+ORIGINAL: Final = "original"
+"""Name of the event that holds what was imported, as it came and cleaned by the gate."""
+
+ORIGINAL_RULE: Final = "original/1"
+"""Rule of that event."""
+
+SPAN: Final = "span"
+"""Key of what an event says of its span: ``id``, ``dialect``, ``fidelity`` (part to grade), ``merged``, ``times``,
+``attributes`` (those that no table of names knows)."""
+
+_ANSWERED: Final = (
+    *("model_answered", "text", "thinking", "tool_calls", "finish", "usage", "error", "response_id", "streamed"),
+    *("partial", "dimensions"),
+)
+
+
+class Grade(StrEnum):
+    """How much of the wire a trace kept of something: the value itself, its content in another form, nothing."""
+
+    EXACT = "exact"
+    SEMANTIC = "semantic"
+    ABSENT = "absent"
+
+
+def weakest(grades: Iterable[Grade]) -> Grade:
+    """The weakest of some grades; exact for none."""
+    return max(grades, key=list(Grade).index, default=Grade.EXACT)
+
+
+def is_traced(run: Run) -> bool:
+    """Whether a run was made of a trace, and not of HTTP exchanges."""
+    return is_imported(run) and bool(trace_of(run))
+
+
+def trace_of(run: Run) -> Mapping[str, Json]:
+    """What a run says of its trace: ``id``, ``digest``, ``spans`` …; empty where it was made of none."""
+    found = (run.capture.get(NOTE) or {}).get("trace")
+    return found if isinstance(found, Mapping) else {}
+
+
+def is_traced_model(call: Call) -> bool:
+    """Whether a call is one of a model that a trace tells."""
+    return call.rule == RULE
+
+
+def is_original(call: Call) -> bool:
+    """Whether an event holds what a trace came in, and is no call."""
+    return call.kind is Kind.NOTE and call.name == ORIGINAL and call.rule == ORIGINAL_RULE
+
+
+def bodies(reading: Reading) -> tuple[bytes, bytes]:
+    """A reading as the bodies of what was asked and what was answered.
+
+    By which names it was told is in neither: one call told in two dialects asks the same.
+    """
+    data = reading.to_json()
+    asked = {name: value for name, value in data.items() if name not in (*_ANSWERED, "dialect")}
+    answered: dict[str, Json] = {name: data[name] for name in _ANSWERED if name in data}
+    return _text(asked), _text(answered)
+
+
+def reading_in(asked: bytes, answered: bytes) -> Reading:
+    """The reading that two bodies hold; what is damaged or of another form is left out."""
+    return Reading.from_json({"dialect": "", **_data(asked), **_data(answered)})
+
+
+def graded(event: Event) -> Mapping[str, Grade]:
+    """How sure each part of an event is; empty where nothing is said."""
+    said = event.attributes.get(SPAN)
+    found = said.get("fidelity") if isinstance(said, Mapping) else None
+    grades = set(Grade)
+    return {str(k): Grade(v) for k, v in found.items() if v in grades} if isinstance(found, Mapping) else {}
+
+
+_TOLD: Final = ("answer", "result", "documents", "output")
+
+
+def is_untold(event: Event) -> bool:
+    """Whether an event is of a trace that does not tell what came of it."""
+    grades = graded(event)
+    return any(grades.get(part) is Grade.ABSENT for part in _TOLD)
+
+
+def _text(data: Mapping[str, Json]) -> bytes:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+
+def _data(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body) if body else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,306 @@
+"""A trace becomes a run in the store: through the same gate as a recording, all of it or nothing, and once.
+
+The events are those that the trace tells, in its order, with what came in beside them as the last one. A trace that is
+in the store already, with the same content, is that run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from reenact.abc.sources import Clock, Entropy
+from reenact.abc.store import Log, Store
+from reenact.errors import RunNotFound
+from reenact.facts.call import Call, Effect, ErrorFact, Failure, Json, Kind, Outcome, Value
+from reenact.facts.ids import make_run_id
+from reenact.facts.imported import IMPORT, NOTE, ORDER
+from reenact.facts.known import Known, same_values
+from reenact.facts.policy import Policy
+from reenact.facts.record import (
+    CallIssued,
+    CallSettled,
+    LaneOpened,
+    Noted,
+    Record,
+    RunClosed,
+    RunOpened,
+)
+from reenact.facts.run import Entry, Run, Status, Totals
+from reenact.facts.traced import ORIGINAL, ORIGINAL_RULE, RULE, SPAN, Grade, bodies, trace_of
+from reenact.facts.values import encode
+from reenact.facts.variables import chosen
+from reenact.interop.traces import Item, Sort, Trace
+from reenact.privacy import make_redactor
+from reenact.recording.opening import Who
+
+TAG: Final = "trace"
+"""Label of a run that was made of a trace: its id."""
+
+EARLIER: Final = "another part of this trace, or another state of it, was imported before"
+
+_UP_US: Final = 3_600_000_000
+_BATCH: Final = 512
+_PART: Final = 1 << 20
+"""Bytes of what came in that one event holds, about."""
+_STEP_US: Final = 1000
+"""Between the ids of two runs of a file: so they keep the order in which their traces began."""
+_MEDIA: Final = "application/x-ndjson"
+_KINDS: Final[Mapping[Sort, tuple[Kind, Effect, str]]] = {
+    Sort.MODEL: (Kind.MODEL, Effect.READ, RULE),
+    Sort.TOOL: (Kind.TOOL, Effect.WRITE, "tool/1"),
+    Sort.RETRIEVAL: (Kind.RETRIEVAL, Effect.READ, "retrieval/1"),
+    Sort.OTHER: (Kind.STEP, Effect.NONE, "step/1"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """How traces become runs.
+
+    Attributes:
+        store: Where to.
+        file, sha256: Name of the file that they come from, and its digest.
+        who: Whose runs they are to be, as far as the traces do not say, and their tags.
+        policy: What may be kept and how.
+        clock, entropy: For the runs' own identity.
+    """
+
+    store: Store
+    file: str
+    sha256: str
+    who: Who
+    policy: Policy
+    clock: Clock
+    entropy: Entropy
+
+    def known(self, trace: Trace) -> tuple[Run | None, bool]:
+        """The run that a trace has become before; and whether another one was made of a trace with its id."""
+        others = False
+        try:
+            for run in self.store.runs(tag={TAG: trace.id}):
+                if trace_of(run).get("digest") == trace.digest:
+                    return run, others
+                others = True
+        except RunNotFound:  # there is no store yet
+            pass
+        return None, others
+
+    def land(self, trace: Trace, left: int, *, earlier: bool) -> Run:
+        """Write a trace as a run.
+
+        Args:
+            trace: It.
+            left: How many of this file come after it: they get later ids, and none of them is of the future.
+            earlier: Whether a run was made of a trace with its id.
+
+        Raises:
+            StoreError: It could not be written; nothing of it is left.
+        """
+        run = self._begun(trace, left, earlier)
+        redactor = make_redactor(
+            run.id,
+            self.policy,
+            known=Known(os.environ, run.environment["env_secret"], fields=self.policy.redact),
+        )
+        run = replace(run, capture={**run.capture, "rules": list(redactor.rules)})
+        (opened,) = redactor.clean(RunOpened(run))
+        log = self.store.begin(opened.run if isinstance(opened, RunOpened) else run)
+        try:
+            return self._written(log, run, trace, redactor)
+        except BaseException:
+            log.close()
+            self.store.delete(run)
+            raise
+        finally:
+            log.close()
+
+    def _written(self, log: Log, run: Run, trace: Trace, redactor: Any) -> Run:
+        tally = _Tally()
+        batch: list[Record] = []
+        size = 0
+        for record in tally.seen(_records(run, trace)):
+            cleaned = redactor.clean(record)
+            batch += cleaned
+            size += sum(map(_weight, cleaned))
+            if len(batch) >= _BATCH or size >= _HEAVY:
+                log.write(batch)
+                batch, size = [], 0
+        batch += redactor.flush()
+        error = trace.error
+        ended = replace(
+            run,
+            status=Status.OK if error is None else Status.FAILED,
+            error="" if error is None else redactor.text(f"{error.type}: {error.text}"),
+            ended_us=run.started_us + tally.last_us,
+            totals=Totals(tally.events, tally.models, tally.tools, tally.tokens_in, tally.tokens_out),
+        )
+        batch += redactor.clean(RunClosed(ended))
+        log.write(batch, durable=True)
+        return ended
+
+    def _begun(self, trace: Trace, left: int, earlier: bool) -> Run:
+        now_us = self.clock.wall_us() - left * _STEP_US
+        surroundings = chosen(os.environ, self.policy.env)
+        secrets = sorted(surroundings["env_secret"])
+        facts, who = trace.facts, self.who
+        remarks = {**trace.remarks, **({EARLIER: 1} if earlier else {})}
+        seen: dict[str, Json] = {
+            "format": trace.source,
+            "file": self.file,
+            "sha256": self.sha256,
+            "exchanges": 0,
+            "times": trace.began_us is not None,
+            "remarks": remarks,
+            "left": list(trace.left),
+            "trace": {"id": trace.id, "digest": trace.digest, "spans": trace.spans, "service": facts.service},
+        }
+        tags = {str(name): str(value) for name, value in (who.tags or {}).items()}
+        commit = {"commit": facts.commit} if facts.commit else {}
+        return Run(
+            id=make_run_id(now_us, self.entropy.bytes(8)),
+            agent=who.name or facts.agent,
+            version=who.version or facts.version,
+            entry=Entry(IMPORT, target=trace.source),
+            user=who.user or facts.user or None,
+            tenant=who.tenant or facts.tenant or None,
+            session=who.session or facts.session or None,
+            tags={TAG: trace.id, **commit, **tags},
+            started_us=now_us,
+            origin_us=0,
+            retention=self.policy.retention,
+            capture={
+                "order": ORDER,
+                "ignore": dict(self.policy.ignore),
+                "redact": dict(self.policy.redact),
+                "same_values": same_values(os.environ, secrets),
+                NOTE: seen,
+            },
+            environment={"env_secret": secrets, "clock": [trace.began_us or now_us, _UP_US]},
+        )
+
+
+_HEAVY: Final = 4 << 20
+"""Bytes of a batch, about."""
+
+
+def _weight(record: Record) -> int:
+    if isinstance(record, CallIssued):
+        return len(record.call.body)
+    outcome = record.outcome if isinstance(record, CallSettled) else None
+    return len(outcome.body) if isinstance(outcome, Value) else 0
+
+
+class _Tally:
+    """What a run adds up to, seen while its records pass."""
+
+    def __init__(self) -> None:
+        self.events = self.models = self.tools = self.tokens_in = self.tokens_out = self.last_us = 0
+
+    def seen(self, records: Iterator[Record]) -> Iterator[Record]:
+        """The same records."""
+        for record in records:
+            if isinstance(record, CallIssued):
+                self.events += 1
+                self.models += record.call.kind is Kind.MODEL
+                self.tools += record.call.kind is Kind.TOOL
+            elif isinstance(record, CallSettled):
+                self.last_us = max(self.last_us, record.at_us)
+            elif isinstance(record, Noted) and record.key == "reading" and isinstance(record.value, dict):
+                usage = record.value.get("usage") or {}
+                self.tokens_in += usage.get("tokens_in", 0)
+                self.tokens_out += usage.get("tokens_out", 0)
+            yield record
+
+
+def _records(run: Run, trace: Trace) -> Iterator[Record]:
+    """A trace as a recording would have noted it, as the only strand's."""
+    yield RunOpened(run)
+    yield LaneOpened(0, "root", None)
+    yield Noted(None, NOTE, run.capture[NOTE])
+    number = -1
+    last_us = 0
+    for number, item in enumerate(trace.items):
+        at_us = item.start_us if item.start_us is not None else last_us
+        last_us = max(last_us, at_us)
+        yield from _event(number, item, at_us)
+    yield from _original(number + 1, trace, last_us)
+
+
+def _event(number: int, item: Item, at_us: int) -> Iterator[Record]:
+    kind, effect, rule = _KINDS[item.sort]
+    asked, answered = bodies(item.reading) if item.reading is not None else (_body(item.asked), _body(item.answered))
+    head: dict[str, Json] = {}
+    if item.sort is Sort.TOOL:
+        head = {"tool": item.name, "opaque": []}
+    elif item.sort is Sort.RETRIEVAL and item.embedding_model:
+        head = {"embedding_model": item.embedding_model}
+    call = Call(
+        kind,
+        item.name,
+        effect,
+        rule,
+        head,
+        asked,
+        "application/json" if asked else "",
+        channel="conversation" if item.reading is not None else "",
+        ordinal=item.call_id or None,
+        observed=item.sort is Sort.OTHER,
+    )
+    yield CallIssued(number, 0, number, item.parent, at_us, call)
+    outcome = _outcome(item, answered)
+    if outcome is not None:
+        yield CallSettled(number, max(item.end_us if item.end_us is not None else at_us, at_us), outcome)
+    if item.reading is not None:
+        yield Noted(number, "reading", item.reading.to_json(brief=True))
+    yield Noted(number, SPAN, _said(item))
+
+
+def _body(value: Json) -> bytes:
+    """A value as it is kept; empty for none."""
+    return b"" if value is None else encode(value).body
+
+
+def _outcome(item: Item, answered: bytes) -> Outcome | None:
+    """What came of it: an error, an answer; None where the trace tells none."""
+    if item.error is not None:
+        return Failure(ErrorFact(item.error.type, item.error.text))
+    absent = item.grades.get({Sort.MODEL: "answer", Sort.TOOL: "result"}.get(item.sort, "")) is Grade.ABSENT
+    if item.end_us is None and absent:
+        return None
+    head: dict[str, Json] = {"chunks": list(item.chunks)} if item.chunks is not None else {}
+    return Value(answered or b"null", head=head)
+
+
+def _said(item: Item) -> dict[str, Json]:
+    """What an event says of its span."""
+    found: dict[str, Json] = {"fidelity": {name: grade.value for name, grade in item.grades.items()}}
+    for name, value in (("id", item.span), ("dialect", item.dialect), ("merged", list(item.merged))):
+        if value:
+            found[name] = value
+    if item.rest:
+        found["attributes"] = dict(item.rest)
+    return found
+
+
+def _original(number: int, trace: Trace, at_us: int) -> Iterator[Record]:
+    """What came in, as the last events: whole documents, so many to an event that none is large."""
+    for event, part in enumerate(_parts(trace.original), number):
+        call = Call(Kind.NOTE, ORIGINAL, Effect.NONE, ORIGINAL_RULE, observed=True)
+        yield CallIssued(event, 0, event, None, at_us, call)
+        yield CallSettled(event, at_us, Value(part, _MEDIA))
+
+
+def _parts(documents: Iterable[bytes]) -> Iterator[bytes]:
+    held: list[bytes] = []
+    size = 0
+    for document in documents:
+        if held and size + len(document) > _PART:
+            yield b"".join(held)
+            held, size = [], 0
+        held.append(document)
+        size += len(document)
+    if held:
+        yield b"".join(held)

@@ -1,0 +1,1 @@
+"""OpenTelemetry's protocol as a file, in every dialect of names that model calls are told in."""

@@ -1,0 +1,241 @@
+"""A file of OTLP as documents, one at a time and each found again by its place: JSON, JSON Lines and protobuf.
+
+The Collector's file exporter writes one document a line, or messages of protobuf behind their length; a request that
+was saved is one document, or one message, whose resources are its parts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from typing import Any, BinaryIO, Final
+
+from reenact.errors import InteropError
+from reenact.interop.documents import read_json
+from reenact.interop.otlp.spans import raw_spans
+from reenact.interop.refusing import refused
+
+LARGEST: Final = 32 << 20
+"""Most bytes of one document."""
+
+_TRIED: Final = 8
+_FIELD: Final = 0x0A
+"""First byte of a message whose first field is a message."""
+_VARINT: Final = 10
+_FRAME: Final = 4
+_KNOWN: Final = re.compile(rb'"(?:resource_?[sS]pans|resource_?[lL]ogs|batches|trace_?[iI]d|context\.trace_id)"')
+
+
+class Form(StrEnum):
+    """How a file holds its documents."""
+
+    WHOLE = "json"
+    LINES = "json lines"
+    MESSAGE = "protobuf"
+    FRAMES = "protobuf, one message after another"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a document stands: its first byte, how many it has, and its number in the file, from 1."""
+
+    at: int
+    size: int
+    number: int
+
+    def name(self, form: Form) -> str:
+        """What to call it."""
+        return _name(form, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What cannot be read: its place, and why."""
+
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.why}"
+
+
+def fits(head: bytes) -> bool:
+    """Whether a file that begins so looks like OTLP, or spans of an SDK."""
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if text[:1] in (b"{", b"["):
+        return _KNOWN.search(head) is not None
+    return _is_message(head)
+
+
+def form_of(file: BinaryIO) -> Form:
+    """How a file holds its documents, by its beginning.
+
+    Raises:
+        InteropError: It is none that is known.
+    """
+    file.seek(0)
+    head = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if head[:1] in (b"{", b"["):
+        return Form.LINES if _has_lines(file) else Form.WHOLE
+    file.seek(0)
+    head = file.read(64)
+    if _is_message(head):
+        return Form.MESSAGE
+    if head[:1] == b"\0" and _is_message(head[_FRAME:]):
+        return Form.FRAMES
+    raise refused("this is no OTLP", "it is neither JSON nor protobuf of traces")
+
+
+def _has_lines(file: BinaryIO) -> bool:
+    """Whether one of the first lines is a document of its own."""
+    file.seek(0)
+    for _ in range(_TRIED):
+        line = file.readline(LARGEST + 1).removeprefix(b"\xef\xbb\xbf")
+        if not line.strip() or len(line) > LARGEST or _KNOWN.search(line) is None:
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and next(raw_spans(found), None) is not None:
+            return bool(file.readline(1)) or file.tell() <= LARGEST
+    return False
+
+
+def _is_message(head: bytes) -> bool:
+    """Whether bytes begin like a resource in a message: a field with a length, and in it one or two more."""
+    if head[:1] != b"\x0a":
+        return False
+    size, at = _varint(head, 1)
+    return size > 1 and at < len(head) and head[at] in (0x0A, 0x12)
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    for byte in data[at : at + _VARINT]:
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    return -1, at
+
+
+def places(file: BinaryIO, form: Form) -> Iterator[Place | Left]:
+    """Where each document of a file stands, in order; and what is none."""
+    if form is Form.WHOLE:
+        size = file.seek(0, 2)
+        too_large = Left("the file", f"it is one document of more than {LARGEST >> 20} MiB: write JSON Lines")
+        yield Place(0, size, 1) if size <= LARGEST else too_large
+    elif form is Form.LINES:
+        yield from _lines(file)
+    else:
+        yield from _messages(file, form)
+
+
+_NAMES: Final = {Form.LINES: "line", Form.MESSAGE: "resource", Form.FRAMES: "message"}
+
+
+def _name(form: Form, number: int) -> str:
+    return "the file" if form is Form.WHOLE else f"{_NAMES[form]} {number}"
+
+
+def _lines(file: BinaryIO) -> Iterator[Place | Left]:
+    at, number = 0, 0
+    while True:
+        file.seek(at)
+        line = file.readline(LARGEST + 1)
+        if not line:
+            return
+        number += 1
+        start = at
+        at += len(line)
+        if len(line) > LARGEST:
+            while line and not line.endswith(b"\n"):
+                line = file.readline(1 << 20)
+                at += len(line)
+            yield Left(_name(Form.LINES, number), f"it is longer than {LARGEST >> 20} MiB")
+        elif line.strip():
+            yield Place(start, at - start, number)
+
+
+def _messages(file: BinaryIO, form: Form) -> Iterator[Place | Left]:
+    end, at, number = file.seek(0, 2), 0, 0
+    while at < end:
+        number += 1
+        name, framed = _name(form, number), form is Form.FRAMES
+        file.seek(at)
+        head = file.read(_VARINT + 1)
+        if framed:
+            size, start = int.from_bytes(head[:_FRAME], "big"), at + _FRAME
+        elif head[0] == _FIELD:
+            size, used = _varint(head, 1)
+            start = at + used
+        else:
+            yield Left(name, f"byte {at} begins no resource: another message, or a damaged file")
+            return
+        at = start + size
+        if size < 0 or at > end:
+            yield Left(name, "it is cut off: half a file")
+            return
+        yield Place(start, size, number) if size <= LARGEST else Left(name, f"it is larger than {LARGEST >> 20} MiB")
+
+
+def document(file: BinaryIO, form: Form, place: Place) -> Any:
+    """The document at a place, as JSON.
+
+    Raises:
+        InteropError: It cannot be read.
+    """
+    file.seek(place.at)
+    data = file.read(place.size)
+    if form in (Form.WHOLE, Form.LINES):
+        return read_json(data.removeprefix(b"\xef\xbb\xbf"))
+    return _decoded(data, resource=form is Form.MESSAGE)
+
+
+def raw(file: BinaryIO, place: Place) -> bytes:
+    """A document of JSON as it stands in the file, with the end of its line."""
+    file.seek(place.at)
+    return file.read(place.size).removeprefix(b"\xef\xbb\xbf").rstrip() + b"\n"
+
+
+def _decoded(data: bytes, *, resource: bool) -> Mapping[str, Any]:
+    """A message of protobuf as the JSON that a printer of protobuf makes of it."""
+    try:
+        printer = import_module("google.protobuf.json_format")
+        errors = import_module("google.protobuf.message")
+        messages = import_module("opentelemetry.proto.trace.v1.trace_pb2")
+    except ImportError:
+        raise refused(
+            "reading protobuf needs opentelemetry-proto, which is not installed",
+            "reenact itself does not need it",
+            next_command="pip install 'reenact[otel]'",
+        ) from None
+    try:
+        made = (messages.ResourceSpans if resource else messages.TracesData).FromString(data)
+    except errors.DecodeError as error:
+        raise refused("this is no OTLP", f"the message cannot be decoded: {error}") from None
+    try:
+        found: dict[str, Any] = printer.MessageToDict(made)
+    except (RecursionError, ValueError) as error:
+        raise refused("it cannot be told as JSON", f"{type(error).__name__}: nested too deeply, or damaged") from None
+    return {"resourceSpans": [found]} if resource else found
+
+
+def read_at(file: BinaryIO, form: Form, place: Place) -> Any | Left:
+    """The document at a place, or why it cannot be read.
+
+    Raises:
+        InteropError: No document of this form can be read here.
+    """
+    try:
+        return document(file, form, place)
+    except InteropError as error:
+        if "pip install" in (error.next_command or ""):
+            raise
+        return Left(place.name(form), error.message)

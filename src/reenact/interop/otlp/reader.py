@@ -1,0 +1,432 @@
+"""Traces out of a file of OTLP: a first pass finds the spans of each and their order, a second one reads their content.
+
+Neither holds the file: what is in memory grows by some hundred bytes a span. What cannot be read is left, by its place.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from hashlib import blake2b
+from typing import Any, BinaryIO, Final, TypeVar
+
+from reenact.facts.call import Json
+from reenact.facts.traced import Grade
+from reenact.interop.messages import opened
+from reenact.interop.originals import Original
+from reenact.interop.otlp.columns import Columns, Found, Order, documents_of, ordered, short
+from reenact.interop.otlp.documents import Form, Left, Place, form_of, places, raw, read_at
+from reenact.interop.otlp.spans import LOG, Span, raw_spans, spans_in
+from reenact.interop.otlp.telling import merged, told
+from reenact.interop.refusing import refused
+from reenact.interop.traces import Facts, Item, Sort, Trace, Wrong
+
+SOURCE: Final = "otlp"
+RECOVERED: Final = "calls of tools without a span, told by the model calls around them"
+LOGS_LEFT: Final = "records of logs on spans that are not in the file"
+
+_MOST_LEFT: Final = 50
+_PARSED: Final = 3
+"""Documents that are kept in mind at a time."""
+_SMALL: Final = 8 << 20
+"""Bytes of a file whose spans are held in memory."""
+_PENDING: Final = 4096
+"""Calls of tools that wait for their answers at a time."""
+
+
+@dataclass(slots=True)
+class _File:
+    """What the first pass found."""
+
+    original: Original
+    form: Form
+    columns: Columns = field(default_factory=Columns)
+    traces: dict[str, Found] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+    unread: int = 0
+    parsed: dict[int, list[Span | str]] = field(default_factory=dict)
+    """The spans of a small file, by document: it is parsed once."""
+    recent: OrderedDict[int, list[Span | str]] = field(default_factory=OrderedDict)
+    """The spans of the documents that were read last: traces that began together stand in the same ones."""
+    recent_raw: OrderedDict[int, list[tuple[Any, Any, Any]]] = field(default_factory=OrderedDict)
+    """The same as they stand in the file."""
+
+    def leave(self, what: object) -> None:
+        """Note what cannot be read."""
+        self.unread += 1
+        if len(self.left) < _MOST_LEFT:
+            self.left.append(str(what))
+
+    def all_left(self) -> tuple[str, ...]:
+        """What could not be read, at most so many and the number of the others."""
+        more = self.unread - len(self.left)
+        return (*self.left, f"and {more} more") if more else tuple(self.left)
+
+
+def read(original: Original) -> Iterator[Trace]:
+    """Every trace of a file, in the order in which they began.
+
+    Raises:
+        InteropError: It is no OTLP, holds no span that can be read, or cannot be read here.
+    """
+    with original.open() as file:
+        found = _File(original, form_of(file))
+        _look(found, file)
+    if not found.traces:
+        cause = "; ".join(found.left[:3]) or "it holds metrics, or nothing"
+        raise refused("the file holds no span that can be read", cause)
+    made = [_trace(found, each) for each in found.traces.values()]
+    yield from sorted(made, key=lambda each: (each.began_us or 0, each.id))
+
+
+def _look(found: _File, file: BinaryIO) -> None:
+    """The first pass."""
+    columns = found.columns
+    for place in places(file, found.form):
+        document = place if isinstance(place, Left) else read_at(file, found.form, place)
+        if isinstance(document, Left):
+            found.leave(document)
+            continue
+        assert isinstance(place, Place)
+        columns.add_document(place)
+        name = place.name(found.form)
+        nth = -1
+        spans: Iterable[Span | str] = spans_in(document)
+        if found.original.size <= _SMALL:
+            spans = found.parsed[len(columns.documents[0]) - 1] = list(spans)
+        for nth, span in enumerate(spans):
+            if isinstance(span, str):
+                found.leave(f"{name}, span {nth + 1}: {span}")
+                continue
+            try:
+                _saw(found, nth, span)
+            except (RecursionError, ValueError, TypeError, AttributeError, KeyError) as error:
+                found.leave(f"{name}, span {nth + 1}: it cannot be told ({type(error).__name__})")
+        if nth < 0:
+            found.leave(Left(name, f"it holds no span ({_kinds(document)})"))
+
+
+def _kinds(document: Any) -> str:
+    names = ", ".join(sorted(map(str, document))[:4])[:80] if isinstance(document, Mapping) else ""
+    return f"it has {names}" if names else type(document).__name__
+
+
+def _saw(found: _File, nth: int, span: Span) -> None:
+    trace = found.traces.get(span.trace)
+    if span.parent == LOG:
+        if trace is None:
+            trace = found.traces[span.trace] = Found(span.trace)
+        trace.logs.setdefault(short(span.id), []).append((len(found.columns.documents[0]) - 1, nth))
+        trace.digest = (trace.digest + _content(span)) % (1 << 128)
+        return
+    tells = told(span)
+    content = _content(span)
+    if trace is None:
+        trace = found.traces[span.trace] = Found(span.trace)
+    times = span.start_ns, span.end_ns
+    trace.spans.append(found.columns.add(nth, tells, (span.id, span.parent), times, content))
+    trace.facts = _more(tells.facts, trace.facts) if not span.parent else _more(trace.facts, tells.facts)
+    for remark in tells.remarks:
+        trace.remark(remark)
+
+
+def _more(first: Facts, second: Facts) -> Facts:
+    return Facts(**{each.name: getattr(first, each.name) or getattr(second, each.name) for each in fields(Facts)})
+
+
+def _content(span: Span) -> int:
+    """A digest of all of a span, the same whatever container it came in."""
+    data: list[Any] = [
+        span.trace,
+        span.id,
+        span.parent,
+        span.name,
+        span.start_ns,
+        span.end_ns,
+        span.attributes,
+        span.scope,
+    ]
+    data += [span.resource, span.events, span.failed, span.status]
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), default=str)
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+# --- one trace ---------------------------------------------------------------------------------------------------
+
+
+def _trace(found: _File, trace: Found) -> Trace:
+    order = ordered(found.columns, trace)
+    logs = {own for own in trace.logs if order.holder(own) is None}
+    trace.remark(LOGS_LEFT, sum(len(trace.logs[own]) for own in logs))
+    starts = [found.columns.start[span] for span in trace.spans if found.columns.start[span] >= 0]
+    began_ns = min(starts, default=None)
+    facts = replace(trace.facts, agent=trace.facts.agent or trace.facts.service)
+    return Trace(
+        source=SOURCE,
+        id=trace.id,
+        digest=f"{trace.digest:032x}",
+        items=_Items(found, trace, order, began_ns),
+        spans=len(trace.spans),
+        began_us=None if began_ns is None else began_ns // 1000,
+        facts=facts,
+        error=_error(found, order),
+        remarks=trace.remarks,
+        left=found.all_left(),
+        original=_Documents(found, trace),
+    )
+
+
+def _error(found: _File, order: Order) -> Wrong | None:
+    """What the first span without a parent failed with."""
+    root = next((span for span in order.spans if not found.columns.parent[span]), None)
+    if root is None:
+        return None
+    span = _Spans(found).span(root)
+    return None if span is None else told(span).item.error
+
+
+class _Spans:
+    """The spans of a file by their number: the documents that were read last are kept in mind."""
+
+    def __init__(self, found: _File) -> None:
+        self._found = found
+
+    def span(self, number: int) -> Span | None:
+        """One span."""
+        columns = self._found.columns
+        return self.at(columns.place[number], columns.nth[number])
+
+    def at(self, place: int, nth: int) -> Span | None:
+        """A span by its document and its place there."""
+        found = self._found
+        parsed = found.parsed.get(place)
+        if parsed is None:
+            parsed = _recalled(found.recent, place, lambda: list(spans_in(_document(found, place))))
+        span = parsed[nth] if nth < len(parsed) else None
+        return span if isinstance(span, Span) else None
+
+
+_T = TypeVar("_T")
+
+
+def _recalled(kept: OrderedDict[int, _T], number: int, make: Callable[[], _T]) -> _T:
+    """What was made last of a number, else made now; a few are kept in mind."""
+    if number in kept:
+        kept.move_to_end(number)
+        return kept[number]
+    made = kept[number] = make()
+    if len(kept) > _PARSED:
+        kept.popitem(last=False)
+    return made
+
+
+def _document(found: _File, number: int) -> Any:
+    """A document of a file; nothing for one that cannot be read any more."""
+    with found.original.open() as file:
+        document = read_at(file, found.form, found.columns.document(number))
+    return None if isinstance(document, Left) else document
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """The items of a trace, made anew each time they are asked for."""
+
+    found: _File
+    trace: Found
+    order: Order
+    began_ns: int | None
+
+    def __iter__(self) -> Iterator[Item]:
+        order = self.order
+        numbers = _Numbers(order.spans)
+        pending = _Pending(self.found.columns, self.trace)
+        count = 0
+        self.found.original.open().close()  # it must not have been changed since
+        spans = _Spans(self.found)
+        for span in order.spans:
+            item = self._item(spans, span)
+            if item is None:
+                continue
+            parent = self._parent(numbers, span)
+            for each in pending.answered(item):
+                yield replace(each, parent=parent, start_us=item.start_us, end_us=item.start_us)
+                count += 1
+            numbers.give(span, count)
+            count += 1
+            yield replace(item, parent=parent)
+            pending.asked(item)
+
+    def _parent(self, numbers: _Numbers, span: int) -> int | None:
+        above = self.found.columns.parent[span]
+        holder = self.order.holder(above) if above else None
+        return None if holder is None or holder == span else numbers.of(holder)
+
+    def _item(self, spans: _Spans, span: int) -> Item | None:
+        item = self._told(spans, span)
+        for other in self.order.same.get(span, ()):
+            inner = self._told(spans, other)
+            item = inner if item is None else item if inner is None else merged(item, inner)
+        return item
+
+    def _told(self, spans: _Spans, number: int) -> Item | None:
+        span = spans.span(number)
+        if span is None:
+            return None
+        records = (spans.at(*place) for place in self.trace.logs.get(short(span.id), ()))
+        item = told(span, [each for each in records if each is not None]).item
+        timed = span.start_ns is not None and span.end_ns is not None
+        return replace(
+            item,
+            start_us=self._since(span.start_ns),
+            end_us=self._since(max(span.end_ns or 0, span.start_ns or 0) or None) if span.end_ns else None,
+            grades={**item.grades, "times": Grade.EXACT if timed else Grade.ABSENT},
+        )
+
+    def _since(self, at_ns: int | None) -> int | None:
+        return None if at_ns is None or self.began_ns is None else max(at_ns - self.began_ns, 0) // 1000
+
+
+class _Numbers:
+    """The numbers of the items that spans have become, in one column."""
+
+    def __init__(self, spans: Sequence[int]) -> None:
+        self._spans = array("I", sorted(spans))
+        self._numbers = array("q", [-1]) * len(self._spans)
+
+    def give(self, span: int, number: int) -> None:
+        """A span has become an item."""
+        self._numbers[bisect_left(self._spans, span)] = number
+
+    def of(self, span: int) -> int | None:
+        """The item that a span has become; None for none yet."""
+        at = bisect_left(self._spans, span)
+        found = self._numbers[at] if at < len(self._spans) and self._spans[at] == span else -1
+        return found if found >= 0 else None
+
+
+class _Pending:
+    """Calls of tools that a model has asked for: those without a span are known by what the next call is told."""
+
+    def __init__(self, columns: Columns, trace: Found) -> None:
+        tools = (span for span in trace.spans if columns.key[span] and columns.sort_of(span) is Sort.TOOL)
+        self._spans = array("Q", sorted(columns.key[span] for span in tools))
+        self._waiting: OrderedDict[str, Mapping[str, Json]] = OrderedDict()
+        self._made: dict[str, int] = {}
+        """Calls that have a span but no id, by name and arguments."""
+
+    def asked(self, item: Item) -> None:
+        """An item has happened: what it asks for waits for an answer."""
+        if item.sort is Sort.TOOL:
+            if not item.call_id:
+                call = _call(item.name, item.asked)
+                self._made[call] = self._made.get(call, 0) + 1
+            return
+        for call in item.reading.tool_calls if item.reading is not None else ():
+            if isinstance(call, Mapping) and call.get("id"):
+                self._waiting[str(call["id"])] = call
+                if len(self._waiting) > _PENDING:
+                    self._waiting.popitem(last=False)
+
+    def answered(self, item: Item) -> Iterator[Item]:
+        """The calls without a span that are known to have been answered before an item."""
+        if not self._waiting or item.reading is None:
+            return
+        for message in item.reading.messages:
+            for result in message.get("tool_results", ()) if isinstance(message, Mapping) else ():
+                call = self._waiting.pop(str(result.get("id")), None)
+                if call is None or self._has_span(short(str(result["id"]))):
+                    continue
+                name, arguments = str(call.get("name") or ""), opened(call.get("arguments"))
+                same = _call(name, arguments)
+                if self._made.get(same):
+                    self._made[same] -= 1
+                    continue
+                yield _recovered(name, arguments, result, item.dialect)
+
+    def _has_span(self, key: int) -> bool:
+        at = bisect_left(self._spans, key)
+        return at < len(self._spans) and self._spans[at] == key
+
+
+def _recovered(name: str, arguments: Json, result: Mapping[str, Json], dialect: str) -> Item:
+    grades = {
+        "arguments": Grade.SEMANTIC,
+        "result": Grade.SEMANTIC,
+        "call_id": Grade.EXACT,
+        "times": Grade.ABSENT,
+    }
+    return Item(
+        Sort.TOOL,
+        name or "tool",
+        asked=arguments,
+        answered=opened(result.get("text")),
+        call_id=str(result.get("id") or ""),
+        grades=grades,
+        dialect=dialect,
+    )
+
+
+def _call(name: str, arguments: Json) -> str:
+    return name + json.dumps(opened(arguments), sort_keys=True, default=str)
+
+
+@dataclass(frozen=True, slots=True)
+class _Documents:
+    """The documents that a trace came in: as they are where the file holds no other trace, else each as a line of JSON
+    with what is of the trace alone."""
+
+    found: _File
+    trace: Found
+
+    def __iter__(self) -> Iterator[bytes]:
+        found = self.found
+        alone = len(found.traces) == 1
+        if alone and found.form in (Form.WHOLE, Form.LINES):
+            with found.original.open() as file:
+                for number in documents_of(found.columns, self.trace):
+                    yield raw(file, found.columns.document(number))
+            return
+        wanted = {} if alone else self._wanted()
+        for number in documents_of(found.columns, self.trace):
+            if alone:
+                yield _line(_document(found, number))
+                continue
+            every = _recalled(found.recent_raw, number, partial(_raw_of, found, number))
+            yield _line(_only([every[nth] for nth in wanted[number] if nth < len(every)]))
+
+    def _wanted(self) -> dict[int, list[int]]:
+        """Which spans and records of each document are of the trace."""
+        columns, wanted = self.found.columns, dict[int, list[int]]()
+        for span in self.trace.spans:
+            wanted.setdefault(columns.place[span], []).append(columns.nth[span])
+        for places_of in self.trace.logs.values():
+            for place, nth in places_of:
+                wanted.setdefault(place, []).append(nth)
+        return wanted
+
+
+def _raw_of(found: _File, number: int) -> list[tuple[Any, Any, Any]]:
+    return list(raw_spans(_document(found, number)))
+
+
+def _line(document: Any) -> bytes:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+def _only(spans: list[tuple[Any, Any, Any]]) -> Any:
+    """A document of some spans and records of logs alone."""
+    groups: dict[str, list[Any]] = {}
+    for resource, scope, one in spans:
+        log = "body" in one or "severityNumber" in one
+        outer, inner, leaf = _LOGS if log else _SPANS
+        groups.setdefault(outer, []).append({"resource": resource, inner: [{"scope": scope, leaf: [one]}]})
+    return groups
+
+
+_SPANS: Final = ("resourceSpans", "scopeSpans", "spans")
+_LOGS: Final = ("resourceLogs", "scopeLogs", "logRecords")

@@ -1,0 +1,181 @@
+"""The kit of a run that was made of a trace: for each item whether it is exact, semantic or absent, and how to get it.
+
+A trace has no program, no bytes of the wire and no proven order. What it can have are conversations, answers, tools and
+times; whether it has them is a matter of what its instrumentation was told to capture, which is said here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from reenact.facts.call import Json, Kind
+from reenact.facts.event import Event
+from reenact.facts.kit import Bucket, Item, Standing, Stops
+from reenact.facts.traced import SPAN, Grade, graded, trace_of, weakest
+from reenact.triage import identity
+from reenact.triage.scene import Scene
+
+_RECORD: Final = "reenact record -- python agent.py"
+_CONTENT: Final[Mapping[str, str]] = {
+    "otel.genai": "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY in the agent's environment",
+    "otel.genai (before)": "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, and its logs in the same file",
+    "openinference": "OPENINFERENCE_HIDE_INPUTS=false and OPENINFERENCE_HIDE_OUTPUTS=false in the agent's environment",
+    "openllmetry": "TRACELOOP_TRACE_CONTENT=true in the agent's environment",
+    "vercel.ai": "experimental_telemetry: { recordInputs: true, recordOutputs: true }",
+    "pydantic-ai": "InstrumentationSettings(include_content=True)",
+}
+"""What makes the instrumentation of a dialect capture content."""
+_WAYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "tools": ("the request's tool definitions as an attribute (gen_ai.tool.definitions, llm.tools)",),
+    "content": ("the text of each document as an attribute (retrieval.documents.N.document.content)",),
+    "model": ("gen_ai.request.model on the span",),
+    "provider": ("gen_ai.provider.name on the span",),
+    "parameters": ("gen_ai.request.temperature and its like on the span",),
+    "usage": ("gen_ai.usage.input_tokens and gen_ai.usage.output_tokens on the span",),
+    "times": ("a span of its own for each call of a tool",),
+    "call_id": ("gen_ai.tool.call.id on the span",),
+}
+_FEW: Final = 4
+
+
+def traced(scene: Scene) -> Iterator[Item]:
+    """Every item of the kit of a trace."""
+    models = [event for event in scene.of_kind(Kind.MODEL) if _part(event, "answer")]
+    tools = scene.of_kind(Kind.TOOL)
+    found = scene.of_kind(Kind.RETRIEVAL)
+    yield from _entry(scene)
+    yield from _item(Bucket.INPUT, "system_prompt", models, ("system",))
+    yield from _item(Bucket.INPUT, "history", models, ("messages",), stops=True)
+    yield from (_of_run(item) for item in identity.named(scene))
+    yield _trace(scene)
+    yield _commit(scene)
+    for name, part in (("model", "model"), ("provider", "provider"), ("parameters", "parameters")):
+        yield from _item(Bucket.ENVIRONMENT, name, models, (part,))
+    yield from _item(Bucket.ENVIRONMENT, "tool_schemas", _offering(scene, models), ("tools",))
+    yield from _item(Bucket.EFFECTS, "model_calls", models, ("answer",), stops=True)
+    yield from _item(Bucket.EFFECTS, "tool_calls", tools, ("arguments", "result"))
+    yield from _item(Bucket.EFFECTS, "call_ids", tools, ("call_id",))
+    yield from _item(Bucket.EFFECTS, "retrievals", found, ("query", "documents"))
+    yield from _item(Bucket.EFFECTS, "chunks", found, ("content",))
+    yield from _item(Bucket.EFFECTS, "tokens", models, ("usage",))
+    for item in identity.carried(scene):
+        yield replace(item, fidelity=(Grade.SEMANTIC if item.there else Grade.ABSENT).value)
+    yield from _item(Bucket.EFFECTS, "timestamps", (*models, *tools, *found), ("times",))
+    yield from _never(scene)
+    if scene.lost:
+        about = f"{len(scene.lost)} payloads cannot be read: {scene.lost[0]}"
+        yield Item(Bucket.EFFECTS, "payloads", Standing.MISSING, about, capture=("reenact show",), stops=Stops.EVENTS)
+
+
+def _part(event: Event, name: str) -> Grade | None:
+    return graded(event).get(name)
+
+
+def _offering(scene: Scene, models: list[Event]) -> list[Event]:
+    """The model calls that have offered tools, as far as that can be told: those that say so, all where tools ran."""
+    ran = bool(scene.of_kind(Kind.TOOL)) or any(each.reading.tool_calls for each in scene.models)
+    return [event for event in models if ran or _part(event, "tools") is not Grade.ABSENT]
+
+
+def _item(
+    bucket: Bucket, name: str, events: Iterable[Event], parts: tuple[str, ...], *, stops: bool = False
+) -> Iterator[Item]:
+    """An item of what some events say of themselves; none where there are no such events."""
+    grades = {event.number: weakest(_part(event, part) or Grade.ABSENT for part in parts) for event in events}
+    if not grades:
+        return
+    dialects = {number: _dialect(event) for event in events if (number := event.number) in grades}
+    worst = weakest(grades.values())
+    absent = tuple(number for number, grade in grades.items() if grade is Grade.ABSENT)
+    counts = {grade: sum(each is grade for each in grades.values()) for grade in Grade}
+    about = ", ".join(f"{grade.value} in {count}" for grade, count in counts.items() if count)
+    if len([count for count in counts.values() if count]) == 1:
+        about = f"{worst.value} in all {len(grades)}"
+    told = ", ".join(dict.fromkeys(each for each in dialects.values() if each))
+    standing = Standing.CAPTURED if not absent else Standing.MISSING if len(absent) == len(grades) else Standing.PARTIAL
+    yield Item(
+        bucket,
+        name,
+        standing,
+        f"{about}{f', as {told} tells it' if told else ''}",
+        absent or tuple(grades),
+        value={number: grade.value for number, grade in grades.items()},
+        capture=_ways(parts, [dialects[number] for number in absent]) if absent else (),
+        stops=Stops.EVENTS if stops and len(absent) == len(grades) else Stops.NOTHING,
+        fidelity=worst.value,
+    )
+
+
+def _dialect(event: Event) -> str:
+    said = event.attributes.get(SPAN)
+    return str(said.get("dialect") or "") if isinstance(said, Mapping) else ""
+
+
+def _ways(parts: Iterable[str], dialects: Iterable[str]) -> tuple[str, ...]:
+    """How to capture what is absent, cheapest first."""
+    own = [way for part in parts for way in _WAYS.get(part, ())]
+    if own:
+        return tuple(dict.fromkeys((*own, _RECORD)))
+    names = [name for each in dialects for name in each.split(" + ")]
+    settings = [_CONTENT[name] for name in names if name in _CONTENT]
+    return tuple(dict.fromkeys((*settings, _RECORD)))[:_FEW]
+
+
+def _entry(scene: Scene) -> Iterator[Item]:
+    yield Item(
+        Bucket.INPUT,
+        "entry",
+        Standing.MISSING,
+        f"imported ({scene.run.entry.target}): a trace knows no program, and no code can be run from it",
+        capture=(_RECORD,),
+        stops=Stops.CODE,
+        fidelity=Grade.ABSENT.value,
+    )
+    steps = [event for event in scene.of_kind(Kind.STEP) if event.parent is None and _part(event, "input")]
+    yield from _item(Bucket.INPUT, "input", steps[:1], ("input",))
+
+
+def _of_run(item: Item) -> Item:
+    """An item of the run itself, which is exact where it is there."""
+    names = {"user": "user.id", "tenant": "tenant.id", "session": "session.id, or gen_ai.conversation.id"}
+    ways = () if item.there else (f"{names.get(item.name, item.name)} as an attribute of a span",)
+    return replace(item, capture=ways, fidelity=(Grade.EXACT if item.there else Grade.ABSENT).value)
+
+
+def _trace(scene: Scene) -> Item:
+    said = trace_of(scene.run)
+    about = f"{said.get('id')}, {said.get('spans')} spans"
+    value: Json = {"run": scene.run.id, "trace": said.get("id")}
+    return Item(Bucket.ENVIRONMENT, "run", Standing.CAPTURED, about, value=value, fidelity=Grade.EXACT.value)
+
+
+def _commit(scene: Scene) -> Item:
+    said, where = scene.said("commit")
+    if said:
+        about = f"{said[:12]}, from {where}"
+        return Item(Bucket.ENVIRONMENT, "commit", Standing.PINNED, about, value=said, fidelity=Grade.EXACT.value)
+    capture = (
+        "OTEL_RESOURCE_ATTRIBUTES=vcs.ref.head.revision=$(git rev-parse HEAD) in the agent's environment",
+        "reenact import otlp FILE --tag commit=…",
+    )
+    about = "the trace does not name the code's revision"
+    return Item(
+        Bucket.ENVIRONMENT, "commit", Standing.MISSING, about, capture=capture, fidelity=Grade.ABSENT.value
+    )  # fmt: skip
+
+
+_NEVER: Final = (
+    (Bucket.ENVIRONMENT, "surroundings", "packages, Python, locale, variables, flags: no trace holds them"),
+    (Bucket.EFFECTS, "wire", "bytes, headers, statuses and pieces of streams: no trace holds them"),
+    (Bucket.EFFECTS, "order", "of what was under way at a time; a trace knows when calls began and ended"),
+)
+
+
+def _never(scene: Scene) -> Iterator[Item]:
+    """What no trace holds."""
+    for bucket, name, about in _NEVER:
+        yield Item(
+            bucket, name, Standing.MISSING, about, capture=(_RECORD,), expected=False, fidelity=Grade.ABSENT.value
+        )

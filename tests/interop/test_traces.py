@@ -1,0 +1,368 @@
+"""A trace becomes a run: model calls, tools and retrievals with what was asked and answered, and how sure each is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import reenact
+from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.abc.store import Store
+from reenact.errors import ForkError
+from reenact.facts.call import Failure
+from reenact.facts.event import Event
+from reenact.facts.ids import made_us, tail
+from reenact.facts.kit import Hold, Standing, Verdict
+from reenact.facts.policy import Policy
+from reenact.facts.run import Status
+from reenact.facts.traced import Grade, graded
+from reenact.interop.arriving import arrive
+from reenact.interop.formats import read
+from reenact.interop.landing import EARLIER
+from reenact.interop.otlp.columns import CLOCKS, DIFFERING, MERGED, ORPHANS, REPEATED, ROOTS
+from reenact.interop.readers import Asked
+from reenact.recording.opening import Who
+from reenact.timetravel.forks.launch import require_ended
+from reenact.timetravel.gist import answer_of, question_of
+from reenact.timetravel.readings import decision_of, reading_of
+from reenact.triage.budget import budget_of
+from reenact.triage.kit import kit_of
+from tests.interop.conftest import Bring, Tried
+from tests.interop.spans import TRACE, chat, lines, span, text, tool
+
+
+def events(store: Store, run: object) -> list[Event]:
+    """What the trace tells; behind it stands what came in."""
+    *found, original = store.open(run).events()  # type: ignore[arg-type]
+    assert (original.kind, original.name) == ("note", "original")
+    return found
+
+
+def agent(number: int = 1, **more: object) -> dict[str, object]:
+    says = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "desk"}
+    return span(number, "invoke_agent desk", took=90, says={**says, **more})
+
+
+@pytest.mark.parametrize("written", [text, lines])
+def test_an_agent_with_a_model_and_a_tool_is_one_run(bring: Bring, store: Store, written: object) -> None:
+    (run,) = bring("otlp", written(agent(), chat(2, 1), tool(3, 1), chat(4, 1)))  # type: ignore[operator]
+    assert (run.agent, run.status, run.totals.models, run.totals.tools) == ("desk", Status.OK, 2, 1)
+    assert (run.totals.tokens_in, run.totals.tokens_out) == (24, 10)
+    assert run.tags["trace"] == TRACE
+    root, model, called, last = events(store, run)
+    assert [each.kind for each in (root, model, called, last)] == ["step", "model", "tool", "model"]
+    assert [each.parent for each in (root, model, called, last)] == [None, 0, 0, 0]
+    assert [each.issued_us for each in (root, model, called, last)] == [0, 1000, 2000, 3000]
+    assert called.name == "find_order"
+    recording = store.open(run)
+    assert json.loads(recording.body(called.request)) == {"order": 7}
+    assert json.loads(recording.body(called.answer)) == {"state": "lost"}
+    reading = reading_of(model)
+    assert reading is not None
+    assert (reading["provider"], reading["model_asked"], reading["params"]) == (
+        "openai",
+        "gpt-4o-mini",
+        {"temperature": 0.5},
+    )
+    decision = decision_of(model)
+    assert decision is not None
+    assert (decision.text, decision.finish) == ("It is lost.", "stop")
+    assert (question_of(recording), answer_of(recording)) == ("Where is order 7?", "It is lost.")
+
+
+def test_the_kit_says_of_each_item_whether_it_is_exact_semantic_or_absent(bring: Bring, store: Store) -> None:
+    says = {"gen_ai.tool.call.result": None, "user.id": "u-7"}
+    (run,) = bring("otlp", text(agent(), chat(2, 1), tool(3, 1, says=says)))
+    kit = kit_of(store, run)
+    said = {item.name: (item.fidelity, item.standing) for item in kit.items}
+    assert said["model"] == said["tokens"] == said["timestamps"] == ("exact", Standing.CAPTURED)
+    assert said["history"] == said["system_prompt"] == said["model_calls"] == ("semantic", Standing.CAPTURED)
+    assert said["tool_calls"] == said["entry"] == ("absent", Standing.MISSING)
+    assert said["user"] == ("exact", Standing.CAPTURED)
+    assert {item.fidelity for item in kit.items} == {"exact", "semantic", "absent"}
+    assert kit.verdict is Verdict.EVENTS, "a trace has no program"
+
+
+def test_a_trace_without_content_is_a_cold_case_with_the_setting_that_captures_it(bring: Bring, store: Store) -> None:
+    bare = {"gen_ai.input.messages": None, "gen_ai.output.messages": None}
+    (run,) = bring("otlp", text(agent(), chat(2, 1, says=bare)))
+    kit = kit_of(store, run)
+    assert kit.verdict is Verdict.COLD
+    history = kit.item("history")
+    assert history is not None
+    assert history.capture[0] == (
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY in the agent's environment"
+    )
+
+
+def test_the_budget_of_a_trace_claims_no_more_than_the_trace_knows(bring: Bring, store: Store) -> None:
+    (run,) = bring(
+        "otlp", text(agent(), chat(2, 1, took=9), tool(5, 1, took=9, says={"gen_ai.tool.call.result": None}))
+    )
+    lines_of = {line.name: line for line in budget_of(store, run)}
+    assert "a trace does not say" in lines_of["clock logic"].about
+    assert lines_of["clock logic"].replay is Hold.ACCEPTED
+    assert lines_of["tool drift"].replay is Hold.ACCEPTED, "its result is not in the trace"
+    assert "#1 and #2 were under way together" in lines_of["tool latency and races"].about
+    assert lines_of["sampling"].about == "temperature 0.5 at #1"
+    assert "gpt-4o-mini is an alias" in lines_of["model drift"].about
+
+
+def test_content_of_some_calls_alone_is_partial(bring: Bring, store: Store) -> None:
+    bare = {"gen_ai.input.messages": None, "gen_ai.output.messages": None}
+    (run,) = bring("otlp", text(agent(), chat(2, 1), chat(3, 1, says=bare)))
+    history = kit_of(store, run).item("history")
+    assert history is not None
+    assert (history.standing, history.fidelity, history.events) == (Standing.PARTIAL, "absent", (2,))
+
+
+def test_a_walk_over_the_events_of_a_trace_is_never_exact(bring: Bring, store: Store) -> None:
+    (run,) = bring("otlp", text(agent(), chat(2, 1)))
+    walked = reenact.replay(run, mode="events", store=store)
+    assert (walked.verdict, walked.fidelity) == ("same", "semantic")
+    assert "verdict: same (semantic), order not known" in walked.report.last_line
+
+
+def test_a_fork_of_a_trace_is_refused_with_the_replay_of_a_command_next(bring: Bring, store: Store) -> None:
+    (run,) = bring("otlp", text(agent(), chat(2, 1)))
+    with pytest.raises(ForkError) as raised:
+        require_ended(run)
+    assert raised.value.next_command == f"reenact replay {tail(run.id)} --cmd 'python agent.py'"
+
+
+def test_the_same_trace_imported_twice_is_one_run(bring: Bring, store: Store) -> None:
+    spans = agent(), chat(2, 1), tool(3, 1)
+    (first,) = bring("otlp", text(*spans))
+    (again,) = bring("otlp", lines(*reversed(spans)))
+    assert again.id == first.id
+    assert len(list(store.runs())) == 1
+
+
+def test_another_state_of_a_trace_is_a_run_of_its_own_that_says_so(bring: Bring, store: Store) -> None:
+    (first,) = bring("otlp", text(agent(), chat(2, 1)))
+    (later,) = bring("otlp", text(agent(), chat(2, 1), tool(3, 1)))
+    assert later.id != first.id
+    assert EARLIER in later.capture["import"]["remarks"]
+    assert [run.id for run in store.runs(tag={"trace": TRACE})] == [later.id, first.id]
+
+
+def test_what_came_in_is_kept_without_its_credentials(bring: Bring, store: Store, tmp_path: Path) -> None:
+    key = "sk-" + "a1B2c3D4e5F6g7H8" * 3
+    (run,) = bring("otlp", text(agent(), tool(2, 1, says={"gen_ai.tool.call.result": f"the key is {key}"})))
+    recording = store.open(run)
+    *_, original = recording.events()
+    kept = recording.body(original.answer)
+    assert json.loads(kept)["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["traceId"] == TRACE
+    assert b"the key is ~rx" in kept
+    for path in (tmp_path / ".reenact").rglob("*"):
+        assert not path.is_file() or key.encode() not in path.read_bytes()
+
+
+def test_a_comparison_is_of_the_calls_and_not_of_what_came_in(bring: Bring, store: Store) -> None:
+    (left,) = bring("otlp", text(agent(), chat(2, 1), tool(3, 1)))
+    (right,) = bring("otlp", text(*(each | {"traceId": "ab" * 16} for each in (agent(), chat(2, 1), tool(3, 1)))))
+    assert left.id != right.id
+    assert reenact.compare(left, right, store=store).first_difference is None
+
+
+def test_one_call_told_in_two_dialects_asks_the_same(bring: Bring, store: Store) -> None:
+    told = {
+        "openinference.span.kind": "LLM",
+        "llm.provider": "openai",
+        "llm.model_name": "gpt-4o-mini",
+        "llm.invocation_parameters": '{"temperature": 0.5}',
+        "llm.input_messages.0.message.role": "system",
+        "llm.input_messages.0.message.content": "Be brief.",
+        "llm.input_messages.1.message.role": "user",
+        "llm.input_messages.1.message.content": "Where is order 7?",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": "It is lost.",
+    }
+    (left,) = bring("otlp", text(chat(1)))
+    (right,) = bring("otlp", text(span(1, "ChatCompletion", trace="ab" * 16, says=told)))
+    (pair,) = reenact.compare(left, right, store=store).pairs
+    assert [str(change.value) for change in pair.changes] == ["changed answer"], "they tell the same question"
+
+
+def test_the_original_of_a_trace_imports_as_that_trace(bring: Bring, store: Store) -> None:
+    first, other = bring("otlp", lines(agent(), chat(2, 1), span(3, "alone", trace="ab" * 16)))
+    recording = store.open(first)
+    *_, original = recording.events()
+    kept = recording.body(original.answer)
+    (again,) = bring("otlp", kept.decode())
+    assert again.id == first.id != other.id
+
+
+# --- spans that disagree ------------------------------------------------------------------------------------------
+
+
+def test_spans_of_one_call_are_one_event(bring: Bring, store: Store) -> None:
+    inner = {"gen_ai.input.messages": None, "gen_ai.usage.reasoning.output_tokens": 3}
+    inner |= {"gen_ai.response.id": "chatcmpl-2"}
+    (run,) = bring("otlp", text(agent(), chat(2, 1, took=9), chat(3, 2, says=inner)))
+    _, model = events(store, run)
+    reading = reading_of(model)
+    assert reading is not None
+    assert (reading["text"], reading["usage"]["reasoning"]) == ("It is lost.", 3)
+    assert run.totals.models == 1
+    assert run.totals.tokens_in == 12, "counted once"
+    assert model.attributes["span"]["merged"] == [f"{3:016x}"]
+    assert run.capture["import"]["remarks"][MERGED] == 1
+
+
+def test_calls_beside_each_other_are_merged_by_the_id_of_their_response_only(bring: Bring, store: Store) -> None:
+    same = {"gen_ai.response.id": "chatcmpl-2"}
+    spans = chat(2, 1, took=9), chat(3, 1, says=same), chat(4, 1), chat(60, 1, says=same)
+    (run,) = bring("otlp", text(agent(), *spans))
+    assert run.totals.models == 3, "the last one was asked when the first had been answered: a cache"
+
+
+def test_a_call_around_several_calls_is_none_of_them(bring: Bring, store: Store) -> None:
+    outer = {"gen_ai.response.id": None, "gen_ai.input.messages": None, "gen_ai.output.messages": None}
+    (run,) = bring("otlp", text(chat(1, took=50, says=outer), chat(2, 1), chat(3, 1)))
+    assert run.totals.models == 3
+
+
+def test_repeated_late_and_disordered_spans_are_one_trace_in_order(bring: Bring, store: Store) -> None:
+    spans = [agent(), chat(2, 1), tool(3, 1), chat(4, 1)]
+    (run,) = bring("otlp", lines(spans[3], spans[1], spans[0], spans[1], spans[2]))
+    assert [each.name for each in events(store, run)] == [
+        "invoke_agent desk",
+        "gpt-4o-mini",
+        "find_order",
+        "gpt-4o-mini",
+    ]
+    assert run.capture["import"]["remarks"] == {REPEATED: 1}
+
+
+def test_spans_that_share_an_id_and_differ_are_both_kept(bring: Bring, store: Store) -> None:
+    (run,) = bring("otlp", text(agent(), tool(2, 1), tool(2, 1, says={"gen_ai.tool.name": "other"}, at=5)))
+    assert [each.name for each in events(store, run)][1:] == ["find_order", "other"]
+    assert run.capture["import"]["remarks"][DIFFERING] == 1
+
+
+def test_orphans_stand_by_themselves_and_are_counted(bring: Bring, store: Store) -> None:
+    (run,) = bring("otlp", text(agent(), tool(2, 99)))
+    assert [each.parent for each in events(store, run)] == [None, None]
+    assert run.capture["import"]["remarks"] == {ORPHANS: 1}
+
+
+def test_parents_in_a_circle_lose_no_span(bring: Bring, store: Store) -> None:
+    (run,) = bring("otlp", text(span(1, "a", 2), span(2, "b", 1), span(3, "c", 3)))
+    assert sorted(each.name for each in events(store, run)) == ["a", "b", "c"]
+
+
+def test_a_child_whose_clock_is_behind_comes_after_its_parent(bring: Bring, store: Store) -> None:
+    (run,) = bring("otlp", text(span(10, "parent", took=9), tool(2, 10)))
+    parent, child = events(store, run)
+    assert (parent.name, child.parent) == ("parent", 0)
+    assert run.capture["import"]["remarks"] == {CLOCKS: 1}
+
+
+def test_two_roots_of_one_id_are_said(bring: Bring, store: Store) -> None:
+    (run,) = bring("otlp", text(agent(1), agent(2)))
+    assert run.capture["import"]["remarks"] == {ROOTS: 1}
+
+
+def test_traces_of_one_session_keep_their_order(bring: Bring, store: Store) -> None:
+    made = [span(n, f"turn {n}", trace=f"{n:032x}", says={"session.id": "s"}) for n in (3, 1, 2)]
+    runs = bring("otlp", lines(*made))
+    listed = [run.id for run in store.runs(session="s")]
+    assert listed == [run.id for run in reversed(runs)], "newest first"
+    assert [next(iter(events(store, run))).name for run in runs] == ["turn 1", "turn 2", "turn 3"]
+
+
+class Still:
+    """A clock that stands still, as the real one seems to while a small trace is written."""
+
+    def wall_us(self) -> int:
+        return CLOCK.wall_us() // 10**9 * 10**9
+
+    def monotonic_us(self) -> int:
+        return 0
+
+
+def test_traces_that_are_written_within_a_millisecond_keep_their_order(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(lines(*(span(n, f"turn {n}", trace=f"{n:032x}") for n in range(1, 9))))
+    found, origin = read("otlp", path, Asked())
+    arrived = arrive(store, found, origin, who=Who(), policy=Policy(), clock=Still(), entropy=ENTROPY)
+    ids = [each.run.id for each in arrived]
+    assert ids == sorted(ids)
+    assert made_us(ids[-1]) <= CLOCK.wall_us(), "no run is made in the future"
+
+
+def test_an_error_is_told_with_its_type_and_words(bring: Bring, store: Store) -> None:
+    failed = span(1, "invoke_agent desk", error="it broke", says={"gen_ai.operation.name": "invoke_agent"})
+    (run,) = bring("otlp", text(failed, tool(2, 1, error="no such order", says={"error.type": "KeyError"})))
+    assert (run.status, run.error) == (Status.FAILED, "Error: it broke")
+    outcome = events(store, run)[1].outcome
+    assert isinstance(outcome, Failure)
+    assert (outcome.error.type, outcome.error.text) == ("KeyError", "no such order")
+
+
+def test_calls_of_tools_without_a_span_are_known_by_what_the_next_call_is_told(bring: Bring, store: Store) -> None:
+    wanted = {"type": "tool_call", "id": "call_9", "name": "find_order", "arguments": {"order": 7}}
+    told = {"type": "tool_call_response", "id": "call_9", "response": "lost"}
+    first = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [wanted]}])}
+    second = {"gen_ai.input.messages": json.dumps([{"role": "tool", "parts": [told]}])}
+    (run,) = bring("otlp", text(agent(), chat(2, 1, says=first), chat(3, 1, says=second)))
+    called = events(store, run)[2]
+    assert (called.kind, called.name, called.call.ordinal) == ("tool", "find_order", "call_9")
+    assert graded(called)["times"] is Grade.ABSENT
+    (spanned,) = bring("otlp", text(agent(), chat(2, 1, says=first), tool(9, 1), chat(30, 1, says=second)))
+    assert spanned.totals.tools == 1, "it has a span"
+
+
+def test_what_no_table_knows_is_kept(bring: Bring, store: Store) -> None:
+    (run,) = bring("otlp", text(chat(2, says={"my.own": {"__proto__": {"x": 1}}, "__proto__": "y"})))
+    (model,) = events(store, run)
+    assert model.attributes["span"]["attributes"] == {"my.own": {"__proto__": {"x": 1}}, "__proto__": "y"}
+
+
+# --- by the commands ----------------------------------------------------------------------------------------------
+
+
+def test_a_trace_is_imported_listed_shown_and_audited_by_the_commands(desk: Tried) -> None:
+    (desk.folder / "traces.jsonl").write_text(lines(agent(), chat(2, 1), tool(3, 1)) + "{half")
+    tried = desk.reenact("--json", "import", "otlp", "traces.jsonl", "--dry-run")
+    assert json.loads(tried.out)["spans"] == 3
+    assert not (desk.folder / ".reenact").exists()
+    first = desk.reenact("--json", "import", "otlp", "traces.jsonl", "--agent", "bot@2", "--tag", "from=prod")
+    run = json.loads(first.out)
+    assert (run["agent"], run["version"], run["new"]) == ("bot", "2", True)
+    assert run["tags"] == {"trace": TRACE, "from": "prod"}
+    assert b"left out: line 4: this is no JSON" in first.err
+    again = desk.reenact("import", "otlp", "traces.jsonl")
+    assert b"is here already" in again.err
+    assert len(desk.reenact("--json", "ls").out.splitlines()) == 1
+    assert b"Where is order 7?" in desk.reenact("show", "@").out
+    assert b"find_order(order=7)" in desk.reenact("show", "@").out
+    assert b"It is lost." in desk.reenact("timeline", "@").out
+    kit = [json.loads(line) for line in desk.reenact("--json", "kit", "@").out.splitlines()]
+    assert {item["fidelity"] for item in kit if item["type"] == "item"} == {"exact", "semantic", "absent"}
+    walked = desk.reenact("replay", "@", "--events")
+    assert (walked.code, b"same (semantic)" in walked.err) == (0, True)
+
+
+@pytest.mark.parametrize("words", [("fork", "@:1", "--say", "1=no"), ("resume", "@"), ("replay", "@")])
+def test_what_needs_the_program_is_refused_with_the_replay_of_a_command_next(
+    desk: Tried, words: tuple[str, ...]
+) -> None:
+    failed = span(1, "invoke_agent desk", error="it broke", says={"gen_ai.operation.name": "invoke_agent"})
+    (desk.folder / "traces.json").write_text(text(failed, chat(2, 1)))
+    desk.reenact("import", "otlp", "traces.json")
+    refused = desk.reenact(*words)
+    assert refused.code in (2, 3)
+    assert b"was imported" in refused.err
+    assert b"--cmd 'python agent.py'" in refused.err
+
+
+def test_a_program_that_asks_nothing_is_never_the_same_as_a_trace(desk: Tried) -> None:
+    (desk.folder / "traces.json").write_text(text(chat(1)))
+    desk.reenact("import", "otlp", "traces.json")
+    (desk.folder / "agent.py").write_text("print('It is lost.')\n")
+    replayed = desk.reenact("replay", "@", "--cmd", "python agent.py")
+    assert (replayed.code, b"verdict: different" in replayed.err) == (1, True)
