@@ -16,6 +16,7 @@ NAMES = {
     "cassette_test[100]": "pytest-recording + vcrpy",
     "import_standard": "asyncio, sqlite3 & co.",
     "fsync[200]": "one fsync",
+    "long_rows[200]": "one json.dumps",
     "frozen_http[10]": "itself at 10 calls",
     "open_run[100]": "itself at 100 events",
     "frozen_tool[1000]": "a replay of it",
@@ -28,6 +29,9 @@ NAMES = {
 """What the other side of a comparison is called in the table."""
 
 SLOW = {
+    "long_bytes": 1,
+    "long_text": 1,
+    "long_rows": 1,
     "golden_test": 3,
     "cassette_test": 3,
     "collect_goldens": 3,
@@ -51,6 +55,7 @@ def rows(*, full: bool) -> list[Row]:
     """The table's rows; ``full`` adds the runs of 100,000 calls."""
     return [
         *recording(),
+        *long_values(),
         *replaying(full=full),
         *forking(),
         *moving(full=full),
@@ -64,7 +69,7 @@ def recording() -> list[Row]:
     """What recording costs the agent."""
     read, model, write = ("record_read[400]", "record_model[400]", "durable_write[200]")
     added, kept, chunk = Figure(model, "added_us"), Figure(model, "save_ms"), Figure("first_chunk", "later_ms")
-    vcr, large, grown = "vcr_http[1000]", "large_argument[20]", "grown_state[200]"
+    vcr, large, grown, models = "vcr_http[1000]", "large_argument[20]", "grown_state[200]", "grown_models[200]"
     return [
         Row("record an HTTP read: added in the agent's thread", Figure(read, "added_us"), "µs", "most", 60),
         Row("  the thread's own work alone", Figure(read, "added_work_us"), "µs", "most", 60),
@@ -80,7 +85,12 @@ def recording() -> list[Row]:
         Row("a step whose state is 200 turns: agent's processor", Figure(grown, "agent_ms"), "ms", "most", 3),
         Row("  against walking it once", Figure(grown, "agent_ms"), "ms", "shown", 0, Figure(grown, "walk_ms")),
         Row("  on the average of them, in all", Figure(grown, "mean_ms"), "ms"),
+        Row("a step whose state is 200 turns of LangChain's", Figure(models, "agent_ms"), "ms"),
+        Row("  a look against pickle.dumps", Figure(models, "agent_ms"), "ms", "shown", 0, Figure(models, "walk_ms")),
         Row("look for credentials in a MiB, first sight", Figure("clean_body[500]", "first_ms"), "ms", "most", 300),
+        Row("  with a scanner", Figure("clean_body[500]", "scanned_ms"), "ms"),
+        Row("  real trajectories", Figure("clean_body[500]", "real_ms"), "ms", "most", 300),
+        Row("  real trajectories, with a scanner", Figure("clean_body[500]", "real_scanned_ms"), "ms", "most", 80),
         Row("  one string, a patch", Figure("clean_body[500]", "patch_ms"), "ms", "most", 300),
         Row("  seen before", Figure("clean_body[500]", "again_ms"), "ms", "most", 50),
         Row("  seen before, its oldest messages gone", Figure("clean_body[500]", "shorter_ms"), "ms", "most", 50),
@@ -94,6 +104,20 @@ def recording() -> list[Row]:
         Row("first chunk of a stream: later than unrecorded", chunk, "ms", "most", 0.3),
         Row("  against a neighbour", chunk, "ms", "faster", 60, Figure("vcr_first_chunk", "later_ms")),
     ]  # fmt: skip
+
+
+def long_values() -> list[Row]:
+    """What a tool's value of 200 MiB costs beside itself."""
+    data, text, listed = "long_bytes[200]", "long_text[200]", "long_rows[200]"
+    return [
+        Row("record 200 MiB of bytes: memory beside them", Figure(data, "record_mib"), "MiB", "most", 64),
+        Row("  replay them", Figure(data, "replay_mib"), "MiB", "most", 64),
+        Row("record 200 MiB of text: memory beside it", Figure(text, "record_mib"), "MiB", "most", 64),
+        Row("  replay it", Figure(text, "replay_mib"), "MiB", "most", 64),
+        Row("record 200 MiB of records: beside an encoded copy", Figure(listed, "record_mib"), "MiB", "most", 64),
+        Row("  the agent's processor", Figure(listed, "call_ms"), "ms", "times", 1.2, Figure(listed, "dumps_ms")),
+        Row("  replay them, beside themselves", Figure(listed, "replay_mib"), "MiB"),
+    ]
 
 
 def replaying(*, full: bool) -> list[Row]:

@@ -116,6 +116,8 @@ def spoken(name: str, command: click.Command, context: click.Context) -> Iterato
     """A command in the table, and those below it."""
     parts = []
     for each in command.params:
+        if isinstance(each, click.Option) and each.hidden:
+            continue
         kind = (
             "|".join((*each.type.choices, ""))
             if isinstance(each.type, click.Choice)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bench.absent import Absent
-from bench.cases.code import clean_body, fork, frozen_tool, grown_state, idle_decorator, large_argument
+from bench.cases.code import clean_body, fork, frozen_tool, grown_models, grown_state, idle_decorator, large_argument
 from bench.cases.engines import dbos_fork, langgraph_history, langgraph_newest, temporal_replay, temporal_replay_bare
 from bench.cases.golden_batches import find_goldens, run_goldens_of_20
 from bench.cases.goldens import cassette_test, collect_goldens, golden_test, import_plugin
@@ -19,6 +19,7 @@ from bench.cases.http import (
     record_model,
     record_read,
 )
+from bench.cases.long_values import long_bytes, long_rows, long_text
 from bench.cases.neighbours import plain_transport, vcr_first_chunk, vcr_http
 from bench.cases.start import (
     import_bare,
@@ -49,6 +50,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         frozen_tool,
         fsync,
         golden_test,
+        grown_models,
         grown_state,
         idle_decorator,
         import_bare,
@@ -61,6 +63,9 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         langgraph_newest,
         large_argument,
         list_steps,
+        long_bytes,
+        long_rows,
+        long_text,
         look_up,
         open_run,
         plain_transport,

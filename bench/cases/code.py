@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import marshal
+import os
+import pickle
 import random
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import reenact
 from bench.driver import fork_agent, run_agent
+from reenact.facts import spotting
 from reenact.facts.call import Call, Effect, Kind
 from reenact.privacy import make_redactor
 
@@ -88,15 +93,29 @@ def grown_state(size: int) -> Mapping[str, float]:
     """Milliseconds of processor of the last ten of so many steps, whose history grows by 2.9 KB a step, in the agent's
     thread; of one ``marshal.dumps`` of that state beside it; and of an average step in all, the writer's work included.
     """
+    return _grown(
+        size, marshal.dumps, lambda n, text: {"role": "user", "id": f"m{n}", "content": text, "calls": [{"n": n}]}
+    )
+
+
+def grown_models(size: int) -> Mapping[str, float]:
+    """The same of LangChain's messages, which are pydantic models, beside ``pickle.dumps``."""
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    kinds = (HumanMessage, AIMessage)
+    return _grown(size, pickle.dumps, lambda n, text: kinds[n % 2](content=text, id=f"m{n}"))
+
+
+def _grown(size: int, walk: Callable[[Any], object], message: Callable[[int, str], object]) -> Mapping[str, float]:
     chance = random.Random(size)
     words = [chance.randbytes(chance.randrange(1, 5)).hex() for _ in range(2000)]
     texts = [" ".join(chance.choices(words, k=230)) for _ in range(2 * size)]
-    messages: list[dict[str, Any]] = []
+    messages: list[Any] = []
     agents, walks = [], []
     begin = time.process_time_ns()
     with tempfile.TemporaryDirectory() as folder, reenact.record(store=folder):
         for number, text in enumerate(texts):
-            messages.append({"role": "user", "id": f"m{number}", "content": text, "calls": [{"n": number}]})
+            messages.append(message(number, text))
             if number % 2:
                 continue
             state = {"messages": messages, "step": number, "plan": words[number % 2000]}
@@ -105,16 +124,43 @@ def grown_state(size: int) -> Mapping[str, float]:
                 pass
             agents.append(time.thread_time_ns() - start)
             start = time.thread_time_ns()
-            marshal.dumps(state)
+            walk(state)
             walks.append(time.thread_time_ns() - start)
     whole = (time.process_time_ns() - begin) / size
     return {"agent_ms": median(agents[-10:]) / 1e6, "walk_ms": median(walks[-10:]) / 1e6, "mean_ms": whole / 1e6}
 
 
 def clean_body(size: int) -> Mapping[str, float]:
-    """Milliseconds of processor a MiB of an agent's request, which the gate cleans: at its first sight, again, with its
-    oldest messages gone, and of another one, in which a patch is a single string."""
-    chance = random.Random(size)
+    """Milliseconds of processor a MiB of an agent's request, which the gate cleans with the standard library: at its
+    first sight, again, with its oldest messages gone, and of another one, in which a patch is a single string. Then
+    another request of the same sort and real trajectories (where they lie), without a scanner and with it."""
+    with patch.object(spotting._NEEDLES, "within", lambda text: text.find):
+        costs = [_cleaned(body) for body in _bodies(size, random.Random(size))]
+        real = [_cleaned(body) for body in _trajectories(first=True)]
+    scanned = _cleaned(_bodies(size, random.Random(size + 1))[0])
+    found = [_cleaned(body) for body in _trajectories(first=False)]
+    measured = dict(zip(("first_ms", "again_ms", "shorter_ms", "patch_ms"), costs, strict=True))
+    measured["scanned_ms"] = scanned
+    return measured | ({"real_ms": median(real), "real_scanned_ms": median(found)} if real and found else {})
+
+
+def _trajectories(*, first: bool) -> list[bytes]:
+    """Real conversations of agents, each second one: what was seen once is known."""
+    folder = Path(os.environ.get("REENACT_SHARED", ""), "data", "trajectories")
+    files = sorted(folder.rglob("*.json")) if os.environ.get("REENACT_SHARED") else []
+    return [path.read_bytes() for path in files[not first :: 2]]
+
+
+def _cleaned(body: bytes) -> float:
+    """What a look at a body costs, in milliseconds of processor a MiB."""
+    redactor = make_redactor("bench", secret=b"x" * 32)
+    start = time.process_time_ns()
+    redactor.call(Call(Kind.HTTP, "POST h", Effect.WRITE, "http/1", {"method": "POST", "url": "https://h/"}, body))
+    return (time.process_time_ns() - start) / 1e6 / (len(body) / 2**20)
+
+
+def _bodies(size: int, chance: random.Random) -> list[bytes]:
+    """A request, the same again, with its oldest messages gone, and one in which a patch is a single string."""
     words = [
         "the",
         "agent",
@@ -146,14 +192,7 @@ def clean_body(size: int) -> Mapping[str, float]:
         messages.append({"role": "tool", "content": json.dumps({"rows": rows, "path": f"/srv/{n}.json"})})
     shorter = [messages[0], *messages[9:], {"role": "user", "content": "and now"}]
     bodies = [json.dumps({"messages": each}).encode() for each in (messages, messages, shorter)]
-    patch = "".join(
+    diff = "".join(
         f'+    print(f\'\\x1b[{{code}}m{{row!r}}\', "\\"{word}\\"")  # &lt; {n}\n' for n in range(400) for word in words
     )
-    bodies.append(json.dumps({"output": patch}).encode())
-    costs = []
-    for body in bodies:
-        redactor = make_redactor("bench", secret=b"x" * 32)
-        start = time.process_time_ns()
-        redactor.call(Call(Kind.HTTP, "POST h", Effect.WRITE, "http/1", {"method": "POST", "url": "https://h/"}, body))
-        costs.append((time.process_time_ns() - start) / 1e6 / (len(body) / 2**20))
-    return {"first_ms": costs[0], "again_ms": costs[1], "shorter_ms": costs[2], "patch_ms": costs[3]}
+    return [*bodies, json.dumps({"output": diff}).encode()]

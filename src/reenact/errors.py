@@ -91,7 +91,13 @@ class EventNotFound(StoreError, LookupError):
 
 
 class BlobMissing(StoreError):
-    """A payload that the log names is not in the store (``digest``)."""
+    """A payload that the log names is not in the store (``digest``).
+
+    Attributes:
+        reason: ``withheld`` where the store knows that it was taken out, or never kept; empty where it was lost.
+    """
+
+    reason: str = ""
 
 
 class BlobCorrupt(StoreError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -175,6 +176,16 @@ def test_cat_goes_through_odd_keys_and_state(filled: Any, reenact: Cli) -> None:
     )
     assert reenact("cat", f"{run.id}:0.args.order").out == "4421\n"
     assert reenact("cat", "@:0.state.docs").out == '["a"]\n'
+
+
+def test_cat_prints_a_whole_side_of_an_event(filled: Any, reenact: Cli) -> None:
+    run = next(r for r in filled.runs() if r.agent == "order-lookup")
+    response = json.loads(reenact("cat", f"{run.id}:1.response").out)
+    assert response["status"] == 200
+    assert response["body"] == {"price": 12, "esc": "\x1b[31mred"}
+    assert json.loads(reenact("cat", f"{run.id}:1.request").out)["body"] == {"q": 1}
+    tool = json.loads(reenact("cat", f"{run.id}:get_order#1.request").out)
+    assert "headers" not in tool and "order" in json.dumps(tool["body"])
 
 
 def test_cat_takes_a_connection_apart(shelf: Any, reenact: Cli) -> None:

@@ -62,6 +62,96 @@ def test_a_fork_that_does_not_part_says_no_place(forks: Forks) -> None:
     assert "change: the result of event" in last and "parts at" not in last
 
 
+OTHERS = """
+import asyncio, json, os, reenact
+
+@reenact.tool(effect="read")
+def look(city):
+    return "fog"
+
+def asked(text):
+    body = json.dumps(dict(model="m", messages=[dict(role="user", content=text)]))
+    headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+    return os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers
+
+def said(answer):
+    return answer["choices"][0]["message"]["content"]
+
+def requests(text):
+    import requests
+    url, body, headers = asked(text)
+    return said(requests.post(url, data=body, headers=headers).json())
+
+def session(text):
+    import requests
+    url, body, headers = asked(text)
+    with requests.Session() as session, session.post(url, data=body, headers=headers, stream=True) as answer:
+        return said(json.loads(b"".join(answer.iter_content(16))))
+
+def urllib3(text):
+    import urllib3
+    url, body, headers = asked(text)
+    pool = urllib3.PoolManager()
+    return said(pool.request("POST", url, body=body, headers={**headers, "Host": url.split("/")[2]}).json())
+
+def aiohttp(text):
+    import aiohttp
+    url, body, headers = asked(text)
+    async def ask():
+        async with aiohttp.ClientSession() as session, session.post(url, data=body, headers=headers) as answer:
+            return said(await answer.json())
+    return asyncio.run(ask())
+
+print(CLIENT("weather?"))
+print(CLIENT(look("Oslo")))
+"""
+
+
+@pytest.mark.parametrize("client", ["requests", "session", "urllib3", "aiohttp"])
+def test_so_does_what_other_clients_send(forks: Forks, client: str) -> None:
+    pytest.importorskip(client.replace("session", "requests"))
+    with ScriptedProvider(says("then")) as before:
+        forks.desk.environ = {"OPENAI_BASE_URL": f"{before.url}/v1", "OPENAI_API_KEY": "scripted-key"}
+        assert forks.record(OTHERS.replace("CLIENT", client)) == "then\nthen\n"
+    with ScriptedProvider(says("now")) as today:
+        forks.desk.environ["OPENAI_BASE_URL"] = f"{today.url}/v1"
+        report = forks.fork("look#1", "--result", 'look#1="sun"')
+        assert report["printed"] == "then\nnow\n"
+        assert (report["live"], today.counts) == (1, {"/v1/chat/completions": 1})
+        assert not [remark for remark in report["remarks"] if "goes where it went then" in remark]
+    forks.replays_exactly(report["run"])
+
+
+def test_a_connection_that_the_program_made_leads_where_it_led_and_is_refused(forks: Forks) -> None:
+    program = """
+        import http.client, json, os, reenact
+        from urllib.parse import urlsplit
+
+        @reenact.tool(effect="read")
+        def look(city):
+            return "fog"
+
+        def ask(text):
+            parts = urlsplit(os.environ["OPENAI_BASE_URL"])
+            body = json.dumps(dict(model="m", messages=[dict(role="user", content=text)]))
+            connection = http.client.HTTPConnection(parts.netloc)
+            headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+            connection.request("POST", parts.path + "/chat/completions", body, headers)
+            return json.load(connection.getresponse())["choices"][0]["message"]["content"]
+
+        print(ask("weather?"))
+        print(ask(look("Oslo")))
+    """
+    with ScriptedProvider(says("then")) as before, ScriptedProvider(says("now")) as today:
+        forks.desk.environ = {"OPENAI_BASE_URL": f"{before.url}/v1", "OPENAI_API_KEY": "scripted-key"}
+        assert forks.record(program) == "then\nthen\n"
+        forks.desk.environ["OPENAI_BASE_URL"] = f"{today.url}/v1"
+        report = forks.fork("look#1", "--result", 'look#1="sun"', status=5)
+        assert [remark for remark in report["remarks"] if "goes where it went then" in remark]
+        assert "OPENAI_API_KEY is not sent to" in report["message"], "today's key never goes to yesterday's host"
+        assert today.counts == {}
+
+
 @pytest.mark.parametrize(
     ("url", "there"),
     [

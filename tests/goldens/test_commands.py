@@ -90,6 +90,30 @@ def test_what_is_missing_is_recorded_once_and_kept_beside_the_incident(incident:
         path.write_bytes(before)
 
 
+def test_what_is_no_answer_is_not_kept(incident: Project) -> None:
+    """The model is out of reach, and the agent makes the best of it: the golden has to ask again another day."""
+    path = incident.folder / "tests" / "goldens" / "refunds.reenact"
+    before = path.read_bytes()
+    try:
+        incident.mend(ASKS_ON)
+        agent = incident.folder / "agent.py"
+        whole = agent.read_text()
+        fails = '    if "nothing" in prompt: raise ConnectionError("nobody there")\n    return {'
+        down = whole.replace("    return {", fails, 1)
+        down = down.replace(
+            "        step = think(prompt)", "        try: step = think(prompt)\n        except OSError: return"
+        )
+        agent.write_text(down)
+        done = incident.run("golden", "run", "refunds", "--mode", "missing", status=1)
+        assert "nothing was kept" in done.stdout and "nothing was missing" not in done.stdout
+        assert "ConnectionError: nobody there" in done.stderr and "think was not answered" in done.stderr
+        assert path.read_bytes() == before
+        agent.write_text(whole)
+        assert "1 answer recorded" in incident.run("golden", "run", "refunds", "--mode", "missing").stdout
+    finally:
+        path.write_bytes(before)
+
+
 def test_where_no_model_is_asked_the_next_command_scripts_the_answer(incident: Project) -> None:
     incident.mend('search("fees")')
     path = incident.folder / "tests" / "goldens" / "refunds.reenact"

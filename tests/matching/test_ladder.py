@@ -47,6 +47,9 @@ class Recording:
     def body(self, payload: Payload | None) -> bytes:
         return self.bodies[payload.digest] if payload is not None else b""
 
+    def pieces(self, payload: Payload) -> Iterator[bytes]:
+        yield self.body(payload)
+
     def holds(self, payload: Payload | None, data: bytes) -> bool:
         return self.body(payload) == data
 

@@ -62,6 +62,9 @@ class Altered:
             return data[:-1] + b' ,"altered":1}' if data.endswith(b"}") else data + b"x"
         return other(data) or data
 
+    def pieces(self, payload: Payload) -> Iterator[bytes]:
+        yield self.body(payload)
+
     def holds(self, payload: Payload | None, data: bytes) -> bool:
         return self.body(payload) == data
 

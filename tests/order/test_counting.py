@@ -189,3 +189,21 @@ def test_a_call_may_have_moved_to_another_task_once_its_own_has_ended() -> None:
         return asyncio.run(main(getattr(world, "swapped", False)))
 
     record_and_replay(program, rounds=2)
+
+
+def test_patience_counts_only_while_the_main_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal that came in the middle of our own code waits on, however late the machine lets that code go on."""
+    moments = itertools.count(0, signals.PATIENCE_NS)
+    sent: list[int] = []
+
+    class Sender:
+        def send_again(self, number: int) -> bool:
+            sent.append(number)
+            return True
+
+    monkeypatch.setattr(signals, "_mono_ns", lambda: next(moments))
+    monkeypatch.setattr(signals, "_SENDER", Sender())
+    monkeypatch.setattr(signals, "_postponed", {})
+    ways = [signals._postpone(7) for _ in range(signals.TRIES + 2)]
+    assert ways == [True] * signals.TRIES + [False] * 2
+    assert sent == [7] * signals.TRIES

@@ -55,7 +55,18 @@ def _gaps(store: reenact.Store) -> list[tuple[str, str, int]]:
 
 
 def test_the_list_of_fields_is_the_one_that_is_proven_here() -> None:
-    elsewhere = {"order", "hold_ms", "env", "ignore", "file_contents", "plumbing", "sampling", "server_ignore"}
+    elsewhere = {
+        "order",
+        "hold_ms",
+        "env",
+        "ignore",
+        "file_contents",
+        "plumbing",
+        "sampling",
+        "server_ignore",
+        "unsampled",
+    }
+    elsewhere |= {"largest_value_mb"}
     here = {"files", "require", "sample", "retention", "redact", "check_changes"}
     assert {field.name for field in fields(Policy)} == elsewhere | here
 

@@ -93,6 +93,15 @@ def test_parts_go_with_the_whole(sqlite: SqliteStore) -> None:
     assert set(going.rows) == {whole.id, part.id} and len(going.logs) == 2
 
 
+def test_the_mark_of_an_end_goes_with_its_run(sqlite: SqliteStore) -> None:
+    run = kept(sqlite)
+    live = sqlite.path.parent / "live"
+    live.mkdir(exist_ok=True)
+    (live / f"{run.id}.ok").touch()
+    assert gone(sqlite) == {run.id}
+    assert not [each for each in live.iterdir() if run.id in each.name]
+
+
 def test_what_happens_meanwhile_is_seen(sqlite: SqliteStore) -> None:
     flagged, forked, alone = kept(sqlite), kept(sqlite), kept(sqlite)
     going = {each.run.id: each for each in sqlite.housekeeping().due({}, LATER)}

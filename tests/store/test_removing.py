@@ -88,7 +88,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How the large bodies are kept: those beyond 16 MiB are kept whole."""
     if request.param == "kept whole":
-        monkeypatch.setattr(payloads, "_MOST_SPLICED", SIZE - 1)
+        monkeypatch.setattr(payloads, "MOST_SPLICED", SIZE - 1)
     return str(request.param)
 
 

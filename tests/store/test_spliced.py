@@ -603,7 +603,7 @@ def test_a_store_of_an_older_format_goes_on_as_it_is_until_a_body_is_kept_as_a_c
 def test_a_whole_body_of_an_older_store_is_found_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bodies = conversation(8)
     with SqliteStore(path) as store:
-        monkeypatch.setattr("reenact.store.payloads._LEAST_SPLICED", 1 << 30)
+        monkeypatch.setattr("reenact.store.payloads.LEAST_SPLICED", 1 << 30)
         before = record(store, bodies[:4])
         monkeypatch.undo()
         after = record(store, bodies)

@@ -63,6 +63,7 @@ class Item:
         capture: How to capture it, cheapest first; empty where nothing is to be done.
         expected: False where it is missing because nobody offers it, or nobody asked for it: it does not count.
         stops: What its absence makes impossible.
+        fidelity: ``exact``, ``semantic`` or ``absent``, for a run that was made of a trace; empty for others.
     """
 
     bucket: Bucket
@@ -74,6 +75,7 @@ class Item:
     capture: tuple[str, ...] = ()
     expected: bool = True
     stops: Stops = Stops.NOTHING
+    fidelity: str = ""
 
     @property
     def there(self) -> bool:
@@ -185,6 +187,7 @@ def item_data(item: Item, run: str) -> dict[str, Json]:
         "value": dict(item.value) if isinstance(item.value, Mapping) else item.value,
         "capture": list(item.capture),
         "stops": item.stops.value,
+        **({"fidelity": item.fidelity} if item.fidelity else {}),
     }
 
 

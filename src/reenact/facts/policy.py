@@ -13,6 +13,12 @@ from reenact.facts.unrecorded import unrecorded
 REDACTIONS = ("credential",)
 """Rules that ``redact`` may name."""
 
+UNSAMPLED = ("nothing", "events")
+"""What may be kept of a run that is not in the sample."""
+
+LARGEST_VALUE_MB = 100.0
+"""Longest value that is kept, where nothing else is said."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -34,6 +40,8 @@ class Policy:
             by then, stay, with the runs around them. Nothing is turned off by it: that is ``REENACT_DISABLE=1``.
         sampling: The same for an agent (``refunds``), a route of a server (``POST /ask``, ``/static/*``) or one agent's
             route (``refunds@/ask``): to the share of its runs that is kept. It goes before ``sample``.
+        unsampled: What is kept of a run that is not in the sample: ``nothing``, or its ``events`` with names, times,
+            sizes and digests, and no bodies. It can be read and counted then, and not replayed.
         retention: Class for retention: ``ok``, ``failed``, ``flagged``, ``test``, one of the setting ``keep``, a span
             (``90d``), or ``always``; empty: what the run comes to decides. A run of another class is kept for good.
         redact: Extra redaction: the name of a field to the name of a rule. ``credential`` (the only rule so far)
@@ -43,12 +51,15 @@ class Policy:
             the whole list), or to a rule ``METHOD HOST/PATH [STATUS [BODY]]``. They never make a replay differ.
         server_ignore: Requests that a recorded server answers without a run (``server.ignore`` in the settings):
             ``PATH`` or ``METHOD PATH``, where ``*`` stands for any text.
+        largest_value_mb: Longest value that comes back from a call and is kept, in MB (a million bytes) as data. Of a
+            longer one its size and digest are kept; a replay that needs it says so by name.
         check_changes: Look for what a tool changed in its arguments and surroundings. Without it such changes are not
             kept, and a replay does not make them again.
 
     Raises:
-        UsageError: ``sample`` is no share, ``sampling`` has what is no agent, route or share, ``redact`` names a rule
-            that does not exist, ``plumbing`` has a rule that cannot be read, or ``server_ignore`` what is no path.
+        UsageError: ``sample`` is no share, ``unsampled`` no such word, ``largest_value_mb`` no size, ``sampling`` has
+            what is no agent, route or share, ``redact`` names a rule that does not exist, ``plumbing`` has a rule that
+            cannot be read, or ``server_ignore`` what is no path.
     """
 
     order: str = "exact"
@@ -59,16 +70,30 @@ class Policy:
     require: tuple[str, ...] = ()
     sample: float = 1.0
     sampling: Mapping[str, float] = field(default_factory=dict)
+    unsampled: str = "nothing"
     retention: str = ""
     redact: Mapping[str, str] = field(default_factory=dict)
     ignore: Mapping[str, str] = field(default_factory=dict)
     plumbing: Mapping[str, str] = field(default_factory=dict)
     server_ignore: tuple[str, ...] = ()
+    largest_value_mb: float = LARGEST_VALUE_MB
     check_changes: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.sample <= 1:
             raise UsageError(f"sample={self.sample!r} is no share", cause="it is 0 to 1", next_command="reenact config")
+        if self.unsampled not in UNSAMPLED:
+            raise UsageError(
+                f"unsampled={self.unsampled!r} says nothing of the runs that are left out",
+                cause=f"it is one of {', '.join(UNSAMPLED)}",
+                next_command="reenact config",
+            )
+        if not self.largest_value_mb >= 0:
+            raise UsageError(
+                f"largest_value_mb={self.largest_value_mb!r} is no size",
+                cause="it is a number of megabytes",
+                next_command="reenact config",
+            )
         try:
             shares(self.sampling)
         except ValueError as error:

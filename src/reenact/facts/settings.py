@@ -14,7 +14,7 @@ from typing import Any
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.plumbing import ruled
-from reenact.facts.policy import Policy
+from reenact.facts.policy import LARGEST_VALUE_MB, UNSAMPLED, Policy
 from reenact.facts.retention import AT, span_us
 from reenact.facts.sampling import shares
 from reenact.facts.unrecorded import unrecorded
@@ -153,6 +153,12 @@ def _text(value: Json) -> Json:
     return value
 
 
+def _unsampled(value: Json) -> Json:
+    if value not in UNSAMPLED:
+        raise ValueError(f"is none of {', '.join(UNSAMPLED)}")
+    return value
+
+
 def _order(value: Json) -> Json:
     if value not in ORDERS:
         raise ValueError(f"is none of {', '.join(ORDERS)}")
@@ -254,12 +260,19 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "sampling", {}, "the same by agent (refunds), route (POST /ask) or both (refunds@/ask): to a share", _shares
     ),
+    Setting("unsampled", "nothing", "what is kept of the others: nothing, or their events without bodies", _unsampled),
     Setting("retention", "", "class for retention: one of `keep`, a span (90d) or always", _text),
     Setting(
         "keep",
         {},
         "how long a class are kept (ok 7d, failed 30d, flagged 90d, test 1d), or class@agent; always: for good",
         _terms,
+    ),
+    Setting(
+        "day_mb",
+        0.0,
+        "what the runs of a day may take, MB; above it those that ended well are thinned, oldest first; 0: any",
+        _number(0, 1_000_000_000),
     ),
     Setting("gc", True, "remove expired runs in the background, when a command has done its work", _switch),
     Setting("redact", {}, "extra redaction: field name to rule name", _table),
@@ -278,6 +291,12 @@ SETTINGS: tuple[Setting, ...] = (
         False,
         "let forks make model requests that their provider stores (OpenAI's responses do unless told otherwise)",
         _switch,
+    ),
+    Setting(
+        "largest_value_mb",
+        LARGEST_VALUE_MB,
+        "largest value of a call that is kept, MB; of a larger one size and digest are",
+        _number(0, 1_000_000),
     ),
     Setting("check_changes", True, "look for arguments that a tool changed", _switch),
 )

@@ -9,17 +9,18 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from reenact.facts.call import Call, End, ErrorFact, Failure, Json, Kind, Stream, Value
 from reenact.facts.compression import undo
 from reenact.facts.framing import header
+from reenact.facts.large import is_large, is_withheld
 from reenact.facts.serving import is_exchange
 from reenact.facts.spans import Exhausted
 from reenact.facts.weaving import Woven
 from reenact.privacy.erasing import Eraser
 from reenact.privacy.fields import cleaned
-from reenact.privacy.tails import cleaned_in_pieces
+from reenact.privacy.tails import changed_pieces, cleaned_in_pieces
 from reenact.privacy.withholding import cleaned_in_parts
 
 Came = TypeVar("Came", bound=Value | Failure | Stream)
@@ -31,6 +32,13 @@ _PLAIN = frozenset((int, bool, float, type(None)))
 
 def clean_text(eraser: Eraser, body: bytes) -> bytes:
     """A text of any length; a very long one in pieces. Of one that holds too many candidates the parts that do go."""
+    if is_withheld(body):
+        return cast(bytes, body)
+    if is_large(body):
+        changed = changed_pieces(eraser, body.pieces())
+        if changed is None:
+            return clean_text(eraser, body.whole())
+        return cast(bytes, body.patched(changed) if changed else body)
     try:
         if len(body) <= _PIECEWISE or type(body) is Woven:
             return eraser.text(body)

@@ -80,7 +80,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Way]]] = {
     Noted: {"key": Way.NAME, "value": Way.JSON, "fidelity": Way.OURS},
     AmbientRead: {"source": Way.NAME, "data": Way.PAYLOAD},
     Delivered: {"deliveries": Way.RECORD},
-    Delivery: {"tag": Way.RECORD},
+    Delivery: {"tag": Way.RECORD, "timed": Way.OURS},
     Tag: {"kind": Way.OURS, "lane": Way.PATH},
     Printed: {"data": Way.PAYLOAD, "fidelity": Way.OURS, "note": Way.OURS},
     CheckpointTaken: {"phase": Way.OURS, "slots": Way.PAYLOAD, "fidelity": Way.OURS, "note": Way.OURS},

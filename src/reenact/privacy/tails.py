@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from reenact.facts.finer import finer
@@ -141,3 +142,14 @@ def cleaned_in_pieces(eraser: Eraser, data: bytes, piece: int = 1 << 20) -> tupl
     if not any(part.changed for part in parts):
         return data, tail.withheld
     return b"".join(part.data for part in parts), tail.withheld
+
+
+def changed_pieces(eraser: Eraser, pieces: Iterable[bytes]) -> dict[int, bytes] | None:
+    """What comes of those pieces of a text that hold credentials, as long as they were, by number; None where some of
+    it has to be withheld. Takes a few pieces of memory."""
+    tail: Tail[int] = Tail(eraser)
+    found: dict[int, bytes] = {}
+    for number, piece in enumerate(pieces):
+        found.update({part.item: part.data for part in tail.feed(number, piece) if part.changed})
+    found.update({part.item: part.data for part in tail.rest() if part.changed})
+    return None if tail.withheld else found

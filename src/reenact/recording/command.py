@@ -18,10 +18,10 @@ from reenact.facts.ids import make_run_id, tail
 from reenact.facts.policy import Policy
 from reenact.facts.record import Noted
 from reenact.facts.run import Run, Status
-from reenact.facts.sampling import leaves_out
 from reenact.privacy import make_redactor
 from reenact.recording.evidence import ANSWERED, REVISION
 from reenact.recording.git import Git
+from reenact.recording.sample import leave_out
 from reenact.seams.boot.child import UNIMPORTABLE
 from reenact.seams.boot.parent import Boot, choose_hash_seed, find_program, ignores_boot, run_program
 from reenact.store import open_store
@@ -36,12 +36,12 @@ class Ended:
     Attributes:
         status: Its exit status; negative: the signal that ended it.
         run: Its run; None when nothing was recorded.
-        kept: Whether the run is in the store; False for one that is not in the sample.
+        became: What became of a run that is not in the sample; empty for one that is kept as it is.
     """
 
     status: int
     run: Run | None = None
-    kept: bool = True
+    became: str = ""
 
 
 def _talk(line: str) -> None:
@@ -95,20 +95,18 @@ def run_command(
     try:
         with open_store(url) as store:
             run = _concluded(store, run_id, status, evidence, in_memory=url.startswith("memory:"))
-            return Ended(status, run, kept=run is None or not _left_out(store, run, policy))
+            return Ended(status, run, became="" if run is None else _left_out(store, run, policy))
     except ReenactError as error:
         _talk(f"reenact: the run was recorded but cannot be read back: {error}")
         return Ended(status)
 
 
-def _left_out(store: Store, run: Run, policy: Policy) -> bool:
-    """Whether the run is not in the sample; it is forgotten then."""
-    if not leaves_out(run, policy.sample, policy.sampling):
-        return False
+def _left_out(store: Store, run: Run, policy: Policy) -> str:
+    """What became of a run that is not in the sample (``sample.leave_out``)."""
     try:
-        return store.discard(run.id)
+        return leave_out(store, run, policy)
     except ReenactError:  # then it is kept
-        return False
+        return ""
 
 
 def _clean(run_id: str, facts: dict[str, Json]) -> str:

@@ -21,11 +21,11 @@ from reenact.facts.plumbing import MARK, captured
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
 from reenact.facts.run import Entry, Run, Status
-from reenact.facts.sampling import leaves_out
 from reenact.privacy import make_redactor, removed_before
 from reenact.recording.evidence import Evidence
 from reenact.recording.kit import traceparent
 from reenact.recording.readings import Readings
+from reenact.recording.sample import leave_out
 from reenact.recording.session import Numbering, RecordingSession
 from reenact.recording.surroundings import same_surroundings, surroundings
 from reenact.recording.unthreaded import Unthreaded
@@ -183,10 +183,11 @@ class Opened:
             **changes: What else is known now.
         """
         run = self.session.close(changed(self.run, status=status, ended_us=ended_us, **changes))
-        nothing, policy = idle and not run.totals.events, self.session.policy
-        if nothing or (sampled and leaves_out(run, policy.sample, policy.sampling)):
-            with suppress(ReenactError):  # then it is kept
+        with suppress(ReenactError):  # then it is kept
+            if idle and not run.totals.events:
                 self._store.discard(run.id)
+            elif sampled:
+                leave_out(self._store, run, self.session.policy)
         self._release()
         self.run = run
         return run

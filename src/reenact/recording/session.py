@@ -46,6 +46,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Run, Totals
 from reenact.recording.calls import LiveCall
 from reenact.recording.evidence import Evidence
+from reenact.recording.limiting import MB
 from reenact.recording.order import RecordingGate
 from reenact.recording.readings import Readings
 from reenact.recording.repeats import First, RepeatedCall, Repeats
@@ -116,6 +117,8 @@ class RecordingSession:
     """
 
     mode = "record"
+    writes_in_pieces = True
+    """Long text and bytes may be given as they are (``facts.large``)."""
 
     def __init__(
         self,
@@ -164,6 +167,7 @@ class RecordingSession:
             self.gate = RecordingGate(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
             self.gate.attend = WATCH.attend
         self.writer = writes(log, redactor, self._gather, self.fault, readings.saw, self._idle_work)
+        self.writer.limit = int(policy.largest_value_mb * MB)
         _open.add(self)
         self.put(RunOpened(run))
         self.root = Lane(ROOT, self, self.gate)

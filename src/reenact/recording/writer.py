@@ -10,6 +10,7 @@ from __future__ import annotations
 import _thread
 import asyncio
 import collections
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -19,7 +20,9 @@ from reenact.errors import StoreBusy
 from reenact.facts.call import Value
 from reenact.facts.changed import changed
 from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.large import is_large
 from reenact.facts.record import CallIssued, CallSettled, Printed, Record, RunClosed, SegmentArrived
+from reenact.recording.limiting import limited
 from reenact.seams import background, lanes
 from reenact.seams.posting import post
 from reenact.seams.turns import rejoin_cancelled
@@ -40,6 +43,9 @@ IN_PLACE_S = 1.0
 """How long a coroutine holds its whole thread for an intent: about a millisecond, unless the writer is reading the
 program's sources, as it does once in a process. A disk that stalls for longer lets others run."""
 QUEUE_BYTES = 16 << 20
+SLOWEST = 1 << 20
+"""Bytes of long values that are cleaned and written in a second, at least, on a machine that is busy with other things:
+the end of a run waits for them."""
 BACKPRESSURE_S = 5.0
 
 _LARGE = frozenset({SegmentArrived, Printed})
@@ -124,7 +130,8 @@ def _size(record: Record) -> int:
     if isinstance(record, CallIssued):
         size = len(record.call.body)
     elif isinstance(record, CallSettled) and isinstance(record.outcome, Value):
-        size = len(record.outcome.body) + len(record.outcome.changes)
+        body: Any = record.outcome.body
+        size = (body.least if is_large(body) else len(body)) + len(record.outcome.changes)
     else:
         return 0
     return size if size >= _COUNTED else 0
@@ -142,6 +149,9 @@ class Writer:
         saw: Shown every record of the queue before it is cleaned.
         idle: Called when there is nothing to write; returns whether it has more to do.
     """
+
+    limit = sys.maxsize
+    """Longest value that is kept, in bytes."""
 
     def __init__(
         self,
@@ -213,10 +223,10 @@ class Writer:
         return receipt.kept
 
     def close(self, timeout_s: float = 30.0) -> None:
-        """Write what is left and end the thread."""
+        """Write what is left and end the thread. What waits to be written is given time by how long it is."""
         self._closing = True
         self._ring()
-        self._ended.acquire(timeout=timeout_s)
+        self._ended.acquire(timeout=timeout_s + self._bytes / SLOWEST)
 
     def _start(self) -> None:
         background.start(self._run)
@@ -327,7 +337,8 @@ class Writer:
             batch.extend(self._gather())
             cleaned: list[Record] = []
             clean = self._redactor.clean
-            for record in batch:
+            for each in batch:
+                record = limited(each, self.limit) if type(each) is CallSettled else each
                 self._show(record)
                 cleaned += clean(record)
             if last:

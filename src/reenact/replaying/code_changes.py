@@ -30,13 +30,27 @@ def sources_of(store: Store, run: Run) -> Mapping[str, str]:
         store: Holds it, and mostly the run whose note it names.
         run: The run.
     """
+    return _kept(store, run, "sources")
+
+
+def texts_of(store: Store, run: Run) -> Mapping[str, str]:
+    """The source files themselves, by path; empty where they were not kept.
+
+    Args:
+        store: As for ``sources_of``.
+        run: The run.
+    """
+    return _kept(store, run, "texts")
+
+
+def _kept(store: Store, run: Run, what: str) -> Mapping[str, str]:
     note = _note(store, run.id)
     holder = note.get("held_by")
     if isinstance(holder, str):
         held = _note(store, holder)
         note = held if held.get("digest") == note.get("digest") else {}
-    found = note.get("sources")
-    return {str(path): str(digest) for path, digest in found.items()} if isinstance(found, Mapping) else {}
+    found = note.get(what)
+    return {str(path): str(said) for path, said in found.items()} if isinstance(found, Mapping) else {}
 
 
 def _note(store: Store, run_id: str) -> Mapping[str, Any]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from reenact.abc.bodies import body_or_size
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.errors import Divergence
 from reenact.facts.call import Failure, Value
 from reenact.facts.event import Event
+from reenact.facts.large import is_withheld
 from reenact.replaying import divergence as words
+from reenact.replaying import long_values
 from reenact.replaying.outcomes import came_to_the_same, equal
 from reenact.replaying.saying import Saying
 
@@ -35,7 +38,10 @@ class Comparing:
         """A body that ran again: its outcome without credentials, and the difference, if there is one."""
         recorded = event.outcome
         if isinstance(recorded, Value):
-            recorded = replace(recorded, body=self._recording.body(event.answer))
+            body = body_or_size(self._recording, event.answer)
+            if is_withheld(body):
+                return outcome, self._withheld(event, outcome)
+            recorded = replace(recorded, body=body)
         known = recorded if isinstance(recorded, Value | Failure) else None
         same = known is not None and came_to_the_same(known, outcome)
         now = outcome if same else self._redactor.outcome(outcome)
@@ -46,6 +52,12 @@ class Comparing:
             return now, None
         body = was.body if isinstance(was, Value) else b""
         return now, words.result_differs(event, was, body, now, self._saying.next(event.number))
+
+    def _withheld(self, event: Event, outcome: Value | Failure) -> Divergence | None:
+        """The difference to a value of which size and digest are kept: the bytes are the same, or it is another."""
+        if isinstance(outcome, Value) and self._recording.holds(event.answer, outcome.body):
+            return None
+        return long_values.differs(event, outcome, self._saying.next(event.number))
 
     def state(self, event: int, phase: str, slots: Mapping[str, bytes]) -> Iterator[Divergence]:
         """The parts of a step's state that are not the recorded ones."""

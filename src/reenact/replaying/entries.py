@@ -29,6 +29,10 @@ CALLER = "reenact.replaying.caller"
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*w?")
 
 
+class ProgramGone(UnreplayableRun):
+    """The recorded program is not where it was."""
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """How to start the replaying process.
@@ -212,7 +216,7 @@ def _inside(run: Run, path: str, project: str) -> str:
         UnreplayableRun: It is not there, or lies outside.
     """
     if not os.path.exists(path):
-        raise UnreplayableRun(
+        raise ProgramGone(
             f"{path} is not there any more",
             cause="the program was moved or removed since it was recorded",
             next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _NEW_NAMESPACES: Final = 0x7E020000
+_THREAD: Final = 0x00010000
+_UNIX: Final = 1
 _VSOCK: Final = 40
 _TIOCSTI: Final = 0x5412
 _TIOCLINUX: Final = 0x541C
@@ -38,6 +40,7 @@ class Rule:
         error: What it answers.
         strikes: Arguments, by position, and the value with which it is refused; empty: with any.
         flags: An argument, by position, and bits any of which it is refused with.
+        needs: An argument, by position, and bits without all of which it is refused.
         spares: Arguments and the value with which it is let through, unless a strike forbids it.
     """
 
@@ -47,6 +50,7 @@ class Rule:
     error: int = errno.EPERM
     strikes: tuple[tuple[int, int], ...] = ()
     flags: tuple[int, int] | None = None
+    needs: tuple[int, int] | None = None
     spares: tuple[tuple[int, int], ...] = ()
 
 
@@ -122,6 +126,17 @@ RULES: Final = (
 )
 """What is refused. Everything else is let through."""
 
+ALONE: Final = (
+    # Where two rules name one call, the first one decides: these come before the others.
+    Rule("execve", 59, 221),
+    Rule("execveat", 322, 281),
+    Rule("fork", 57, -1),
+    Rule("vfork", 58, -1),
+    Rule("clone", 56, 220, flags=(0, _NEW_NAMESPACES), needs=(0, _THREAD)),
+    Rule("socket", 41, 198, errno.EAFNOSUPPORT, strikes=((0, _UNIX), (0, _VSOCK))),  # a path of one leads to a service
+)
+"""What is refused besides where the code is foreign: no process is started, and no service of this machine reached."""
+
 _MACHINES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _LOAD, _EQUAL, _AT_LEAST, _ANY_OF, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW: Final = 0x7FFF0000
@@ -166,9 +181,11 @@ def _judged(rule: Rule, own: int) -> Iterable[_Line]:
         yield from (_argument(position), (_EQUAL, 0, 1, value), refuse)
     if rule.flags is not None:
         yield from (_argument(rule.flags[0]), (_ANY_OF, 0, 1, rule.flags[1]), refuse)
+    if rule.needs is not None:
+        yield from (_argument(rule.needs[0]), (_ANY_OF, 1, 0, rule.needs[1]), refuse)
     for position, value in rule.spares:
         yield from (_argument(position), (_EQUAL, 0, 1, own if value == OWN else value), allow)
-    judged_by_value = rule.strikes or rule.flags is not None
+    judged_by_value = rule.strikes or rule.flags is not None or rule.needs is not None
     yield allow if judged_by_value and not rule.spares else refuse
 
 
@@ -177,8 +194,11 @@ def _argument(position: int) -> _Line:
     return (_LOAD, 0, 0, _ARGUMENTS + 8 * position)
 
 
-def refuse_system_calls() -> str:
+def refuse_system_calls(*, alone: bool = False) -> str:
     """Refuse them from now on, for this process and what it starts. Call it while the process has one thread.
+
+    Args:
+        alone: Whether it may start none, nor reach a service.
 
     Returns:
         Why they are not refused; empty where they are.
@@ -188,7 +208,7 @@ def refuse_system_calls() -> str:
     if sys.platform != "linux":
         return "not on this system"
     machine = os.uname().machine
-    code = program(machine, os.getpid(), rules=_rules_here())
+    code = program(machine, os.getpid(), rules=(*(ALONE if alone else ()), *_rules_here()))
     if not code or sys.maxsize < 1 << 32:
         return f"not on {machine}"
     libc: Any = ctypes.CDLL(None, use_errno=True)

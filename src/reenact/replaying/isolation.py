@@ -22,6 +22,7 @@ from reenact.replaying import privileges
 from reenact.replaying.copying import Copy
 from reenact.replaying.covering import NOTHING, Covered, Covering, outermost, within
 from reenact.replaying.filtering import refuse_system_calls
+from reenact.replaying.hiding import Hidden
 from reenact.replaying.report import CALLS, EVERYWHERE, NETWORK, OVERLAY
 from reenact.replaying.scratch import Scratch
 from reenact.seams.boot.folders import PREFIX, is_made
@@ -78,6 +79,19 @@ class Isolation:
     def whole(self) -> bool:
         """Whether the network and all files are."""
         return self.network and self.scratch is not None and not self.no_files
+
+    @property
+    def missing(self) -> str:
+        """What is not cut where all has to be; empty where all is: network, files, processes, privileges."""
+        found = {
+            f"the network ({self.no_network})": self.network,
+            f"files ({self.no_files or 'what lies below home and project stays readable'})": self.whole
+            and self.cover.sealed
+            and bool(self.cover.hidden),
+            f"processes ({self.no_calls})": self.calls,
+            f"privileges ({self.no_privileges})": not self.no_privileges,
+        }
+        return ", ".join(what for what, cut in found.items() if not cut)
 
     def hides(self, path: str) -> bool:
         """Whether what is written to a path goes to scratch."""
@@ -140,13 +154,14 @@ def folders_of(cwd: str, root: str, environment: Any) -> tuple[str, ...]:
     return outermost(os.path.realpath(folder) for folder in found if folder.startswith("/") and os.path.isdir(folder))
 
 
-def isolate(folders: Sequence[str], keep: Sequence[str], scratch: str) -> Isolation:
+def isolate(folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: Hidden | None = None) -> Isolation:
     """Isolate this process as far as the system permits.
 
     Args:
         folders: From ``folders_of``.
         keep: Folders that stay as they are, because we write there ourselves: the store, the place of the report.
         scratch: An empty folder, below one of ``keep``.
+        hidden: For foreign code: what it does not see. It starts no process either.
 
     Returns:
         What is in force. Never raises.
@@ -158,26 +173,28 @@ def isolate(folders: Sequence[str], keep: Sequence[str], scratch: str) -> Isolat
     before = 0
     try:
         before = privileges.held()
-        found = _namespaced(ctypes.CDLL(None, use_errno=True), folders, keep, scratch)
+        found = _namespaced(ctypes.CDLL(None, use_errno=True), folders, keep, scratch, hidden)
     except Exception as error:  # the replay goes on, and says what it lacks
         found = Isolation(no_network=str(error), no_files=str(error))
     try:
         found = replace(found, no_privileges=privileges.give_up(before))
-        refused = refuse_system_calls()
+        refused = refuse_system_calls(alone=hidden is not None)
     except Exception as error:
         refused = str(error)
     return replace(found, calls=not refused, no_calls=refused)
 
 
-def _namespaced(libc: Any, folders: Sequence[str], keep: Sequence[str], scratch: str) -> Isolation:
+def _namespaced(
+    libc: Any, folders: Sequence[str], keep: Sequence[str], scratch: str, hidden: Hidden | None
+) -> Isolation:
     """In namespaces of its own, with files that go to scratch."""
-    refused, alone = _unshared(libc)
+    refused, alone = _unshared(libc, foreign=hidden is not None)
     if refused:
         return Isolation(no_network=refused, no_files=refused)
     network = _without_network(libc)
     _call(libc.unshare, _NEWIPC)  # queues of messages, and memory that others share by a number
     try:
-        cover = Covering(libc, scratch, keep, alone=alone).lay(folders)
+        cover = Covering(libc, scratch, keep, alone=alone, hidden=hidden).lay(folders)
     except Exception as error:  # the replay goes on without it, and its report says why
         return Isolation(not network, no_network=network, no_files=str(error))
     return Isolation(not network, cover, no_network=network, no_files=cover.left)
@@ -186,11 +203,13 @@ def _namespaced(libc: Any, folders: Sequence[str], keep: Sequence[str], scratch:
 # --- namespaces ------------------------------------------------------------------------------------------------------
 
 
-def _unshared(libc: Any) -> tuple[str, bool]:
+def _unshared(libc: Any, *, foreign: bool = False) -> tuple[str, bool]:
     """Take mounts of our own; where that needs a user namespace, take one that leaves user and group as they are.
 
+    Foreign code always gets one: from there no other process of the same user can be looked into.
+
     Gives why not (empty when done), and whether it took a user namespace."""
-    if _call(libc.unshare, _NEWNS) == "":
+    if not foreign and _call(libc.unshare, _NEWNS) == "":
         return _call(libc.mount, b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), False
     user, group = os.geteuid(), os.getegid()
     if not _succeeds(lambda: _with_user(libc, user, group)):

@@ -15,13 +15,16 @@ from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION
+from reenact.facts.thinned import require_bodies
 from reenact.replaying import code_changes, player
-from reenact.replaying.entries import Start, start_of
+from reenact.replaying.carried import carried, naming_the_option
+from reenact.replaying.entries import ProgramGone, Start, start_of
+from reenact.replaying.hiding import private_folders
 from reenact.replaying.options import Options
-from reenact.replaying.relocating import relocated
+from reenact.replaying.relocating import placed, relocated
 from reenact.replaying.report import Report
 from reenact.replaying.revision import REVISION, Tree, kept_revision, remarks, tree_of
-from reenact.replaying.starting import AS_RECORDED, Left, Process, Starting, run_process
+from reenact.replaying.starting import AS_RECORDED, Left, Process, Starting, Unreported, run_process
 from reenact.replaying.telling import exit_statuses, first_line, last_line, with_changed_code
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
@@ -64,6 +67,7 @@ def replay_run(
         if options.mode == "code" and not options.entry:
             run = holder_of(store, run)
         _require_tools(store, run, options)
+        require_bodies(run)
         announce(first_line(run.id, options))
         if options.mode == "events":
             return player.walk(store.open(run), options)
@@ -71,8 +75,14 @@ def replay_run(
         options = replace(options, rev=options.rev or kept)
         known = {"commit": kept} if kept else _revision_note(store, run) if options.rev else {}
     around = project or project_of(store_url)
+    if options.sources:
+        return _of_sources(url, run, options, starting)
     run, moved = relocated(run, around)
-    start = start_of(run, options, around, project)
+    try:
+        start = start_of(run, options, around, project)
+    except ProgramGone as error:
+        with open_store(store_url) as store:
+            raise naming_the_option(error, store, run, url) from None
     how = partial(_replayed, url, run, options, project=around, starting=starting)
     if not options.rev:
         report = how(start, moved)
@@ -81,6 +91,20 @@ def replay_run(
         start = tree.start(start, run, options.rev)
         report = how(start, tree.of_moved(moved))
     return replace(report, remarks=(*remarks(run, known, options.rev, tree.commit), *report.remarks))
+
+
+def _of_sources(url: str, run: Run, options: Options, starting: Starting) -> Report:
+    """Run the sources that a bundle carries, in a process that is cut off, or not at all."""
+    private = private_folders(project_of(None))
+    with open_store(url) as store, carried(store, run, url) as laid:
+        here = placed(run, laid.tree)
+        home = laid.tree.path
+        start = start_of(here, options, home, home)
+        more = {"root": home, "hide": private, "show": [laid.folder]}
+        process = Process("replay", laid.bundle, here, start, laid.tree, options, more, alone=laid.environment)
+        process = replace(process, hash_seed=starting.hash_seed, silent=starting.silent, place=starting.place)
+        report = _concluded(here, run_process(process), inner=start.inner)
+        return replace(report, remarks=(laid.remark, *report.remarks))
 
 
 def _changed_code(url: str, run: Run, moved: Tree | None) -> str:
@@ -147,7 +171,14 @@ def _concluded(run: Run, left: Left, *, inner: bool) -> Report:
         next_command="reenact replay @ --cmd 'python agent.py'",
         run=run.id,
     )
-    report = Report.from_json(json.loads(text))
+    try:
+        report = Report.from_json(json.loads(text))
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        raise Unreported(
+            f"the replay of {tail(run.id)} has left a report that cannot be read",
+            cause="the code that ran has written over it",
+            next_command=f"reenact show {tail(run.id)}",
+        ) from None
     if is_imported(run) and status and report.divergence is None:
         known = "how it ended when it was recorded is not known"
         report = replace(report, remarks=(*report.remarks, f"the program ended with exit status {status}; {known}"))

@@ -20,6 +20,7 @@ class Options:
         rev: Revision whose code runs; empty takes the files as they are.
         patch: A diff that is applied to that revision first: what a run had changed and not committed.
         as_is: The files as they are run, also for a run that keeps a revision as its code.
+        sources: The sources that the bundle carries are run, where the system cuts them off.
         save: Keep the replay as a run of its own.
         divert_output: What the agent writes to standard output goes to standard error (a program reads ours).
     """
@@ -34,5 +35,6 @@ class Options:
     rev: str = ""
     patch: str = ""
     as_is: bool = False
+    sources: bool = False
     save: bool = False
     divert_output: bool = False

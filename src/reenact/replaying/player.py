@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 
+from reenact.abc.bodies import WITHHELD
 from reenact.abc.store import Recording
 from reenact.errors import BlobCorrupt, BlobMissing
 from reenact.facts.call import Fidelity, Stream, Value
-from reenact.facts.event import Event
+from reenact.facts.event import Event, Payload
 from reenact.facts.ids import tail
+from reenact.facts.imported import UNPROVEN
+from reenact.facts.large import LARGE
+from reenact.facts.traced import Grade, is_traced
 from reenact.replaying.options import Options
 from reenact.replaying.report import Report
 from reenact.replaying.telling import first_line, last_line
@@ -34,22 +38,37 @@ def walk(recording: Recording, options: Options) -> Report:
         if event.fidelity is not Fidelity.EXACT:
             redacted += 1
             fidelity = max(fidelity, event.fidelity, key=order.index)
+    traced = is_traced(recording.run)  # what came from a trace never proves what crossed the wire
     unproven = tuple(f"order not proven at {d.number}" for d in recording.deliveries() if not d.proven)
     report = Report(
         run=recording.run.id,
         mode="events",
-        verdict="exact",
+        verdict="same" if traced else "exact",
         first_line=first_line(recording.run.id, options),
         last_line="",
         events=matched,
         matched=matched,
         redacted=redacted,
-        fidelity=fidelity.value,
-        unproven=unproven,
+        fidelity=Grade.SEMANTIC.value if traced else fidelity.value,
+        unproven=(UNPROVEN,) if traced else unproven,
         enforcement=("no code was run",),
         digest_chain=chain.hexdigest(),
     )
     return report.with_last_line(last_line(report))
+
+
+def _chain_value(recording: Recording, answer: Payload | None, chain: hashlib.blake2b) -> None:
+    """Chain a value, by its bytes or by the digest that is kept of them."""
+    try:
+        if answer is None or answer.size < LARGE:
+            chain.update(recording.body(answer))
+            return
+        for piece in recording.pieces(answer):
+            chain.update(piece)
+    except BlobMissing as error:
+        if answer is None or error.reason != WITHHELD:
+            raise
+        chain.update(bytes.fromhex(answer.digest))
 
 
 def _digest(recording: Recording, event: Event, chain: hashlib.blake2b) -> None:
@@ -60,7 +79,7 @@ def _digest(recording: Recording, event: Event, chain: hashlib.blake2b) -> None:
         )
         chain.update(recording.body(event.request))
         if isinstance(event.outcome, Value):
-            chain.update(recording.body(event.answer))
+            _chain_value(recording, event.answer, chain)
         elif isinstance(event.outcome, Stream):
             for _, _, data in recording.parts(event.number):
                 chain.update(data)

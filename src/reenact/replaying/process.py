@@ -24,8 +24,10 @@ from reenact.facts.stopped import was_stopped
 from reenact.replaying import guard, temporaries
 from reenact.replaying.ambient import clock_of
 from reenact.replaying.beginning import Beginning, behind
+from reenact.replaying.carried import refused_here
 from reenact.replaying.copying import Copy
 from reenact.replaying.covering import within
+from reenact.replaying.hiding import hidden_of
 from reenact.replaying.import_reads import IMPORT_READS, Importing
 from reenact.replaying.isolation import Isolation, folders_of, isolate, own_folders
 from reenact.replaying.moving import Moving
@@ -381,7 +383,11 @@ def _isolated(instructions: dict[str, Any]) -> Isolation:
     keep = _kept(instructions)
     if _shared:  # those that follow leave what came of them beside it
         keep.append(os.path.dirname(os.path.dirname(instructions["place"])))
-    isolation = isolate(folders, keep, str(scratch))
+    hide = instructions.get("hide")
+    hidden = hidden_of(hide, instructions["show"]) if hide else None
+    isolation = isolate(folders, keep, str(scratch), hidden)
+    if hidden is not None and isolation.missing:
+        raise refused_here(isolation.missing, instructions["run"])
     if isolation.scratch is None and os.name == "posix":
         made = Made(own_folders(os.getcwd(), instructions.get("root") or "", os.environ))
         copy = Copy(os.path.realpath(scratch), keep, made, contacts.writing)

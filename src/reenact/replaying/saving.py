@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from reenact.abc.bodies import body_or_size
 from reenact.abc.sources import Clock, Entropy
 from reenact.abc.store import Log, Recording, Store
 from reenact.facts.before import NOTE as BEFORE
@@ -184,7 +185,7 @@ class _Copy:
         outcome = event.outcome
         at_us = event.ended_us or event.issued_us
         if isinstance(outcome, Value):
-            value = replace(outcome, body=self._recording.body(event.answer))
+            value = replace(outcome, body=body_or_size(self._recording, event.answer))
             yield CallSettled(fresh, at_us, value, event.delivery, event.fidelity, event.fidelity_note)
         elif isinstance(outcome, Failure):
             yield CallSettled(fresh, at_us, outcome, event.delivery, event.fidelity, event.fidelity_note)
@@ -238,6 +239,6 @@ class _Copy:
                 self._lane(tag.lane)
             elif tag.lane:
                 self._lane(tag.lane)
-            turns.append(Delivery(number, tag, delivery.at_us, delivery.proven))
+            turns.append(delivery._replace(number=number, tag=tag))
         for start in range(0, len(turns), _BATCH):
             self._put(Delivered(tuple(turns[start : start + _BATCH])))

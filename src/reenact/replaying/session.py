@@ -13,10 +13,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from reenact.abc.bodies import WITHHELD
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing, Frozen, Rerun
 from reenact.abc.store import Recording
-from reenact.errors import Divergence, ForkError, Halt, StoreError, UnreplayableRun
+from reenact.errors import BlobMissing, Divergence, ForkError, Halt, StoreError, UnreplayableRun
 from reenact.facts.call import (
     Call,
     Failure,
@@ -44,6 +45,7 @@ from reenact.replaying.ending import StoppedEnd
 from reenact.replaying.files_read import Files
 from reenact.replaying.imported import KeyedMatcher, Own
 from reenact.replaying.insides import FrozenScopes, never_handed_over
+from reenact.replaying.long_values import needed, read_value
 from reenact.replaying.matching import Match, Matcher, Miss
 from reenact.replaying.met_lanes import MetLanes, lane_of
 from reenact.replaying.options import Options
@@ -328,7 +330,13 @@ class ReplaySession:
     def body_of(self, event: Event) -> bytes:
         """The recorded value's bytes."""
         try:
-            return self.recording.body(event.answer)
+            return read_value(self.recording, event)
+        except BlobMissing as error:
+            if error.reason == WITHHELD:
+                problem = needed(event, error)
+                self.fault(problem)
+                raise Halt(problem.message) from error
+            raise self._unreadable(error) from error
         except StoreError as error:
             raise self._unreadable(error) from error
 

@@ -93,6 +93,7 @@ class Process:
         silent: Whether what it prints goes nowhere.
         again: Whether it may be run a second time: it touches nothing, and what it leaves may be left twice.
         place: The private directory of its boot, to be made; None for one among the temporary files.
+        alone: For foreign code, the whole environment besides what was recorded; None for today's.
     """
 
     mode: str
@@ -108,6 +109,7 @@ class Process:
     silent: bool = False
     again: bool = False
     place: Path | None = None
+    alone: Mapping[str, str] | None = None
 
     @property
     def instructions(self) -> dict[str, Any]:
@@ -219,13 +221,14 @@ def run_process(process: Process, start_it: Starter = run_program) -> Left:
 def _ran(process: Process, start_it: Starter) -> Left:
     run, start, tree = process.run, process.start, process.tree
     _require_boot(run, start.argv)
-    environment = environment_of(run, os.environ, live=process.live)
+    today = os.environ if process.alone is None else process.alone
+    environment = environment_of(run, today, live=process.live)
     if tree is not None:
         environment = tree.environment(environment)
     seed = process.hash_seed or run.entry.hash_seed or None
     shown = bool(run.environment.get("hash_seed_set"))
-    lent = sorted(name for name, value in environment.items() if os.environ.get(name) != value)
-    told = {**process.instructions, LENT: lent, BASES: moved_bases(environment, os.environ, lent)}
+    lent = sorted(name for name, value in environment.items() if today.get(name) != value)
+    told = {**process.instructions, LENT: lent, BASES: moved_bases(environment, today, lent)}
     with Boot(told, environment, hash_seed=seed, show_seed=shown, place=process.place) as boot:
         program = find_program(start.argv, boot.environment.get("PATH"))
         with tempfile.TemporaryFile() as given:

@@ -9,6 +9,7 @@ from typing import Any
 from reenact.errors import Divergence
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
+from reenact.facts.traced import Grade
 from reenact.replaying.options import Options
 from reenact.replaying.report import Difference, Report, enforced
 
@@ -44,6 +45,8 @@ def last_line(report: Report) -> str:
     word = "different" if report.verdict == "different" else "same"
     if report.verdict == "exact":
         word = "same (exact)"
+    elif report.verdict == "same" and report.fidelity == Grade.SEMANTIC:
+        word = "same (semantic)"
     elif any(difference.what == "unreplayable" for difference in report.differences):
         word = "cannot be replayed"
     if report.redacted:
@@ -54,7 +57,7 @@ def last_line(report: Report) -> str:
         more = f" and {len(report.unproven) - 1} more" if len(report.unproven) > 1 else ""
         word += f", {report.unproven[0]}{more}"
     line = f"verdict: {word}  live calls made: {report.live_calls}  {counts}"
-    if report.fidelity != "exact":
+    if report.fidelity not in ("exact", Grade.SEMANTIC):
         line += f"  fidelity: {report.fidelity}"
     if report.mode == "code" and not enforced(report.enforcement):
         line += f"  {in_force(report)}"

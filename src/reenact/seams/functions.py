@@ -14,16 +14,26 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from reenact.errors import ReplayError, UnreplayableRun, UsageError
 from reenact.facts import shapes
 from reenact.facts.call import STATE, Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.interruptions import by_signal_handler
+from reenact.facts.large import Large, in_pieces
 from reenact.facts.making import maker
 from reenact.facts.scalars import WRITE
 from reenact.facts.spotting import normalise
-from reenact.facts.values import Encoded, decode, describe_error, encode, encode_flat, leads_of, restore_error
+from reenact.facts.values import (
+    Encoded,
+    decode,
+    describe_error,
+    encode,
+    encode_flat,
+    encode_in_pieces,
+    leads_of,
+    restore_error,
+)
 from reenact.seams.lanes import Lane
 from reenact.seams.mutation import Changes, Look, compare
 from reenact.seams.reapplying import reapply
@@ -392,7 +402,9 @@ class SeamCall:
         if error is not None:
             return Failure(describe_error(error), changes.body, head)
         given = self._given(result)
-        encoded = encode(result, sort_sets=self.observed)  # what always runs is compared, never handed out
+        encoded = self._in_pieces(result)
+        if encoded is None:
+            encoded = encode(result, sort_sets=self.observed)  # what always runs is compared, never handed out
         if given is not None:
             head["same"] = given
         else:
@@ -405,6 +417,17 @@ class SeamCall:
         if self._seam.view is not None:
             head.update(self._seam.view(result))
         return _make_value(encoded.body, MEDIA, changes.body, head)
+
+    def _in_pieces(self, result: Any) -> Encoded | None:
+        """A long value of plain data; None for any other."""
+        takes_pieces = getattr(self._lane.session, "writes_in_pieces", False)
+        large = in_pieces(result) if takes_pieces else None
+        if large is not None:
+            return Encoded(large)
+        pieces = encode_in_pieces(result)
+        if pieces is None:
+            return None
+        return Encoded(cast(bytes, Large(pieces)) if takes_pieces else b"".join(pieces))
 
     def _given(self, result: Any) -> str | None:
         """Name of the argument that was handed back itself, if one was and its identity can matter."""

@@ -131,6 +131,9 @@ class Gate(ABC):
         self.passes += 1
         return self.grant(tag, True)
 
+    def timer_set(self, tag: Tag, wait_us: int) -> None:  # noqa: B027 - only a recording has timers of the world
+        """A timer of the world is set, which will ask for the turn ``tag`` when it is due, in ``wait_us``."""
+
     def impatient(self) -> bool:
         """Whether a delivery may go at once although others run, because holding has not helped. Locked."""
         return False

@@ -13,7 +13,7 @@ from zlib import crc32
 from reenact.errors import BlobCorrupt, BlobMissing
 from reenact.store.contents import Contents
 from reenact.store.frames import DEFLATED
-from reenact.store.payloads import KeyedHash, decompress
+from reenact.store.payloads import WITHHELD, KeyedHash, decompress
 from reenact.store.streams import FIRST_LINK, Chunk, parts_of
 
 CHECK_SUM = "does not agree with its check sum"
@@ -68,6 +68,8 @@ class Beside:
 
     def content(self, digest: bytes, codec: int, data: bytes, size: int) -> str:
         """What is wrong with a payload; empty for nothing."""
+        if codec == WITHHELD:
+            return "" if data == b"" else "has bytes, and says that it has none"
         try:
             found = self._contents.of(digest, codec, data)
         except BlobMissing:
@@ -105,6 +107,8 @@ class Beside:
         self._stream = (chunk.event, chunk.n + 1, chunk.digest)
         if chunk.n != n:
             return "follows one that is missing"
+        if chunk.codec == WITHHELD:
+            return "" if chunk.data == b"" else "has bytes, and says that it has none"
         try:
             parts_of(self.hasher, link, chunk)
         except (ValueError, IndexError):
@@ -117,6 +121,9 @@ class Beside:
         for codec, data in self._connection.execute(
             "SELECT codec, data FROM chunk WHERE event = ? ORDER BY n", (address,)
         ):
+            if codec == WITHHELD:  # nothing can be told of it
+                (known,) = self._connection.execute("SELECT digest FROM stream WHERE id = ?", (address,)).fetchone()
+                return bytes(known)
             try:
                 whole.update(decompress(codec, data))
             except (TypeError, ValueError):

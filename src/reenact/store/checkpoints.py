@@ -16,6 +16,7 @@ from reenact.facts.checkpoint import Checkpoint, Snapshot
 from reenact.facts.dialects import read, recognise, sort_of
 from reenact.facts.event import Event
 from reenact.facts.reading import Reading
+from reenact.facts.traced import is_traced_model, reading_in
 from reenact.facts.values import decode, jsonable
 from reenact.store.rows import damaged
 
@@ -142,6 +143,9 @@ def _enclosing(recording: Recording, at: Event) -> set[int]:
 def conversation_at(recording: Recording, at: Event) -> Reading | None:
     """The reading of the last model call that converses, up to an event, made anew from its bytes; None for none."""
     for event in recording.events(kinds=(Kind.MODEL, Kind.HTTP), before=at.number + 1, backwards=True):
+        if is_traced_model(event.call):
+            answer = recording.body(event.answer) if isinstance(event.outcome, Value) else b""
+            return reading_in(recording.body(event.request), answer)
         if event.kind == Kind.MODEL:
             return _in_process(recording, event, recording.body(event.request))
         if event.call.head.get("method") != "POST":
@@ -152,8 +156,8 @@ def conversation_at(recording: Recording, at: Event) -> Reading | None:
             continue
         outcome = event.outcome
         if isinstance(outcome, Stream):
-            answer = (data for _, _, data in recording.parts(event.number))
-            return read(event.call.head, body, outcome.head, answer)
+            said = (data for _, _, data in recording.parts(event.number))
+            return read(event.call.head, body, outcome.head, said)
         return read(event.call.head, body, {}, b"")
     return None
 

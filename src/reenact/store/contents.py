@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from reenact.store.payloads import KeyedHash, corrupt, decompress
+from reenact.store.payloads import WITHHELD, KeyedHash, corrupt, decompress, taken_out
 from reenact.store.splice_rows import SPLICED, Rows, Spliced
 
 
@@ -32,7 +33,10 @@ class Contents:
 
         Raises:
             BlobCorrupt: They are not what was stored.
+            BlobMissing: They were taken out.
         """
+        if codec == WITHHELD:
+            raise taken_out(digest.hex(), **where)
         try:
             return self._checked(digest, codec, data, where)
         except ValueError:
@@ -49,6 +53,26 @@ class Contents:
         """The same by address alone; None where there is no row."""
         row = self._row(digest)
         return None if row is None else self.of(digest, *row, **where)
+
+    def pieces(self, digest: bytes) -> Iterator[bytes] | None:
+        """Bytes that have a text of their own, piece by piece; they are sound when the last has come. None for others.
+
+        Raises:
+            BlobCorrupt: They are not what was stored.
+        """
+        row = self._row(digest)
+        return self._read(digest, row[1]) if row is not None and row[0] == SPLICED else None
+
+    def _read(self, digest: bytes, data: bytes) -> Iterator[bytes]:
+        found = self._hasher.begin()
+        try:
+            for piece in self._spliced.parts(data):
+                found.update(piece)
+                yield piece
+        except ValueError:
+            raise corrupt(digest.hex(), "unreadable") from None
+        if found.digest() != digest:
+            raise corrupt(digest.hex(), found.hexdigest())
 
     def _row(self, digest: bytes) -> tuple[int, bytes] | None:
         rows = self._rows("SELECT codec, data FROM payload WHERE digest = ?", (digest,))

@@ -220,6 +220,17 @@ class SharingRecording:
                     continue
             raise
 
+    def pieces(self, payload: Payload) -> Iterator[bytes]:
+        """See ``abc.store.Recording``."""
+        holders = [self._own, *(self._rows(piece.base) for piece in self._pieces())]
+        for holder in holders[:-1]:
+            try:
+                yield from holder.pieces(payload)
+            except BlobMissing:  # before its first
+                continue
+            return
+        yield from holders[-1].pieces(payload)
+
     def holds(self, payload: Payload | None, data: bytes) -> bool:
         """See ``abc.store.Recording``."""
         return self._own.holds(payload, data)

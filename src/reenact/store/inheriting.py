@@ -73,6 +73,9 @@ _MOVED = {
 """The columns of an event's rows, their values under another log's address (check sums know the low half only), and the
 column with the address."""
 
+GOES_ON = ("fork", "resume", "attempt")
+"""Relations to a parent of runs that begin as it did."""
+
 
 class Heir:
     """What one log has and what it reads elsewhere, while rows are written.
@@ -171,7 +174,7 @@ class Heir:
         lanes = self._connection.execute("SELECT path, id FROM lane WHERE id BETWEEN ? AND ?", (first, first | LOW))
         numbers = {path: address & LOW for path, address in lanes}
         for stretch in stretches(deliveries):
-            data = pack(stretch, {tag.lane: numbers[tag.lane] for _, tag, _, _ in stretch if tag.lane})
+            data = pack(stretch, {tag.lane: numbers[tag.lane] for _, tag, *_ in stretch if tag.lane})
             at = stretch[0].number
             self._connection.execute(
                 "INSERT INTO turns(id, count, data, crc) VALUES (?, ?, ?, ?)",
@@ -327,22 +330,28 @@ def share_again(connection: sqlite3.Connection, logs: Sequence[int]) -> None:
     """Logs that have just been given the same rows leave them to the first of them, as far as they have ended."""
     ended = [log for log in logs if _has_ended(connection, log)]
     for reader in ended[1:]:
-        declare(connection, reader, ended[0])
-        heir = Heir(connection, reader)
-        first = reader << SHIFT
-        rows = connection.execute("SELECT id FROM event WHERE id BETWEEN ? AND ?", (first, first | LOW))
-        heir.share([address & LOW for (address,) in rows.fetchall()])
-        heir.share_order()
-        places = connection.execute(
-            "SELECT DISTINCT strand, position FROM ambient WHERE strand BETWEEN ? AND ?", (first, first | LOW)
-        )
-        heir.share_reads([place_of(strand & LOW, position) for strand, position in places.fetchall()])
-        lanes = {path: number for number, (path, _, _) in _lanes(connection, reader).items()}
-        named = {lanes[each.tag.lane] for each in _order(connection, reader, _ALL) if each.tag.lane in lanes}
-        heir.share_lanes(lanes.values(), named)
-        heir.save()
-        share_text(connection, reader, text_of(connection, reader), heir.bases)
-        _let_go(connection, reader, heir.bases)
+        share_with(connection, reader, ended[0])
+
+
+def share_with(connection: sqlite3.Connection, reader: int, base: int) -> None:
+    """A log that has all of its rows itself, none folded, leaves those to another one that this has as well. Both
+    have ended."""
+    declare(connection, reader, base)
+    heir = Heir(connection, reader)
+    first = reader << SHIFT
+    rows = connection.execute("SELECT id FROM event WHERE id BETWEEN ? AND ?", (first, first | LOW))
+    heir.share([address & LOW for (address,) in rows.fetchall()])
+    heir.share_order()
+    places = connection.execute(
+        "SELECT DISTINCT strand, position FROM ambient WHERE strand BETWEEN ? AND ?", (first, first | LOW)
+    )
+    heir.share_reads([place_of(strand & LOW, position) for strand, position in places.fetchall()])
+    lanes = {path: number for number, (path, _, _) in _lanes(connection, reader).items()}
+    named = {lanes[each.tag.lane] for each in _order(connection, reader, _ALL) if each.tag.lane in lanes}
+    heir.share_lanes(lanes.values(), named)
+    heir.save()
+    share_text(connection, reader, text_of(connection, reader), heir.bases)
+    _let_go(connection, reader, heir.bases)
 
 
 def _has_ended(connection: sqlite3.Connection, log: int) -> bool:

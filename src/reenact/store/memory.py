@@ -13,10 +13,13 @@ from typing import Any
 from reenact.abc.sources import ENTROPY, Entropy
 from reenact.abc.store import Log
 from reenact.errors import StoreBusy, StoreError, UsageError
+from reenact.facts.call import Value
 from reenact.facts.effects import Claim
 from reenact.facts.event import Payload
 from reenact.facts.ids import TIME_LENGTH, tail
+from reenact.facts.large import is_large, is_withheld
 from reenact.facts.record import (
+    CallSettled,
     Record,
     RunClosed,
     RunOpened,
@@ -24,7 +27,7 @@ from reenact.facts.record import (
 from reenact.facts.run import INNER, Run, Status, belongs_to
 from reenact.store.kept import Kept
 from reenact.store.memory_reading import MemoryRecording
-from reenact.store.payloads import KeyedHash, address_of, unknown
+from reenact.store.payloads import KeyedHash, address_of, taken_out, unknown
 from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import amended_run
 from reenact.store.views import Views, check_filters
@@ -133,6 +136,8 @@ class MemoryStore(Views):
         address = address_of(digest)
         for run in self._runs.values():
             found = self._reading(run, self.log_of(run)).find(address.hex())
+            if is_withheld(found):
+                raise taken_out(address.hex(), run.id)
             if found is not None:
                 return found
         raise unknown(address)
@@ -143,7 +148,7 @@ class MemoryStore(Views):
             raise StoreError(f"there is a run {run.id} already", cause="the same id was used twice")
         self._runs[run.id] = run
         log = self._logs[run.id] = Kept(run.id)
-        return MemoryLog(log, self._set)
+        return MemoryLog(log, self._set, self.hasher)
 
     def adopt(self, logs: Sequence[tuple[Run, Iterable[Record]]]) -> None:
         """See ``abc.store.Store``. What was taken in before a fault is forgotten again."""
@@ -159,7 +164,7 @@ class MemoryStore(Views):
 
     def _set(self, run: Run, extra: Mapping[str, Any]) -> None:
         returned = self._logs[run.id].returned() if run.id in self._logs else b""
-        self._runs[run.id] = replace(run, result=self.hasher.of(returned).hex() if returned else "")
+        self._runs[run.id] = replace(run, result=self.hasher.of_body(returned).hex() if returned else "")
         self.extra.setdefault(run.id, {}).update(extra)
 
     def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
@@ -248,6 +253,10 @@ class MemoryStore(Views):
             self._forget(each)
         return bool(found)
 
+    def thin(self, run_id: str, why: str) -> bool:
+        """Never: what is in memory goes with its process."""
+        return False
+
     def close(self) -> None:
         """See ``abc.store.Store``. The runs stay as long as the process."""
 
@@ -267,15 +276,22 @@ def _renamed(record: Record, before: str, now: str) -> Record:
 class MemoryLog:
     """The write side of one run."""
 
-    def __init__(self, log: Kept, set_run: Any) -> None:
+    def __init__(self, log: Kept, set_run: Any, hasher: KeyedHash) -> None:
         self._log = log
+        self._hasher = hasher
         self._set_run = set_run
 
     def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
         """See ``abc.store.Log``. (Nothing here is durable.)"""
         if not self._log.live:
             raise StoreError("the log is closed", cause="records came after the end of their recording")
-        for record in records:
+        for each in records:
+            record = each
+            if type(record) is CallSettled and type(record.outcome) is Value:
+                body = record.outcome.body
+                self._hasher.of_body(body)  # of what is not kept its digest is made now
+                if is_large(body):
+                    record = replace(record, outcome=replace(record.outcome, body=body.whole()))
             self._log.take(record)
             if isinstance(record, _OF_RUNS):
                 self._set_run(record.run, record.extra if isinstance(record, RunClosed) else {})

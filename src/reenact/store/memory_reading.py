@@ -11,6 +11,7 @@ from typing import Any
 from reenact.facts.call import Call, End, Outcome, Stream, Value
 from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Event, LaneFact, Payload
+from reenact.facts.large import is_withheld
 from reenact.facts.making import maker
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
@@ -21,7 +22,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Run, Totals
 from reenact.store.codec import joined, weaker
 from reenact.store.kept import Answered, Kept, number_of
-from reenact.store.payloads import KeyedHash, missing
+from reenact.store.payloads import KeyedHash, missing, taken_out
 from reenact.store.references import no_event
 from reenact.store.unfinished import totalled
 
@@ -64,7 +65,7 @@ class MemoryRecording:
     def _payload(self, data: bytes, media: str = "") -> Payload | None:
         if not data:
             return None
-        digest = self._hasher.of(data).hex()
+        digest = self._hasher.of_body(data).hex()
         self._log.bodies[digest] = data
         return Payload(digest, len(data), media)
 
@@ -173,12 +174,18 @@ class MemoryRecording:
             found = self.find(payload.digest)
         if found is None:
             raise missing(payload.digest, self._run.id)
+        if is_withheld(found):
+            raise taken_out(payload.digest, self._run.id)
         return found
+
+    def pieces(self, payload: Payload) -> Iterator[bytes]:
+        """See ``abc.store.Recording``."""
+        yield self.body(payload)
 
     def find(self, digest: str) -> bytes | None:
         """Bytes by digest, or None."""
         for data in self._every_body():
-            if data and self._hasher.of(data).hex() == digest:
+            if data and self._hasher.of_body(data).hex() == digest:
                 return data
         return None
 
@@ -194,7 +201,9 @@ class MemoryRecording:
 
     def holds(self, payload: Payload | None, data: bytes) -> bool:
         """See ``abc.store.Recording``."""
-        return self.body(payload) == data
+        if payload is None:
+            return not data
+        return payload.size == len(data) and self._hasher.named(data, payload.digest)
 
     def parts(self, event: int) -> Iterator[tuple[int | None, int, bytes]]:
         """See ``abc.store.Recording``."""

@@ -12,20 +12,25 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from reenact.errors import BlobCorrupt, BlobMissing, UsageError
 from reenact.facts.event import Payload
 from reenact.facts.ids import tail
+from reenact.facts.large import is_large, is_withheld
 from reenact.facts.weaving import Piece, Woven
+from reenact.store.portions import put_pieces
 from reenact.store.removing import is_forgotten, release_rest
 from reenact.store.resplicing import respliced
+from reenact.store.splice_rows import SPLICED
 from reenact.store.splicing import Splicing
 
 DIGEST_SIZE = 16
 RAW, ZLIB = range(2)
 """How the bytes of a row are kept."""
+WITHHELD = 3
+"""They are not: a row of this sort tells size and digest of a body that was taken out, and has no bytes."""
 
 _LEAST = 160
 _LEVEL = 1
@@ -34,8 +39,8 @@ _TRIAL = 8192
 _BLOCK = 64 << 10
 """Bytes of what was woven, at least, that are compressed in one go."""
 _REMEMBERED = 50_000
-_LEAST_SPLICED = 1 << 10
-_MOST_SPLICED = 16 << 20
+LEAST_SPLICED = 1 << 10
+MOST_SPLICED = 16 << 20
 """Bytes of a body that is kept as a change: at least, and at most, for the last versions are held in memory."""
 _ZLIB_HEAD = b"\x78\x01"
 _ZLIB_END = b"\x03\x00"
@@ -79,6 +84,23 @@ class KeyedHash:
         """The digest of some bytes. About 0.5 µs and 1 ms a megabyte."""
         found = self.begin()
         found.update(data)
+        return found.digest()
+
+    def of_body(self, body: bytes) -> bytes:
+        """The digest of a body, which may be one that is not kept: it lets go of its bytes then."""
+        if is_large(body):
+            return self._of_pieces(body.pieces())
+        if not is_withheld(body):
+            return self.of(body)
+        if not body.digest:
+            body.digest = self._of_pieces(body.pieces()).hex()
+            body.source = b""
+        return bytes.fromhex(body.digest)
+
+    def _of_pieces(self, pieces: Iterable[bytes]) -> bytes:
+        found = self.begin()
+        for piece in pieces:
+            found.update(piece)
         return found.digest()
 
     def named(self, data: bytes, digest: str) -> bool:
@@ -228,6 +250,20 @@ def missing(digest: str, run: str = "", event: int | None = None) -> BlobMissing
     )
 
 
+def taken_out(digest: str, run: str = "", event: int | None = None) -> BlobMissing:
+    """The error for bytes that the store has taken out, or was never given, and of which it keeps size and digest."""
+    return BlobMissing(
+        f"payload {digest[:12]}{place(run, event)} was taken out: its size and digest are left",
+        cause="its run was thinned, or it was larger than the setting largest_value_mb",
+        next_command=f"reenact kit {tail(run)}" if run else "reenact ls",
+        digest=digest,
+        run=run,
+        event=event,
+        reason="withheld",
+        exit_code=3,
+    )
+
+
 def place(run: str, event: int | None) -> str:
     """Where a payload belongs, for people."""
     if not run:
@@ -271,7 +307,7 @@ class Payloads:
         """
         if not body:
             return None, b""
-        digest = self._hasher.of(body)
+        digest = self._hasher.of_body(body)
         where = self._known.get(digest) or self._staged.get(digest)
         if where is None:
             where = self._find_or_insert(connection, digest, body, channel)
@@ -308,11 +344,14 @@ class Payloads:
 
     def _find_or_insert(self, connection: sqlite3.Connection, digest: bytes, body: bytes, channel: str) -> int:
         found: Sequence[int] | None = connection.execute(
-            "SELECT id, owner FROM payload WHERE digest = ?", (digest,)
+            "SELECT id, owner, codec FROM payload WHERE digest = ?", (digest,)
         ).fetchone()
         if found is not None:
+            if found[2] == WITHHELD and not is_withheld(body):  # it was taken out of another run, and is here again
+                codec, data = self._kept_as(connection, found[1], body)
+                connection.execute("UPDATE payload SET codec = ?, data = ? WHERE id = ?", (codec, data, found[0]))
             if found[1] != self._log:
-                if self._is_kept(connection, *found):
+                if self._is_kept(connection, *found[:2]):
                     return found[0]  # not to be remembered: it goes with its base, when no row names it
                 if is_forgotten(connection, found[1]):
                     connection.execute("UPDATE payload SET owner = ? WHERE id = ?", (self._log, found[0]))
@@ -321,11 +360,11 @@ class Payloads:
                 connection.execute("INSERT OR IGNORE INTO held(payload, log) VALUES (?, ?)", (found[0], self._log))
             self._staged[digest] = found[0]
             return found[0]
-        if _LEAST_SPLICED <= len(body) <= _MOST_SPLICED:
+        if LEAST_SPLICED <= len(body) <= MOST_SPLICED and not _is_apart(body):
             self._spliced = True
             self._staged[digest] = where = self._splicing.insert(connection, digest, body, channel)
             return where
-        codec, data = compress(body)
+        codec, data = self._kept_as(connection, self._log, body)
         cursor = connection.execute(
             "INSERT INTO payload(digest, size, codec, owner, data) VALUES (?, ?, ?, ?, ?)",
             (digest, len(body), codec, self._log, data),
@@ -334,6 +373,13 @@ class Payloads:
         self._staged[digest] = cursor.lastrowid
         return cursor.lastrowid
 
+    @staticmethod
+    def _kept_as(connection: sqlite3.Connection, owner: int, body: bytes) -> tuple[int, bytes]:
+        """A body as it lies in its row: how, and what."""
+        if is_withheld(body):
+            return WITHHELD, b""
+        return (SPLICED, put_pieces(connection, owner, body.pieces())) if is_large(body) else compress(body)
+
     def _is_kept(self, connection: sqlite3.Connection, payload: int, owner: int) -> bool:
         """Whether one of the bases uses a payload."""
         if not self.bases or owner in self.bases:
@@ -341,6 +387,11 @@ class Payloads:
         marks = ", ".join("?" * len(self.bases))
         sql = f"SELECT 1 FROM held WHERE payload = ? AND log IN ({marks}) LIMIT 1"
         return connection.execute(sql, (payload, *self.bases)).fetchone() is not None
+
+
+def _is_apart(body: bytes) -> bool:
+    """Whether a body has nothing in common with any other."""
+    return is_large(body) or is_withheld(body)
 
 
 def release(connection: sqlite3.Connection, log: int) -> None:

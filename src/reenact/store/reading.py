@@ -127,6 +127,11 @@ class SqliteRecording:
         """See ``abc.store.Recording``."""
         return self._bodies.body(payload)
 
+    @guarded_each
+    def pieces(self, payload: Payload) -> Iterator[bytes]:
+        """See ``abc.store.Recording``."""
+        return self._bodies.pieces(payload)
+
     def holds(self, payload: Payload | None, data: bytes) -> bool:
         """See ``abc.store.Recording``."""
         return self._bodies.holds(payload, data)

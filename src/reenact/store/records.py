@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from reenact.abc.bodies import body_or_size
 from reenact.abc.store import Recording
 from reenact.facts.before import PHASE, all_before, place_of_content
 from reenact.facts.call import Failure, Json, Stream, Value
@@ -132,7 +133,9 @@ def _event(recording: Recording, event: Event, lanes: Mapping[str, int], end: in
 def _outcome(recording: Recording, event: Event, end: int | None) -> Iterator[Record]:
     outcome, number, ended_us = event.outcome, event.number, event.ended_us or 0
     if isinstance(outcome, Value):
-        yield CallSettled(number, ended_us, replace(outcome, body=recording.body(event.answer)), event.delivery)
+        yield CallSettled(
+            number, ended_us, replace(outcome, body=body_or_size(recording, event.answer)), event.delivery
+        )
     elif isinstance(outcome, Failure):
         yield CallSettled(number, ended_us, outcome, event.delivery)
     elif isinstance(outcome, Stream):

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from reenact.abc.bodies import body_or_size
 from reenact.errors import EventNotFound, ReenactError, StoreError, UsageError
 from reenact.facts.call import Failure, Fidelity, Stream, Value
 from reenact.facts.effects import Claim
@@ -269,7 +270,7 @@ class _Readable:
     def _outcome(self, event: Event, end: int | None) -> Iterator[Record]:
         outcome, number, ended_us = event.outcome, event.number, event.ended_us or 0
         if isinstance(outcome, Value):
-            body = self._one(number, "the answer", lambda: self._recording.body(event.answer))
+            body = self._one(number, "the answer", lambda: body_or_size(self._recording, event.answer))
             if body is not None:
                 yield CallSettled(number, ended_us, replace(outcome, body=body), event.delivery)
         elif isinstance(outcome, Failure):

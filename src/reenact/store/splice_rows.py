@@ -111,8 +111,17 @@ class Spliced:
         Raises:
             ValueError: Something that it needs is damaged, or gone.
         """
+        return b"".join(self.parts(data))
+
+    def parts(self, data: bytes) -> Iterator[bytes]:
+        """The same piece by piece.
+
+        Raises:
+            ValueError: As ``body``.
+        """
         splice = unpack_splice(data)
-        return b"".join([part for piece in self.pieces(splice) for part in self._parts(splice.text, *piece)])
+        for piece in self.pieces(splice):
+            yield from self._parts(splice.text, *piece)
 
     def pieces(self, splice: Splice) -> Sequence[Piece]:
         """All pieces of a body.

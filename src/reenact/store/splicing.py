@@ -92,6 +92,20 @@ class Splicing:
         self._remember(last, nearest)
         return cursor.lastrowid
 
+    def replace(self, connection: sqlite3.Connection, row: int, body: bytes, channel: str) -> None:
+        """Have a row that holds all of a body hold what is new in it. ``finish`` is to follow in the same transaction.
+
+        Args:
+            connection: In a transaction.
+            row: Its number, above those that came before.
+            body: The body.
+            channel: What it is a version of.
+        """
+        data, last, nearest = self._spliced(connection, body, channel)
+        connection.execute("UPDATE payload SET codec = ?, data = ? WHERE id = ?", (SPLICED, data, row))
+        last.row = row
+        self._remember(last, nearest)
+
     def finish(self, connection: sqlite3.Connection) -> None:
         """Write the text that is new."""
         if not self._pending:

@@ -22,14 +22,16 @@ from reenact.facts.event import Payload
 from reenact.facts.ids import TIME_LENGTH, is_run_id, tail
 from reenact.facts.record import Record
 from reenact.facts.run import INNER, Run, Status
-from reenact.store import effects, passages
+from reenact.store import effects, passages, thinning
 from reenact.store.connection import Reading, Writing
 from reenact.store.contents import Contents
 from reenact.store.expiring import Going, Housekeeping
 from reenact.store.forgetting import forget, unneeded
 from reenact.store.inherited import SharingRecording
+from reenact.store.inheriting import GOES_ON
 from reenact.store.liveness import LiveLock, ended_as, forget_mark, is_live
 from reenact.store.making import make_file
+from reenact.store.migrating import Migration
 from reenact.store.payloads import KeyedHash, address_of, unknown
 from reenact.store.reading import SqliteRecording
 from reenact.store.references import Latest, parse_run, refuse_run
@@ -48,8 +50,6 @@ _PAGE = 64
 _FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
 _SHARES = "EXISTS(SELECT 1 FROM piece p WHERE p.log = r.log)"
 """Whether the log of a run ``r`` reads rows of others."""
-_GOES_ON = ("fork", "resume", "attempt")
-"""Relations to a parent of runs that begin as it did."""
 UNKEPT = "it has ended, and its last events, output and error could not be written"
 """What is said of a run whose end could not be written."""
 _EQUAL = ("agent", "user", "tenant", "session", "parent")
@@ -280,7 +280,7 @@ class SqliteStore(Views):
 
     def _parent_of(self, run: Run, connection: sqlite3.Connection) -> int | None:
         """Number of the log that a run goes on from; None where it does not, or where that is still written."""
-        if run.parent is None or run.relation not in _GOES_ON:
+        if run.parent is None or run.relation not in GOES_ON:
             return None
         row = connection.execute(
             "SELECT r.log, o.run_id, o.status FROM run r JOIN run o ON o.id = r.log WHERE r.run_id = ?", (run.parent,)
@@ -385,6 +385,16 @@ class SqliteStore(Views):
             pass
         return bool(logs)
 
+    def thin(self, run_id: str, why: str) -> bool:
+        """See ``abc.store.Store``. One transaction; the file keeps its size, and later runs fill what is free."""
+        writing, _ = self._write()
+        with writing.transaction() as connection:
+            log = row_number(connection, run_id)
+            return log is not None and bool(thinning.thin(connection, log, why, self._fetched))
+
+    def _fetched(self, digest: bytes) -> bytes:
+        return self.payload(Payload(digest.hex(), 0))
+
     def usage(self) -> Usage:
         """What runs take in the file, and which model calls they made, for many runs at once."""
         return Usage(self._read()[0], self.payload)
@@ -397,7 +407,10 @@ class SqliteStore(Views):
 
     def expire(self, going: Going, now_us: int) -> bool:
         """Remove an expired run, if it is as it was when it was looked at; whether it was. One transaction."""
-        return self.housekeeping().remove(self._write()[0], going, now_us)
+        gone = self.housekeeping().remove(self._write()[0], going, now_us)
+        for name in going.rows if gone else ():
+            forget_mark(self._sign(name))
+        return gone
 
     def give_back(self, *, anew: bool = True) -> Iterator[int]:
         """Give free pages of the file back to the file system, some at a time; yields how many are left. See
@@ -408,10 +421,16 @@ class SqliteStore(Views):
         """The writing connection, for ``housekeeping``."""
         return self._write()[0]
 
-    def alone(self) -> LiveLock | None:
-        """What one process at a time has that removes in the background; None where another has it."""
+    def migration(self) -> Migration:
+        """What of an older format is here, to be looked at, and brought to today's."""
+        reading, hasher = self._read()
+        return Migration(self.path, reading, hasher, lambda run_id: is_live(self._sign(run_id)))
+
+    def alone(self, doing: str = "gc") -> LiveLock | None:
+        """What one process at a time has that removes in the background, or does another thing that is named; None
+        where another has it."""
         try:
-            return LiveLock(self._sign("gc"))
+            return LiveLock(self._sign(doing))
         except OSError:
             return None
 

@@ -10,7 +10,7 @@ from reenact.facts.event import Event
 from reenact.store.ahead import ShortStreams
 from reenact.store.codec import joined, weaker
 from reenact.store.connection import FEW, Reading
-from reenact.store.payloads import KeyedHash, corrupt, missing
+from reenact.store.payloads import WITHHELD, KeyedHash, corrupt, missing, taken_out
 from reenact.store.rows import parsed
 from reenact.store.span import Span
 from reenact.store.streams import FIRST_LINK, Chunk, Part, parts_of, said_of
@@ -102,6 +102,8 @@ class StreamRows:
                 chunk = Chunk(*row)
                 if chunk.n != n:
                     raise missing(known.hex() or "of a stream", self._span.run, event)
+                if chunk.codec == WITHHELD:
+                    raise taken_out(known.hex() or "of a stream", self._span.run, event)
                 try:
                     parts = parts_of(self._hasher, link, chunk)
                 except (ValueError, IndexError):

@@ -497,11 +497,11 @@ class _Batch:
             )
 
     def _write_order(self) -> None:
-        numbers = {tag.lane: self._number_of(tag.lane) for _, tag, _, _ in self._deliveries if tag.lane}
+        numbers = {tag.lane: self._number_of(tag.lane) for _, tag, *_ in self._deliveries if tag.lane}
         deliveries: Sequence[Delivery] = self._deliveries
         if self._heir is not None:
             deliveries = self._heir.own_order(deliveries)
-            self._named = {numbers[tag.lane] for _, tag, _, _ in deliveries if tag.lane}
+            self._named = {numbers[tag.lane] for _, tag, *_ in deliveries if tag.lane}
             self._heir.take_lanes_back(self._named)
         for stretch in stretches(deliveries):
             data = pack(stretch, numbers)

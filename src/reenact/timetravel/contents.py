@@ -7,11 +7,13 @@ what cannot be derived is shown as text or as its size. Nothing here raises for 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from reenact.abc.bodies import WITHHELD
 from reenact.abc.store import Recording
-from reenact.facts.call import ErrorFact, Failure, Json, Stream, Value
+from reenact.errors import BlobMissing
+from reenact.facts.call import ErrorFact, Failure, Fidelity, Json, Stream, Value
 from reenact.facts.event import Event, Payload
 from reenact.facts.values import jsonable
 
@@ -23,7 +25,7 @@ _INFLATED_LIMIT = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Content that is shown by its size alone: too long for this purpose, or gone from the store."""
+    """Content that is shown by its size alone: too long for this purpose, or withheld (``WITHHELD``)."""
 
     size: int
     why: str = "long"
@@ -42,6 +44,7 @@ def asked(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> Jso
 
 def answered(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> Json | Unread:
     """What came back: the decoded value, the error as data, the decoded body of a response; None while open."""
+    number = event.number
     match event.outcome:
         case Failure(error=error):
             return error_data(error)
@@ -49,9 +52,13 @@ def answered(recording: Recording, event: Event, limit: int = DEFAULT_LIMIT) -> 
             if event.answer is None or event.answer.size > limit:
                 return _content(recording, event.answer, limit, head)
             # By event: by digest, the store would have to find out first whose stream it is.
-            return parsed(decoded_body(head, b"".join([data for _, _, data in recording.parts(event.number)])))
+            return _read(
+                event.answer, lambda: decoded_body(head, b"".join(each[2] for each in recording.parts(number)))
+            )
         case Value(head=head):
-            return _content(recording, event.answer, limit, head)
+            found = _content(recording, event.answer, limit, head)
+            kept = event.fidelity is not Fidelity.WITHHELD
+            return found if kept or not isinstance(found, Unread) else Unread(found.size, WITHHELD)
     return None
 
 
@@ -136,7 +143,16 @@ def _content(recording: Recording, payload: Payload | None, limit: int, head: Ma
         return None
     if payload.size > limit:
         return Unread(payload.size)
-    return parsed(decoded_body(head, recording.body(payload)))
+    return _read(payload, lambda: decoded_body(head, recording.body(payload)))
+
+
+def _read(payload: Payload, body: Callable[[], bytes]) -> Json | Unread:
+    try:
+        return parsed(body())
+    except BlobMissing as error:
+        if error.reason != WITHHELD:
+            raise
+        return Unread(payload.size, WITHHELD)
 
 
 def _unframed(raw: bytes, chunked: bool) -> bytes:

@@ -10,13 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 
+from reenact.abc.bodies import body_or_size
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, Value
 from reenact.facts.event import Event
 from reenact.facts.insides import is_whole
 from reenact.facts.keys import Rules, plain, rules_of
+from reenact.facts.large import is_withheld
 from reenact.facts.making import maker
 from reenact.facts.plumbing import is_plumbing
+from reenact.facts.traced import is_original
 from reenact.timetravel.aligning import Face
 from reenact.timetravel.contents import Unread, asked, status_of
 
@@ -114,10 +117,10 @@ _Look = tuple[Face, str, Event]
 
 
 def _looked_at(recording: Recording) -> Iterator[_Look]:
-    """The face of each event but plumbing, and what came back as a token."""
+    """The face of each event but plumbing and what a trace came in, and what came back as a token."""
     run = recording.run
     for event in recording.events():
-        if is_plumbing(event.call):
+        if is_plumbing(event.call) or is_original(event.call):
             continue
         call, request = event.call, event.request
         asks = f"{'' if request is None else request.digest} {plain(call.rule, _deciding(event))}"
@@ -156,15 +159,20 @@ def _ruled(side: Side, known: set[str], rules: Rules) -> Side:
 
 
 def asked_key(recording: Recording, event: Event, rules: Rules) -> str:
-    """What an event asks, as the key of it by the rules that a replay compares by. Reads its request."""
-    return rules.key(event.call.rule, _deciding(event), recording.body(event.request))
+    """What an event asks, as the key of it by the rules that a replay compares by. Reads its request; of one that is
+    withheld the digest is the key."""
+    body = body_or_size(recording, event.request)
+    return f"withheld {body.digest}" if is_withheld(body) else rules.key(event.call.rule, _deciding(event), body)
 
 
 def same_call(left: Recording, one: Event, right: Recording, other: Event) -> bool:
-    """Whether two calls ask the same by the rules of keys."""
+    """Whether two calls ask the same by the rules of keys; where a request is withheld, by their digests."""
     rules = rules_of(left.run.capture)
+    ours, theirs = body_or_size(left, one.request), body_or_size(right, other.request)
+    if is_withheld(ours) or is_withheld(theirs):
+        return one.call.rule == other.call.rule and one.request == other.request
     return one.call.rule == other.call.rule and rules.same(
-        one.call.rule, _deciding(one), left.body(one.request), _deciding(other), right.body(other.request)
+        one.call.rule, _deciding(one), ours, _deciding(other), theirs
     )
 
 

@@ -63,7 +63,14 @@ def field_of(recording: Recording, event: Event, path: Sequence[str]) -> bytes |
         found = _descend(found, key, event, path[:depth])
         if callable(found):
             found = found()
-    return found
+    return _whole(found)
+
+
+def _whole(found: Json) -> Json:
+    """A part of an event with what is decoded only when it is asked for."""
+    if not isinstance(found, dict):
+        return found
+    return {key: value() if callable(value) else value for key, value in found.items()}
 
 
 def _roots(recording: Recording, event: Event) -> dict[str, Json]:
@@ -71,11 +78,10 @@ def _roots(recording: Recording, event: Event) -> dict[str, Json]:
 
     def request() -> Json:
         head = event.call.head
-        return {**head, "headers": headers_of(head), "body": lambda: asked(recording, event, _UNLIMITED)}
+        return _headed(head) | {"body": lambda: asked(recording, event, _UNLIMITED)}
 
     def response() -> Json:
-        head = _answer_head(event)
-        return {**head, "headers": headers_of(head), "body": lambda: answered(recording, event, _UNLIMITED)}
+        return _headed(_answer_head(event)) | {"body": lambda: answered(recording, event, _UNLIMITED)}
 
     late: dict[str, Callable[[], Json]] = {
         "request": request,
@@ -86,6 +92,11 @@ def _roots(recording: Recording, event: Event) -> dict[str, Json]:
         "reading": lambda: reading_of(event),
     }
     return {**event_data(event), **late}
+
+
+def _headed(head: Mapping[str, Json]) -> dict[str, Json]:
+    """A head, with its headers where it has any."""
+    return {**head, "headers": headers_of(head)} if "headers" in head else dict(head)
 
 
 def _descend(value: Json, key: str, event: Event, before: Sequence[str]) -> Json:

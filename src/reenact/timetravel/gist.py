@@ -6,7 +6,9 @@ import os
 import shlex
 from collections.abc import Mapping
 
+from reenact.abc.bodies import WITHHELD
 from reenact.abc.store import Recording
+from reenact.errors import BlobMissing
 from reenact.facts.call import Json, Kind
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
@@ -70,7 +72,12 @@ def _given(run: Run, content: Json | Unread) -> str:
 
 def _said_by_user(recording: Recording, number: int) -> str:
     """The last words of the user in the conversation that a model call was given."""
-    reading = conversation_at(recording, recording.event(number))
+    try:
+        reading = conversation_at(recording, recording.event(number))
+    except BlobMissing as error:
+        if error.reason != WITHHELD:
+            raise
+        return ""
     for message in reversed(reading.messages if reading is not None else ()):
         if isinstance(message, Mapping) and message.get("role") in ("user", "human"):
             text = message.get("text") or message.get("content")

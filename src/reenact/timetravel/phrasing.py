@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from reenact.abc.bodies import WITHHELD
 from reenact.abc.store import Recording
 from reenact.facts.call import Failure, Json, Kind, Stream, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.phrases import counted
+from reenact.facts.traced import is_untold
 from reenact.timetravel import preview
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, status_of
 from reenact.timetravel.quiet import is_housekeeping
@@ -97,6 +99,8 @@ def outcome_text(recording: Recording, event: Event) -> str:
         return "  ".join(words)
     if event.outcome is None:
         return "" if event.call.observed else "(open)"
+    if is_untold(event):
+        return "" if event.kind == Kind.STEP else "(not in the trace)"
     answer = answered(recording, event, _PREVIEW_LIMIT)
     if event.kind == Kind.HUMAN:
         answer = _said(answer)
@@ -148,5 +152,5 @@ def _short(value: Json | Unread, empty: str = "") -> str:
     if value is None:
         return empty
     if isinstance(value, Unread):
-        return f"<{preview.size(value.size)}>"
+        return f"<{preview.size(value.size)}, withheld>" if value.why == WITHHELD else f"<{preview.size(value.size)}>"
     return preview.brief(value, _MOST)

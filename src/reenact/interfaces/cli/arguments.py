@@ -103,3 +103,19 @@ def whole_run(text: str) -> str:
             next_command=f"reenact show {text}",
         )
     return found.run
+
+
+def _sources_refused(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    """The code of a bundle runs frozen."""
+    if asked:
+        raise UsageError(
+            f"--sources is for replay alone, and `{ctx.info_name}` goes on in the world",
+            cause="the code that a bundle carries runs frozen and cut off from everything, or not at all",
+            next_command="reenact replay FILE.reenact --sources",
+        )
+
+
+no_sources = click.option(
+    "--sources", is_flag=True, hidden=True, expose_value=False, callback=_sources_refused, help="For replay alone."
+)
+"""What a command that goes live answers to ``--sources``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from reenact.abc.bodies import WITHHELD
 from reenact.abc.store import Recording
 from reenact.facts.call import Json, Stream
 from reenact.facts.event import Event
@@ -85,7 +86,7 @@ def _head_lines(head: object) -> list[str]:
 def _content(value: Json | Unread) -> Json:
     """Content to show; a frame of arguments is taken off."""
     if isinstance(value, Unread):
-        return f"<{preview.size(value.size)}, not shown>"
+        return f"<{preview.size(value.size)}, {'withheld' if value.why == WITHHELD else 'not shown'}>"
     return f"<{preview.size(len(value))}, no text>" if isinstance(value, bytes) else arguments_of(value)
 
 

@@ -69,13 +69,17 @@ class Reading:
     def __init__(self) -> None:
         self._shown = sys.stderr is not None and sys.stderr.isatty()
         self._since = time.monotonic()
+        self._what = "", self._since
         self._wrote = False
 
     def at(self, what: str, done: int, total: int) -> None:
         """So many of these are read."""
         if self._shown and time.monotonic() - self._since > self._MOMENT:
             self._wrote = True
-            sys.stderr.write(f"\r{what} {done}/{total}\x1b[K")
+            if self._what[0] != what:
+                self._what = what, time.monotonic()
+            left = remaining(done, total, time.monotonic() - self._what[1])
+            sys.stderr.write(f"\r{what} {done}/{total}{left}\x1b[K")
             sys.stderr.flush()
 
     def end(self) -> None:

@@ -97,12 +97,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("gc", _STORE, "remove expired runs and give their space back"),
     Entry("fsck", _STORE, "re-hash everything, name each break"),
     Entry("salvage", _STORE, "save what a damaged store still holds"),
-    Entry(
-        "migrate",
-        _STORE,
-        "bring an old store to this version",
-        "migrate: an old store to this version's format, with a backup.",
-    ),
+    Entry("migrate", _STORE, "bring an old store to this version"),
     Entry("stats", _STORE, "runs, bytes, tokens and cost, by what you choose"),
     Entry("doctor", _PROJECT, "what would be captured here, and what not"),
     Entry("config", _PROJECT, "each setting, its value and its origin"),

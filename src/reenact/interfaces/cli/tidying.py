@@ -35,7 +35,7 @@ def tidy(shell: Shell) -> None:
                 return
             now = CLOCK.wall_us()
             keeper = store.housekeeping()
-            if not keeper.old(terms, now, now - shortest_us(terms)):
+            if not settings["day_mb"].value and not keeper.old(terms, now, now - shortest_us(terms)):
                 return
             first = keeper.turn(store.writing(), now, EVERY_US)
             url = store.url

@@ -11,7 +11,7 @@ cat: run --headers --hex --curl --python --store= --json --no-pager --help -h
 flag: run text --store= --json --no-pager --help -h
 tag: run tag* --store= --json --no-pager --help -h
 timeline: run --at= --changed= --last-set= --watch= --store= --json --no-pager --help -h
-replay: run --events --through=tool --live=tool --order= --on-divergence=stop|observe| --rev= --cmd= --entry= --save -v --verbose --store= --json --no-pager --help -h
+replay: run --events --through=tool --live=tool --order= --on-divergence=stop|observe| --rev= --cmd= --entry= --sources --save -v --verbose --store= --json --no-pager --help -h
 resume: run --settle=done|retry| --result= --cmd= --entry= --store= --json --no-pager --help -h
 fork: run --set= --result= --say= --error= --input= --prompt= --model= --param= --flag= --at-time= --rev= --live=reads|all|model|none| --allow-write=tool --settle=done|retry| --dry-run --cmd= --entry= --store= --json --no-pager --help -h
 diff: run* --stat --state --text --store= --json --no-pager --help -h
@@ -25,12 +25,13 @@ experiment: golden* --where= --session=session --candidate= --expect= --repeat= 
 kit: run --budget --store= --json --no-pager --help -h
 pack: run -o=file --output=file --no-check --store= --json --no-pager --help -h
 unpack: file --store= --json --no-pager --help -h
-import: vcr|har|json|messages| file --only= --url= --param= --agent=agent --tag=tag --dry-run --store= --json --no-pager --help -h
+import: vcr|har|json|messages|otlp| file --only= --url= --param= --agent=agent --tag=tag --dry-run --store= --json --no-pager --help -h
 export: vcr|har|json| run -o=file --output=file --store= --json --no-pager --help -h
 textconv: file --git --store= --json --no-pager --help -h
-gc: --dry-run --background --store= --json --no-pager --help -h
+gc: --dry-run --store= --json --no-pager --help -h
 fsck: --store= --json --no-pager --help -h
 salvage: text -o=file --output=file --store= --json --no-pager --help -h
+migrate: --dry-run --no-backup --store= --json --no-pager --help -h
 stats: --by=agent|tenant|day|class|user|session|status|route| --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --where= -k= --store= --json --no-pager --help -h
 doctor: --store= --json --no-pager --help -h
 config: --store= --json --no-pager --help -h

@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from reenact.seams.boot.plain import read_plain
+
 __all__ = ["NOTHING", "Death", "Watch", "broke", "name_of_signal", "read_death"]
 
 _REACHED: Final = "reached"
@@ -128,7 +130,7 @@ def read_death(place: Path) -> Death:
     """What a process has left in the private directory of its boot."""
     event = None
     try:
-        event = _NUMBER.unpack((place / _REACHED).read_bytes())[0] - 1
+        event = _NUMBER.unpack(read_plain(place / _REACHED))[0] - 1
     except (OSError, struct.error):
         pass
     fault, fatal = _read(place / _BROKE), _read(place / _FATAL)
@@ -137,7 +139,7 @@ def read_death(place: Path) -> Death:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_plain(path).decode("utf-8", "replace")
     except OSError:
         return ""
 

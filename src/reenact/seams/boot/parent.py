@@ -20,6 +20,7 @@ from reenact.seams.boot import bound
 from reenact.seams.boot.child import LAUNCHERS, MODE, RECORD, VARIABLE
 from reenact.seams.boot.death import Death, read_death
 from reenact.seams.boot.folders import Folder
+from reenact.seams.boot.plain import read_plain
 
 __all__ = ["Boot", "choose_hash_seed", "end_like", "find_program", "ignores_boot", "is_python", "run_program"]
 
@@ -90,7 +91,7 @@ class Boot:
 
     def _read(self, name: str) -> str | None:
         try:
-            return (self.place / name).read_text(encoding="utf-8")
+            return read_plain(self.place / name).decode("utf-8", "replace")
         except OSError:
             return None
 

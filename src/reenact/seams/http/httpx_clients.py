@@ -163,8 +163,6 @@ class _Crossing:
         url, stream, headers = request.url, request.stream, request.headers
         content = request.__dict__.pop("_content", None)  # what a transport of another library sends, where it was read
         request.url, request.headers = type(url)(out.url), out.headers(headers)
-        if request.url.netloc != url.netloc and request.headers is not None:
-            request.headers["host"] = request.url.netloc.decode("ascii")
         request.stream = self.family.bytes_stream(out.body)
         if content is not None:
             request._content = out.body

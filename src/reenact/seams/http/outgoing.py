@@ -23,6 +23,7 @@ from reenact.seams.lanes import Lane, listening
 TRIGGERS: tuple[str, ...] = ("botocore.auth",)
 
 _LENGTH: Final = "content-length"
+_HOST: Final = "host"
 _CHECKSUMS: Final = ("content-md5", "digest", "content-digest", "x-amz-checksum-")
 _SIGNED: Final = ("x-amz-content-sha256", "x-amz-signature")
 _REMEMBERED: Final = 256
@@ -140,11 +141,13 @@ class Outgoing:
         url: Where it goes: whole, or from its path on, as it was given.
         body: What it says.
         signed: Headers that a signer has made for it; empty where nothing was signed.
+        host: The host that it goes to, with its port, where that is another one; else empty.
     """
 
     url: str
     body: bytes
     signed: Mapping[str, str]
+    host: str = ""
 
     def headers(self, headers: Any) -> Any:
         """A copy of the agent's headers that follows the rest; everything else in them stays."""
@@ -153,11 +156,14 @@ class Outgoing:
         changed = headers.copy() if hasattr(headers, "copy") else dict(headers)
         left = {name.lower(): (name, value) for name, value in self.signed.items()}
         left[_LENGTH] = (_LENGTH, str(len(self.body)))
+        if self.host:
+            left[_HOST] = (_HOST, self.host)
         for name in list(changed):
             _, value = left.pop(_text(name).lower(), ("", None))
             if value is not None:
                 changed[name] = value
-        left.pop(_LENGTH, None)
+        for name in (_LENGTH, _HOST):
+            left.pop(name, None)
         for name, value in left.values():
             changed[name] = value
         return changed
@@ -169,7 +175,7 @@ def going_out(lane: Lane, crossing: Live, url: str, headers: Mapping[Any, Any] |
     Args:
         lane: Who asks.
         crossing: The exchange.
-        url: Where the agent sends it: whole, or from its path on.
+        url: Where the agent sends it: whole, or from its path on where its connection cannot be another one.
         headers: Of its request.
         body: Its body.
     """
@@ -177,11 +183,13 @@ def going_out(lane: Lane, crossing: Live, url: str, headers: Mapping[Any, Any] |
     same = there is url and sent is body
     if same and not lane.gate.virtual:
         return None
+    host = urlsplit(there).netloc
+    host = "" if host == urlsplit(url).netloc else host
     signer = signer_of(pairs_of(headers))
     if signer is None:
-        return None if same else Outgoing(there, sent, {})
+        return None if same else Outgoing(there, sent, {}, host)
     with crossing.enter():  # below the seam, where the clock is real
-        return Outgoing(there, sent, signer.again(there, sent))
+        return Outgoing(there, sent, signer.again(there, sent), host)
 
 
 def pairs_of(headers: Mapping[Any, Any] | None) -> list[list[str]]:

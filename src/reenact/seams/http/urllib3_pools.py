@@ -7,9 +7,11 @@ a fake socket, which leaves the connection again before the pool can keep it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from reenact.abc.session import Frozen, Live
 from reenact.facts.call import Call, Failure
@@ -25,6 +27,9 @@ TRIGGERS: tuple[str, ...] = ("urllib3.connectionpool",)
 
 _DEFERRED = "_reenact_deferred"
 _PORTS = {"http": 80, "https": 443}
+_TLS = ("cert_reqs", "ca_certs", "ca_cert_dir", "cert_file", "key_file", "key_password")
+_OF_TLS = ("ssl_context", "ssl_minimum_version", "ssl_maximum_version")
+"""How a pool checks its server, as its own attributes and as options of its connections."""
 
 
 def patch(module: ModuleType) -> None:
@@ -62,24 +67,28 @@ def _attempts(original: Any) -> Any:
         if lane is None:
             _open_tunnel(self, conn)
             return original(self, conn, method, url, *args, **kwargs)
+        pool = self
         if args:  # the body was passed by position
             kwargs["body"], *args = args  # type: ignore[assignment]
         body, kwargs["body"] = buffered(kwargs.get("body"))
         crossing = exchange.begin(lane, lambda: describe(self, method, url, kwargs.get("headers"), body))
 
         def attempt() -> Any:
-            return original(self, conn, method, url, *_after_body(args, kwargs), **kwargs)
+            return original(pool, conn, method, url, *_after_body(args, kwargs), **kwargs)
 
         if crossing is None:
             _open_tunnel(self, conn)
             return attempt()
         if crossing.mode == "live":
-            out = going_out(lane, crossing, url, kwargs.get("headers"), body)
+            out = going_out(lane, crossing, _whole(self, url), kwargs.get("headers"), body)
             if out is not None:
-                url, kwargs["headers"] = out.url, out.headers(kwargs.get("headers"))
+                url, kwargs["headers"] = _form(url, out.url), out.headers(kwargs.get("headers"))
                 kwargs["body"] = kwargs["body"] if out.body is body else out.body
-            return _perform(self, conn, method, attempt, lane, crossing)
-        return _answer(self, conn, method, attempt, lane, crossing)
+                if out.host:
+                    pool, conn = _elsewhere(pool, out.url)
+                    kwargs |= {"response_conn": conn} if "response_conn" in kwargs else {}
+            return _perform(pool, conn, method, attempt, lane, crossing)
+        return _answer(pool, conn, method, attempt, lane, crossing)
 
     return _make_request
 
@@ -90,10 +99,44 @@ def _after_body(args: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
 
 def describe(pool: Any, method: str, url: str, headers: Any, body: bytes) -> Call:
     """One attempt as a call. The URL is the one of the resource, also behind a proxy."""
-    if "://" not in url:
-        port = "" if pool.port in (None, _PORTS.get(pool.scheme)) else f":{pool.port}"
-        url = f"{pool.scheme}://{pool.host}{port}{url}"
-    return exchange.describe(method, url, pairs_of(headers), body, "urllib3")
+    return exchange.describe(method, _whole(pool, url), pairs_of(headers), body, "urllib3")
+
+
+def _whole(pool: Any, url: str) -> str:
+    """The URL of a resource that a pool is asked for by its path, or whole behind a proxy."""
+    if "://" in url:
+        return url
+    port = "" if pool.port in (None, _PORTS.get(pool.scheme)) else f":{pool.port}"
+    return f"{pool.scheme}://{pool.host}{port}{url}"
+
+
+def _form(given: str, whole: str) -> str:
+    """Another URL in the form in which one was given. A tunnel leads to its host, so it is asked by the path there."""
+    parts = urlsplit(whole)
+    if "://" in given and parts.scheme == "http":
+        return whole
+    return urlunsplit(("", "", parts.path or "/", parts.query, ""))
+
+
+def _elsewhere(pool: Any, url: str) -> tuple[Any, Any]:
+    """A pool like another one for the host of a URL, and a connection of it; by way of the same proxy, if there is one.
+
+    The response holds both, and gives the connection back to that pool."""
+    module = sys.modules["urllib3.connectionpool"]
+    parts = urlsplit(url)
+    options = {"timeout": pool.timeout, "maxsize": 1}
+    if parts.scheme == "https":
+        options |= {name: found for name in _TLS if (found := getattr(pool, name, None)) is not None}
+        options |= {name: pool.conn_kw[name] for name in _OF_TLS if name in pool.conn_kw}
+    if pool.proxy is not None:
+        options |= {"_proxy": pool.proxy, "_proxy_headers": pool.proxy_headers, "_proxy_config": pool.proxy_config}
+        if parts.scheme == "http":
+            return pool, pool._get_conn()
+    other = module.connection_from_url(f"{parts.scheme}://{parts.netloc}", **options)
+    conn = other._get_conn()
+    if pool.proxy is not None:
+        other._prepare_proxy(conn)
+    return other, conn
 
 
 def _perform(pool: Any, conn: Any, method: str, attempt: Callable[[], Any], lane: Lane, crossing: Live) -> Any:

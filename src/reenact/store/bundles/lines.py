@@ -2,18 +2,20 @@
 
 What is read comes from somewhere else, so each value is looked at before it becomes a fact: its type, and that a number
 is one that a recording can have. Bytes are a text where they are UTF-8, a list of one base64 text where they are not,
-and ``{"blob": SHA-256, "size": n}`` where they lie in a member of their own.
+``{"blob": SHA-256, "size": n}`` where they lie in a member of their own, and ``{"withheld": digest, "size": n}`` where
+a value is not kept: its digest is that of the store it comes from.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from reenact.facts.call import Call, Fidelity, Json, Value
+from reenact.facts.large import Withheld, is_large, is_withheld
 from reenact.facts.making import maker
-from reenact.facts.order import Delivery, Tag
+from reenact.facts.order import Delivery, Tag, Timed
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,
@@ -79,6 +81,10 @@ def record_of(data: Any, fetch: Fetch) -> Record:
 
 
 def _bytes_out(data: bytes, store: Store) -> Json:
+    if is_withheld(data):
+        return {"withheld": data.digest, "size": data.size}
+    if is_large(data):
+        data = data.whole()
     if len(data) <= limits.INLINE:
         try:
             return data.decode()
@@ -94,6 +100,8 @@ def _bytes_in(value: Json, fetch: Fetch) -> bytes:
     if type(value) is list and len(value) == 1 and type(value[0]) is str:
         return b64decode(value[0], validate=True)
     if type(value) is dict:
+        if "withheld" in value:
+            return cast(bytes, Withheld(_count(value, "size"), bytes.fromhex(_text(value, "withheld")).hex()))
         return fetch(_text(value, "blob"), _count(value, "size", limits.CONTENT))
     raise TypeError("bytes are a text, a list of one base64 text, or the name of a blob")
 
@@ -326,11 +334,14 @@ def _reads_in(data: Mapping[str, Json], fetch: Fetch) -> Record:
 
 
 def _turns_out(record: Delivered, _: Any) -> dict[str, Json]:
-    return {"turns": [[number, *tag, at_us, proven] for number, tag, at_us, proven in record.deliveries]}
+    turns = [[number, *tag, at_us, proven] for number, tag, at_us, proven, _ in record.deliveries]
+    timers = [[each.number, *each.timed] for each in record.deliveries if each.timed is not None]
+    return {"turns": turns} | ({"timers": timers} if timers else {})
 
 
 def _turns_in(data: Mapping[str, Json], _: Any) -> Record:
     found = []
+    timers = _timers_in(data)
     for number, kind, lane, event, n, at_us, proven in data["turns"]:
         numbers = type(number) is type(event) is type(n) is type(at_us) is int
         if not numbers or type(proven) is not bool or type(lane) is not str or kind not in _TAGS:
@@ -338,10 +349,24 @@ def _turns_in(data: Mapping[str, Json], _: Any) -> Record:
         most = limits.PLACE if kind == "i" else limits.NUMBER
         if not (0 <= number <= limits.NUMBER >= abs(event) and abs(n) <= most and abs(at_us) < limits.TIME):
             raise ValueError("a turn has a number that no recording has")
-        found.append(Delivery(number, Tag(kind, lane, event, n), at_us, proven))
+        found.append(Delivery(number, Tag(kind, lane, event, n), at_us, proven, timers.pop(number, None)))
     if not found:
         raise ValueError("there are no turns")
+    if timers:
+        raise ValueError("a timer has no turn")
     return Delivered(tuple(found))
+
+
+def _timers_in(data: Mapping[str, Json]) -> dict[int, Timed]:
+    """When the timers among turns were set, and for when; files from before it was kept do not say it."""
+    found = {}
+    for number, set_us, due_us in data.get("timers", ()):
+        if not type(number) is type(set_us) is type(due_us) is int:
+            raise TypeError("a timer is the number of its turn and two times")
+        if not (abs(set_us) < limits.TIME and abs(due_us) < limits.TIME):
+            raise ValueError("a timer has a time that no recording has")
+        found[number] = Timed(set_us, due_us)
+    return found
 
 
 def _printed_out(record: Printed, body: Callable[[bytes], Json]) -> dict[str, Json]:

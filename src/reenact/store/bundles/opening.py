@@ -104,6 +104,10 @@ class BundleStore(MemoryStore):
         """Refused."""
         self._refuse()
 
+    def thin(self, run_id: str, why: str) -> bool:
+        """Refused."""
+        self._refuse()
+
     def _refuse(self) -> NoReturn:
         raise UsageError(
             f"{self.path.name} is a bundle, and nothing is written in it",

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from reenact.abc.sources import CLOCK
-from reenact.errors import UsageError
+from reenact.abc.store import Recording
+from reenact.errors import EventNotFound, UsageError
+from reenact.facts.call import Failure
 from reenact.facts.phrases import counted
 from reenact.replaying.options import Options
 from reenact.seams.boot.folders import Folder
@@ -21,6 +23,7 @@ from reenact.testing.goldens.running import outcome_of
 from reenact.testing.goldens.session import Misses
 from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.writing import packed_today, stamp, with_golden
+from reenact.timetravel.forks.report import ForkReport
 
 FROZEN: Final = "frozen"
 """Only what is recorded."""
@@ -30,6 +33,8 @@ RERECORD: Final = "rerecord"
 """Record those anew that were recorded later; tools stay frozen."""
 REVIEW: Final = "review"
 """Show each difference between a golden and what today's code does, and accept it with a reason."""
+_REFUSAL: Final = 400
+"""From this status on an answer over HTTP is none to keep."""
 MODES: Final = (FROZEN, MISSING, RERECORD, REVIEW)
 
 
@@ -41,11 +46,13 @@ class Recorded:
         outcome: What the golden came to with them.
         kept: How many answers were recorded, and are kept from now on.
         opinions: How many opinions of models that judge were asked for, and are kept from now on.
+        unanswered: Whether a model had no answer that can be kept, so that none was.
     """
 
     outcome: Outcome
     kept: int
     opinions: int = 0
+    unanswered: bool = False
 
 
 def record_missing(shelf: Shelf, name: str, *, anew: bool = False) -> Recorded:
@@ -98,6 +105,10 @@ def _recorded(
             outcome = outcome_of(shelf, opened, told, store.open(told.run), court)
             if outcome.status not in ("passed", "failed"):
                 return Recorded(outcome, 0), told.stopped
+            unanswered = _unanswered(told.report, store.open(told.run))
+            if unanswered:
+                outcome = replace(outcome, status="failed", message=_not_kept(golden.name, unanswered))
+                return Recorded(outcome, 0, unanswered=True), False
             opinions, overlays = court.asked(), [each for each in opened.store.bundle.runs if each.run.id in earlier]
             kept = int(told.used.get("live", 0)) if misses == "models" else 0
             if not (kept or golden.judged):
@@ -111,6 +122,39 @@ def _recorded(
         changed = golden.noted(Change(stamp(CLOCK), how, reason=reason))
         with_golden(opened.path, changed, overlays=overlays, opinions=opinions)
     return Recorded(outcome, kept, len(opinions)), False
+
+
+def _unanswered(report: ForkReport, today: Recording) -> str:
+    """Which call that went live has no answer to keep: it was not sent, nobody answered, or the answer is a refusal,
+    and no later one of that name has another. Empty where all have one."""
+    if report.refused:
+        return report.refused[0]
+    lacking: dict[str, str] = {}
+    for answer in report.answers:
+        if answer["how"] == "live":
+            name = str(answer["name"])
+            lacking[name] = _lack(today, int(str(answer["event"])))
+    return next((f"{name} {what}" for name, what in lacking.items() if what), "")
+
+
+def _lack(today: Recording, event: int) -> str:
+    """What is wrong with the answer of a call that went live; empty where it is one."""
+    try:
+        outcome = today.event(event).outcome
+    except EventNotFound:
+        return "was not sent"
+    if isinstance(outcome, Failure):
+        return f"was not answered: {outcome.error.type}: {outcome.error.text}"
+    status = outcome.head.get("status") if outcome is not None else None
+    return f"was answered with status {status}" if isinstance(status, int) and status >= _REFUSAL else ""
+
+
+def _not_kept(name: str, what: str) -> str:
+    return (
+        f"{what}; nothing was kept\n"
+        "  likely cause: the provider is not there, or takes neither this key nor this request\n"
+        f"  next: reenact golden run {name} --mode missing"
+    )
 
 
 def _nothing_missing(name: str) -> UsageError:

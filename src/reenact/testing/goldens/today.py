@@ -8,6 +8,7 @@ from dataclasses import replace
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
 from reenact.facts.call import Value
+from reenact.facts.large import is_withheld
 from reenact.facts.record import CallIssued, CallSettled, CheckpointTaken, Printed, Record
 from reenact.facts.run import Run
 from reenact.replaying.opening import redactor_of
@@ -38,7 +39,7 @@ def _as_then(records: Iterable[Record], redactor: Redactor, tree: Tree) -> Itera
         match record:
             case CallIssued(call=call):
                 yield replace(record, call=redactor.call(call))
-            case CallSettled(outcome=Value() as value):
+            case CallSettled(outcome=Value() as value) if not is_withheld(value.body):
                 yield replace(record, outcome=replace(value, body=tree.named_as_then(value.body)))
             case CheckpointTaken():
                 slots = {name: tree.named_as_then(body) for name, body in record.slots.items()}

@@ -14,10 +14,11 @@ from typing import Final
 from reenact.abc.sources import ENTROPY
 from reenact.errors import RedactionLeak
 from reenact.facts.before import is_content
-from reenact.facts.call import Fidelity, Value
+from reenact.facts.call import Fidelity, Outcome, Value
 from reenact.facts.changed import changed
 from reenact.facts.ids import tail
 from reenact.facts.known import Known
+from reenact.facts.large import is_withheld
 from reenact.facts.record import (
     AmbientRead,
     CallIssued,
@@ -218,14 +219,19 @@ def _about_people(records: Iterable[Record]) -> dict[str, dict[str, int]]:
     return found
 
 
+def _of_outcome(outcome: Outcome) -> tuple[bytes, ...]:
+    if not isinstance(outcome, Value):
+        return (str(outcome).encode("utf-8", "replace"),)
+    return () if is_withheld(outcome.body) else (outcome.body, b"\n")
+
+
 def _contents(record: Record) -> tuple[bytes, ...]:
     """What a record holds that people may stand in."""
     match record:
         case CallIssued():
             return (record.call.body, dump(dict(record.call.head)).encode(), b"\n")
         case CallSettled():
-            outcome = record.outcome
-            return (outcome.body, b"\n") if isinstance(outcome, Value) else (str(outcome).encode("utf-8", "replace"),)
+            return _of_outcome(record.outcome)
         case SegmentArrived() | Printed():
             return (record.data,)
         case CheckpointTaken():

@@ -19,6 +19,7 @@ from reenact.facts.ids import tail
 from reenact.facts.known import Known
 from reenact.facts.record import RunClosed
 from reenact.facts.run import Run
+from reenact.facts.thinned import require_bodies
 from reenact.facts.variables import is_secret
 from reenact.privacy import Removed
 from reenact.replaying.entries import interpreted
@@ -70,9 +71,11 @@ def pack(
         UsageError: A run cannot be packed, or the file not be written.
         RedactionLeak: A credential would be left in it; nothing was written.
         StoreError: A part of a run is missing or damaged, or it is too large.
+        UnreplayableRun: A run was thinned.
     """
     whole: dict[str, Gathered] = {}
     for role, run in runs:
+        require_bodies(run)
         for each in gather(store, run, role):
             whole.setdefault(each.recording.run.id, each)
     logs = {run_id: tuple(records(each, store)) for run_id, each in whole.items()}

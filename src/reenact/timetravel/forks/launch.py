@@ -13,6 +13,7 @@ from reenact.facts.ids import make_run_id, tail
 from reenact.facts.imported import is_imported
 from reenact.facts.run import Run, Status
 from reenact.facts.serving import preamble_of
+from reenact.facts.thinned import require_bodies
 from reenact.replaying.entries import start_of
 from reenact.replaying.launch import project_of
 from reenact.replaying.options import Options
@@ -101,6 +102,7 @@ def require_ended(run: Run) -> None:
     Raises:
         ForkError: It is still being recorded, or was imported.
     """
+    require_bodies(run)
     if is_imported(run):
         raise ForkError(
             f"run {tail(run.id)} was imported, and forks of those are not available yet",

@@ -16,8 +16,9 @@ from reenact.timetravel.forks.plan import Plan
 _TRANSPORTS: Final = ("httpx", "httpx2", "urllib3", "aiohttp", "http.client")
 """Transports that send what ``Live.sends`` says."""
 
-_REDIRECTED: Final = ("httpx", "httpx2")
-"""Transports that choose their connection below the seam: OpenAI's, Anthropic's, Google's and Mistral's clients do."""
+_REDIRECTED: Final = ("httpx", "httpx2", "urllib3", "aiohttp")
+"""Transports that choose their connection below the seam, or can be given another: the clients of all models use one
+of them. What is sent on a connection of ``http.client`` goes where that leads."""
 
 
 def is_rewritten(plan: Plan, call: Call) -> bool:

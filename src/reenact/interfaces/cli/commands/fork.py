@@ -14,7 +14,7 @@ import click
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json
-from reenact.interfaces.cli.arguments import reference
+from reenact.interfaces.cli.arguments import no_sources, reference
 from reenact.interfaces.cli.opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interfaces.cli.telling import tell_fork
@@ -57,6 +57,7 @@ _OF_ANOTHER = re.compile(r"(?P<run>@[~\d]*|[0-9a-z]{4,32}):(?P<event>\d+)")
 @click.option("--dry-run", is_flag=True, help="Print the plan and make no fork.")
 @click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
 @click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
+@no_sources
 @click.pass_context
 def command(ctx: click.Context, /, ref: str, dry_run: bool, cmd: str | None, entry: str, **how: Any) -> None:
     """Run the code of REF's run again, answered from the recording before EVENT, with something changed from there on.

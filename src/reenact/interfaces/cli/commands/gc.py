@@ -14,10 +14,12 @@ from reenact.abc.settings import load_settings
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.errors import ReenactError, UsageError
+from reenact.facts.day_limit import Kept, over_limit
 from reenact.facts.ids import tail
 from reenact.facts.kit import Verdict
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
+from reenact.facts.thinned import why_thinned
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, Shell, current
@@ -30,6 +32,7 @@ _NICE = 10
 _AT_ONCE = 1000
 """Runs that go in one round in the background."""
 _PAUSE = 0.005
+_MB = 1_000_000
 _FEW = 12
 """Reasons that are listed."""
 
@@ -66,8 +69,11 @@ def command(ctx: click.Context, dry_run: bool, background: bool) -> None:
         going = kept.housekeeping().due(terms, now, lambda run: is_cold(kept, run))
         if dry_run:
             _plan(shell, going)
+            _tell_thinned(shell, _above_limit(kept, going), "would be")
             return
         _remove(shell, kept, going, now)
+        thinned = [each for each in _above_limit(kept, []) if _thin(kept, each)]
+        _tell_thinned(shell, thinned, "were")
 
 
 def _quietly(store: SqliteStore, terms: Mapping[str, str]) -> None:
@@ -83,10 +89,47 @@ def _quietly(store: SqliteStore, terms: Mapping[str, str]) -> None:
             since = CLOCK.mono_us()
             store.expire(each, now)
             time.sleep((CLOCK.mono_us() - since) / 1_000_000)  # writers have at least half of the time
+        for run in _above_limit(store, [])[:_AT_ONCE]:
+            _thin(store, run)
+            time.sleep(_PAUSE)
         for _ in store.give_back(anew=False):
             time.sleep(_PAUSE)
     finally:
         lock.release()
+
+
+def _above_limit(store: SqliteStore, going: list[Going]) -> list[Kept]:
+    """Runs that are thinned because their day takes more than it may; of what goes anyway nothing is counted."""
+    limit = _day_mb() * _MB
+    if not limit:
+        return []
+    usage, gone = store.usage(), {name for each in going for name in each.rows}
+    places, sizes = usage.places(), usage.sizes()
+    whole = [(run, places.get(run.id)) for run in store.runs() if run.id not in gone and not run.lane]
+    return over_limit([Kept(run, sizes.get(place.log, 0)) for run, place in whole if place is not None], int(limit))
+
+
+def _thin(store: SqliteStore, kept: Kept) -> bool:
+    return store.thin(kept.run.id, f"day_mb = {_day_mb():g}")
+
+
+def _day_mb() -> float:
+    value = load_settings()["day_mb"].value
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def _tell_thinned(shell: Shell, thinned: list[Kept], verb: str) -> None:
+    """How many runs were thinned; nothing where none was."""
+    taken = sum(each.size for each in thinned)
+    if shell.json:
+        for each in thinned:
+            shell.line({"type": "thinned", "run": each.run.id, "bytes": each.size})
+    elif thinned:
+        shell.data(
+            f"{counted(len(thinned), 'run')} that ended well {verb} thinned to their events, {size(taken)} in all: "
+            f"day_mb = {_day_mb():g}"
+        )
 
 
 def _terms() -> Mapping[str, str]:
@@ -96,7 +139,10 @@ def _terms() -> Mapping[str, str]:
 
 
 def is_cold(store: Store, run: Run) -> bool:
-    """Whether a run cannot be replayed at all; one whose kit cannot be made is."""
+    """Whether a run cannot be replayed at all; one whose kit cannot be made is. One that was thinned is not, because
+    nobody is to find out why."""
+    if why_thinned(run):
+        return False
     try:
         return kit_of(store, run).verdict is Verdict.COLD
     except ReenactError:

@@ -13,15 +13,16 @@ from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
-from reenact.facts.run import Run
 from reenact.facts.settings import policy_of
+from reenact.facts.traced import is_traced, trace_of
 from reenact.interfaces.cli.arguments import fields, pairs
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.interop.arriving import arrive
+from reenact.interop.arriving import Arrival, arrive
 from reenact.interop.exchanges import Found
 from reenact.interop.formats import read
 from reenact.interop.readers import Asked, readers
+from reenact.interop.traces import Trace
 from reenact.recording.opening import Who
 from reenact.timetravel.plain import run_data
 from reenact.timetravel.preview import safe
@@ -45,6 +46,7 @@ class _Listing(Command):
     reenact import vcr tests/cassettes/test_refund.yaml
     reenact import har refund.har --only https://api.example.com/ --dry-run
     reenact import messages chats.jsonl --param model=gpt-4o
+    reenact import otlp traces.jsonl
     """,
 )
 @click.argument("form", metavar="FORMAT")
@@ -60,29 +62,38 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
     """Bring FILE, which another tool has recorded, into the store as a run.
 
     FORMAT is vcr (cassettes of VCR.py, YAML or JSON, of old versions too, and of VCR for Ruby and Betamax), har (HTTP
-    archives of browsers and proxies), json (what reenact export json wrote) or messages (JSON Lines: logged pairs of
-    request and response, or conversations with a model, each of which becomes a run). Packages that are installed may
-    add formats of their own; reenact import --help lists all of them.
+    archives of browsers and proxies), json (what reenact export json wrote), messages (JSON Lines: logged pairs of
+    request and response, or conversations with a model, each of which becomes a run) or otlp (traces of OpenTelemetry,
+    each of which becomes a run). FILE may be - for standard input. Packages that are installed may add formats of their
+    own; reenact import --help lists all of them.
 
-    All of the file is read before anything is written; what cannot be read is refused by its place in the file. Such
-    a run knows neither the program nor the order of its calls: replay it with --cmd or --entry. Its exchanges are found
-    by what they ask, and each is given once.
+    All of the file is read before anything is written; what cannot be read is refused by its place in the file, or of
+    traces left out and named. Such a run knows neither the program nor the order of its calls: replay it with --cmd or
+    --entry. Its exchanges are found by what they ask, and each is given once. A trace that is here already is not
+    written again.
     """
     shell = current(ctx)
     found, origin = read(form, file, Asked(how["only"], how["url"], fields(how["param"])))
     if how["dry_run"]:
         for each in found:
-            _would(shell, each)
+            _would_land(shell, each) if isinstance(each, Trace) else _would(shell, each)
+        _left(shell, found)
         again = f"{form} {file}"
         shell.next(f"reenact import {safe(again)}")
         return
     who = Who(agent, tags=pairs(tag))
     with opened(shell) as store:
-        runs = arrive(store, found, origin, who=who, policy=policy_of(load_settings()), clock=CLOCK, entropy=ENTROPY)
-    for run in runs:
-        _arrived(shell, run)
-    if runs:
-        shell.next(f"reenact replay {tail(runs[-1].id)} --cmd 'python agent.py'")
+        policy = policy_of(load_settings())
+        arrivals = arrive(store, found, origin, who=who, policy=policy, clock=CLOCK, entropy=ENTROPY)
+    for arrival in arrivals:
+        _arrived(shell, arrival)
+    _left(shell, found)
+    if arrivals:
+        last = arrivals[-1].run
+        traced = is_traced(last)
+        shell.next(
+            f"reenact show {tail(last.id)}" if traced else f"reenact replay {tail(last.id)} --cmd 'python agent.py'"
+        )
 
 
 def _would(shell: Shell, found: Found) -> None:
@@ -114,16 +125,44 @@ def _plain(found: Found) -> Json:
     }
 
 
-def _arrived(shell: Shell, run: Run) -> None:
+def _would_land(shell: Shell, trace: Trace) -> None:
+    """What the run of a trace would be."""
     if shell.json:
-        shell.line(run_data(run))
+        data: dict[str, Json] = {"format": trace.source, "trace": trace.id, "spans": trace.spans}
+        data |= {"agent": trace.facts.agent, "session": trace.facts.session or None}
+        shell.line(data | {"remarks": dict(trace.remarks), "left": list(trace.left)})
+        return
+    agent = f" of {safe(trace.facts.agent)}" if trace.facts.agent else ""
+    shell.data(f"{trace.source}: trace {trace.id}{agent}, {counted(trace.spans, 'span')}, would be imported")
+    for remark, count in trace.remarks.items():
+        shell.talk(f"reenact: {safe(remark)} ({count})")
+
+
+def _left(shell: Shell, found: Sequence[Found | Trace]) -> None:
+    """What of a file could not be read."""
+    left = next((each.left for each in found if isinstance(each, Trace)), ())
+    for each in left:
+        shell.talk(f"reenact: left out: {safe(each)}")
+
+
+def _arrived(shell: Shell, arrival: Arrival) -> None:
+    run = arrival.run
+    if shell.json:
+        shell.line(run_data(run) | {"new": arrival.new})
         return
     kept: Any = run.capture["import"]
     models = f" ({run.totals.models} model)" if run.totals.models else ""
-    shell.data(
-        f"{tail(run.id)}  {counted(run.totals.events, 'exchange')}{models} "
-        f"from {safe(str(kept['file']))}, {kept['format']}"
-    )
+    if is_traced(run):
+        trace = trace_of(run)
+        parts = [counted(int(trace["spans"]), "span"), counted(run.totals.models, "model call")]
+        parts.append(counted(run.totals.tools, "tool call"))
+        shell.data(f"{tail(run.id)}  {', '.join(parts)} from {safe(str(kept['file']))}, trace {trace['id']}")
+        if not arrival.new:
+            shell.talk(f"reenact: trace {trace['id']} is here already, as run {tail(run.id)}: nothing was written")
+            return
+    else:
+        what = counted(run.totals.events, "exchange")
+        shell.data(f"{tail(run.id)}  {what}{models} from {safe(str(kept['file']))}, {kept['format']}")
     for remark, count in kept["remarks"].items():
         shell.talk(f"reenact: {safe(str(remark))} ({count})")
     ignored = ", ".join(run.capture["ignore"])

@@ -45,8 +45,9 @@ def command(ctx: click.Context, ref: str, budget: bool) -> None:
     """Show the replay kit of REF (default: @, the last run) in three buckets: input, environment, side effects.
 
     Each item is captured, pinned (fixed by a name or value that is in the recording), partial or missing, with the
-    evidence and how to capture it, cheapest first. The verdict is one of: replays as code, replays as events, cold
-    case. With --json the first line is the kit, then one line an item, then one a line of the budget.
+    evidence and how to capture it, cheapest first; of an imported trace it is exact, semantic or absent. The verdict is
+    one of: replays as code, replays as events, cold case. With --json the first line is the kit, then one line an item,
+    then one a line of the budget.
     """
     shell = current(ctx)
     with opened(shell, ref) as store:
@@ -90,8 +91,15 @@ def _text(run: Run, kit: Kit) -> Iterator[str]:
             yield clip(f"  {safe(item.name):<{width + 10}}  {safe(item.about)}", _WIDTH)
 
 
+def _word(item: Item) -> str:
+    """How an item stands; of a trace, whether it is exact, semantic or absent."""
+    if not item.fidelity or item.standing is Standing.PARTIAL:
+        return _WORDS[item.standing]
+    return item.fidelity if item.there else item.fidelity.upper()
+
+
 def _item(item: Item, width: int) -> Iterator[str]:
-    text = clip(f"  {_WORDS[item.standing]:<8}  {safe(item.name):<{width}}  {safe(item.about)}", _WIDTH)
+    text = clip(f"  {_word(item):<8}  {safe(item.name):<{width}}  {safe(item.about)}", _WIDTH)
     if item.there:
         yield text
         return

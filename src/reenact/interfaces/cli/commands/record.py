@@ -16,7 +16,6 @@ from reenact.facts.kit import Bucket, Item, Kit, Standing, Stops
 from reenact.facts.phrases import counted
 from reenact.facts.policy import Policy
 from reenact.facts.run import Run
-from reenact.facts.sampling import share_of
 from reenact.facts.settings import ORDERS, Settings, policy_of
 from reenact.interfaces.cli.arguments import pairs
 from reenact.interfaces.cli.outcome import outcome
@@ -73,11 +72,7 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
         **{name: _named(settings, name, value) for name, value in who.items()},
     )
     if ended.run is not None:
-        _tell(
-            shell,
-            ended.run,
-            "" if ended.kept else f"not kept: sample {share_of(ended.run, policy.sample, policy.sampling):g}",
-        )
+        _tell(shell, ended.run, ended.became)
         tidy(shell)
     if ended.status < 0:
         end_like(ended.status)
@@ -111,7 +106,9 @@ def _tell(shell: Shell, run: Run, dropped: str) -> None:
     """The one line at the end; it stands beside the agent's own output. ``dropped``: why the run was not kept."""
     if shell.json:
         # The agent owns standard output, so this is the one JSON line that goes to standard error.
-        shell.talk(json.dumps({**run_data(run), "kept": not dropped}, ensure_ascii=False, default=str))
+        shell.talk(
+            json.dumps({**run_data(run), "kept": not dropped.startswith("not kept")}, ensure_ascii=False, default=str)
+        )
         return
     kit = None if dropped else _kit(shell, run)
     spent = None if run.ended_us is None else run.ended_us - run.started_us
@@ -119,7 +116,8 @@ def _tell(shell: Shell, run: Run, dropped: str) -> None:
     shell.talk(
         f"reenact: {tail(run.id)}  {preview.safe(outcome(run))}  {counted(totals.events, 'event')} "
         f"({totals.models} model, {totals.tools} tool){_served(run)}  {preview.duration(spent)}"
-        + (f"  {dropped}" if dropped else f"{_score(kit)}{_order(shell, run)}  -> reenact show {tail(run.id)}")
+        + (f"  {dropped}" if dropped else f"{_score(kit)}{_order(shell, run)}")
+        + ("" if dropped and not dropped.startswith("thinned") else f"  -> reenact show {tail(run.id)}")
     )
     for item in _stopping(kit):
         shell.talk(preview.safe(f"reenact: its code cannot be replayed: {item.about}; {item.capture[0]}"))

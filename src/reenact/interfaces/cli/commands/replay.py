@@ -47,6 +47,7 @@ _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
 @click.option("--rev", metavar="GITREV", help="Run the code of another revision, in a git worktree.")
 @click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
 @click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
+@click.option("--sources", is_flag=True, help="Run the sources that a bundle carries, where the system cuts them off.")
 @click.option("--save", is_flag=True, help="Keep the replay as a run of its own.")
 @click.option("-v", "--verbose", is_flag=True, help="Name all that keeps the replay from the world.")
 @click.pass_context
@@ -103,6 +104,8 @@ def _options(shell: Shell, events: bool, cmd: str | None, how: dict[str, Any]) -
     other = next((name for name in ("through", "save") if how[name]), "events" if events else "")
     if how["order"] != "exact" or how["on_divergence"] != "stop":
         other = "order" if how["order"] != "exact" else "on-divergence"
+    if how["sources"]:
+        _require_alone({"events": events, "cmd": cmd, **how})
     if how["live"] and other:
         raise UsageError(
             f"--live and --{other} exclude each other",
@@ -116,6 +119,21 @@ def _options(shell: Shell, events: bool, cmd: str | None, how: dict[str, Any]) -
             f"--cmd cannot be split into words: {error}", cause="a missing quote", next_command="reenact replay --help"
         ) from None
     return Options(mode="events" if events else "code", command=words, divert_output=shell.json, **how)
+
+
+def _require_alone(how: dict[str, Any]) -> None:
+    """``--sources`` runs foreign code: frozen, as recorded, and nothing of it is kept.
+
+    Raises:
+        UsageError: Another option says otherwise.
+    """
+    other = next((name for name in ("live", "events", "rev", "cmd", "entry", "save") if how[name]), "")
+    if other:
+        raise UsageError(
+            f"--sources and --{other} exclude each other",
+            cause="the code of a bundle runs frozen, as it was recorded and cut off from everything, or not at all",
+            next_command="reenact replay --help",
+        )
 
 
 def _tell(shell: Shell, report: Report, run: str, *, verbose: bool) -> None:

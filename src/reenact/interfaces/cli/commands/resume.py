@@ -10,7 +10,7 @@ import click
 from reenact.facts.call import Json
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
-from reenact.interfaces.cli.arguments import reference
+from reenact.interfaces.cli.arguments import no_sources, reference
 from reenact.interfaces.cli.commands.fork import numbering, results_of, value
 from reenact.interfaces.cli.opening import opened, said_around, stored
 from reenact.interfaces.cli.shell import Command, Shell, current
@@ -40,6 +40,7 @@ _WORDS = ("done", "retry")
 @click.option("--result", metavar="EVENT=JSON|@FILE", multiple=True, help="What a write in doubt gave.")
 @click.option("--cmd", metavar="CMD", help="Command line to run, where none was captured.")
 @click.option("--entry", metavar="MODULE:FUNCTION", default="", help="Function to call, where none was captured.")
+@no_sources
 @click.pass_context
 def command(
     ctx: click.Context, /, ref: str, settle: Settling | None, result: tuple[str, ...], cmd: str | None, entry: str

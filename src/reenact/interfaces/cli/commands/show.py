@@ -16,6 +16,7 @@ from reenact.facts.ids import tail
 from reenact.facts.imported import is_imported
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
+from reenact.facts.thinned import why_thinned
 from reenact.interfaces.cli.arguments import reference
 from reenact.interfaces.cli.detail import event_lines
 from reenact.interfaces.cli.expires import Expiring
@@ -108,7 +109,14 @@ def _run(shell: Shell, store: Store, wanted: Reference, view: _View) -> None:
     elif view.oneline:
         shell.data(headline(run, width=columns()))
     else:
-        shell.lines(chain(_text(recording, wanted.stretch, view), _expires(store, run, wanted, view), _golden(store)))
+        shell.lines(
+            chain(
+                _text(recording, wanted.stretch, view),
+                _thinned(run),
+                _expires(store, run, wanted, view),
+                _golden(store),
+            )
+        )
     shell.next(_next_command(run))
 
 
@@ -130,7 +138,17 @@ def _golden(store: Store) -> Iterator[str]:
 def _next_command(run: Run) -> str:
     if is_imported(run):
         return f"reenact replay {tail(run.id)} --cmd 'python agent.py'"
+    if why_thinned(run):
+        return f"reenact kit {tail(run.id)}"
     return f"reenact replay {tail(run.id)}" if run.entry.kind != "block" else f"reenact show {tail(run.id)} --state"
+
+
+def _thinned(run: Run) -> Iterator[str]:
+    """That a run has no bodies any more, and why."""
+    why = why_thinned(run)
+    if why:
+        said = f"  thinned   {preview.safe(why)}: of each body size and digest are kept, so nothing replays"
+        yield paint(preview.clip(said, columns()), dim=True)
 
 
 def _expires(store: Store, run: Run, wanted: Reference, view: _View) -> Iterator[str]:

@@ -188,6 +188,8 @@ def _kept(recorded: Recorded) -> str:
     parts += [counted(recorded.opinions, "opinion")] if recorded.opinions else []
     if parts:
         return f"{' and '.join(parts)} recorded, kept beside the incident"
+    if recorded.unanswered:
+        return "nothing was kept"
     return "nothing was missing" if recorded.outcome.status in ("passed", "failed") else "nothing was recorded"
 
 
