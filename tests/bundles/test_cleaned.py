@@ -152,6 +152,14 @@ def test_what_looks_like_personal_data_is_found_and_nothing_else(text: str, expe
     assert personal(text) == expected
 
 
+def test_versions_of_packages_are_no_addresses() -> None:
+    packages = [["opencv-python", "4.10.0.84"], ["apsw", "3.54.1.0"]]
+    run = new_run()
+    noted = Noted(None, "kit.process", {"packages": packages, "texts": {"a.py": "HOST = '93.184.216.34'"}})
+    cleaned = clean(run, (*opening(run), noted, closing(run)), KNOWN)
+    assert cleaned.personal == {"IP address": {"the run's evidence": 1}}
+
+
 def test_looking_for_personal_data_takes_time_by_length_alone() -> None:
     for text in ("a" * 300_000, "a@" * 100_000, "1 " * 200_000, "+1 2" * 80_000, "AB12 " * 60_000, "1." * 200_000):
         assert personal(text) in ({}, {"e-mail address": 1}) or len(personal(text)) < 3

@@ -14,7 +14,7 @@ from typing import Final
 from reenact.abc.sources import ENTROPY
 from reenact.errors import RedactionLeak
 from reenact.facts.before import is_content
-from reenact.facts.call import Fidelity, Outcome, Value
+from reenact.facts.call import Fidelity, Json, Outcome, Value
 from reenact.facts.changed import changed
 from reenact.facts.ids import tail
 from reenact.facts.known import Known
@@ -38,6 +38,7 @@ from reenact.facts.run import Run
 from reenact.facts.variables import chosen
 from reenact.privacy import Removed, make_redactor
 from reenact.privacy.personal import personal
+from reenact.recording.evidence import PROCESS
 from reenact.store.codec import dump, joined, weaker
 
 _FLOWING: Final = (HeadArrived, SegmentArrived, Printed)
@@ -225,6 +226,13 @@ def _of_outcome(outcome: Outcome) -> tuple[bytes, ...]:
     return () if is_withheld(outcome.body) else (outcome.body, b"\n")
 
 
+def _without_versions(note: Noted) -> Json:
+    """What a note says, but for the packages that were installed: a version of four numbers reads as an address."""
+    if note.key != PROCESS or not isinstance(note.value, dict):
+        return note.value
+    return {name: each for name, each in note.value.items() if name != "packages"}
+
+
 def _contents(record: Record) -> tuple[bytes, ...]:
     """What a record holds that people may stand in."""
     match record:
@@ -237,6 +245,6 @@ def _contents(record: Record) -> tuple[bytes, ...]:
         case CheckpointTaken():
             return tuple(each + b"\n" for each in record.slots.values())
         case Noted():
-            return (dump(record.value).encode(), b"\n")
+            return (dump(_without_versions(record)).encode(), b"\n")
         case _:
             return ()
