@@ -169,3 +169,12 @@ def test_a_result_takes_over_types_that_json_does_not_have(forks: Forks) -> None
     report = forks.fork(0, "--result", given, "--live", "none")
     assert report["printed"] == "(Decimal('2.25'), [('b', 2), ('c', 3)], {3})\n"
     forks.replays_exactly(report["run"])
+
+
+def test_a_change_of_what_the_code_asks_no_more_is_said(forks: Forks) -> None:
+    forks.record(TRIAGE)
+    agent = forks.desk.folder / "agent.py"
+    agent.write_text(agent.read_text().replace('"query": "refund"', '"query": "refunds"'))
+    report = forks.fork("plan#1", "--result", 'look#2={"found": 7}', status=1)
+    assert "event 2 (look) was not asked again as it was: its change has changed nothing" in report["message"]
+    assert any("the code has changed since the recording (agent.py)" in each for each in report["remarks"])

@@ -147,8 +147,31 @@ def test_expectations_that_hold_on_the_incident_are_refused(incident: Project) -
     assert not (incident.folder / "tests" / "goldens" / "weak.reenact").exists()
 
 
+def test_a_misspelled_name_of_a_call_is_refused(incident: Project) -> None:
+    refused = incident.add("weak", "--expect", "calls(serach) == 1", status=2).stderr
+    assert "names serach" in refused and "did you mean search?" in refused
+    assert not (incident.folder / "tests" / "goldens" / "weak.reenact").exists()
+    incident.add("forbids", *EXPECTED, "--holds", "calls(delete_everything) == 0")
+    incident.run("golden", "rm", "forbids")
+
+
+def test_a_removed_golden_takes_its_test_along_unless_that_was_changed(incident: Project) -> None:
+    tests = incident.folder / "tests" / "test_goldens.py"
+    before = tests.read_text()
+    for name in ("one", "two"):
+        incident.add(name, *EXPECTED)
+    tests.write_text(tests.read_text().replace("def test_two(replayed):", "def test_two(replayed, capsys):"))
+    assert "and tests/test_goldens.py::test_one" in incident.run("golden", "rm", "one").stdout
+    said = incident.run("golden", "rm", "two")
+    assert "test_goldens.py" not in said.stdout
+    assert "tests/test_goldens.py::test_two has been changed" in said.stderr
+    assert "test_one" not in tests.read_text() and "def test_two(replayed, capsys):" in tests.read_text()
+    tests.write_text(before)
+
+
 def test_a_name_is_taken_once_and_an_altered_bundle_is_refused(incident: Project) -> None:
-    assert "there is a golden refunds already" in incident.add("refunds", *EXPECTED, status=2).stderr
+    refused = incident.add("refunds", *EXPECTED, status=2).stderr
+    assert "there is a golden refunds already" in refused and "--as refunds" in refused and "--force" in refused
     path = incident.folder / "tests" / "goldens" / "copy.reenact"
     data = bytearray((incident.folder / "tests" / "goldens" / "refunds.reenact").read_bytes())
     data[len(data) // 2] ^= 1

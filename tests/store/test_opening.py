@@ -15,6 +15,7 @@ from reenact import open_store
 from reenact.errors import StoreError, UsageError
 from reenact.facts.run import Run
 from reenact.store.memory import MemoryStore
+from reenact.store.places import find_directory, find_project
 from reenact.store.sqlite import SqliteStore
 from tests.store.records import closing, new_run, opening
 
@@ -45,6 +46,16 @@ def test_reading_where_nothing_was_recorded_says_so_and_makes_nothing(elsewhere:
     with open_store("sqlite:///other.db") as store, pytest.raises(StoreError, match="no store here"):
         store.run("@")
     assert [*elsewhere.iterdir()] == []
+
+
+def test_what_lies_above_the_root_of_a_repository_belongs_to_other_projects(elsewhere: Path) -> None:
+    above, root = elsewhere.parent.parent, elsewhere.parent
+    (above / ".reenact").mkdir()
+    assert (find_directory(elsewhere), find_project(elsewhere)) == (above / ".reenact", above)
+    (root / ".git").write_text("gitdir: elsewhere")  # a worktree has a file
+    assert (find_directory(elsewhere), find_project(elsewhere)) == (elsewhere / ".reenact", root)
+    (root / ".reenact").mkdir()
+    assert (find_directory(elsewhere), find_project(elsewhere)) == (root / ".reenact", root)
 
 
 def test_the_default_is_made_in_the_working_directory_and_found_from_below(

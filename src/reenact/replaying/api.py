@@ -117,7 +117,7 @@ def replay(
 
 def _here(store: Store, run: Run, entry: Callable[..., Any], options: Options) -> Replay:
     """Replay in this process: the hash seed and whatever was imported before are as they are."""
-    run, tree = relocated(run, launch.project_of(None))
+    run, tree = relocated(run, launch.project_of())
     recording = store.open(run)
     session = open_session(recording, options, tree)
     function = inspect.unwrap(entry)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from reenact.abc.store import Store
 from reenact.errors import UsageError
@@ -28,6 +29,7 @@ from reenact.replaying.starting import AS_RECORDED, Left, Process, Starting, Unr
 from reenact.replaying.telling import exit_statuses, first_line, last_line, with_changed_code
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
+from reenact.store.places import find_project
 
 
 def replay_run(
@@ -74,7 +76,7 @@ def replay_run(
         kept = "" if options.as_is else kept_revision(run)
         options = replace(options, rev=options.rev or kept)
         known = {"commit": kept} if kept else _revision_note(store, run) if options.rev else {}
-    around = project or project_of(store_url)
+    around = project or project_of()
     if options.sources:
         return _of_sources(url, run, options, starting)
     run, moved = relocated(run, around)
@@ -86,7 +88,7 @@ def replay_run(
     how = partial(_replayed, url, run, options, project=around, starting=starting)
     if not options.rev:
         report = how(start, moved)
-        return report if report.exit_code == 0 else with_changed_code(report, _changed_code(url, run, moved))
+        return report if report.exit_code == 0 else with_changed_code(report, changed_code(url, run, moved))
     with tree_of(options.rev, start.cwd, run, options.patch) as tree:
         start = tree.start(start, run, options.rev)
         report = how(start, tree.of_moved(moved))
@@ -95,7 +97,7 @@ def replay_run(
 
 def _of_sources(url: str, run: Run, options: Options, starting: Starting) -> Report:
     """Run the sources that a bundle carries, in a process that is cut off, or not at all."""
-    private = private_folders(project_of(None))
+    private = private_folders(project_of())
     with open_store(url) as store, carried(store, run, url) as laid:
         here = placed(run, laid.tree)
         home = laid.tree.path
@@ -107,8 +109,16 @@ def _of_sources(url: str, run: Run, options: Options, starting: Starting) -> Rep
         return replace(report, remarks=(laid.remark, *report.remarks))
 
 
-def _changed_code(url: str, run: Run, moved: Tree | None) -> str:
-    """What there is to say of source files that have changed since the recording."""
+def changed_code(url: str, run: Run, moved: Tree | None) -> str:
+    """What there is to say of source files that have changed since the recording; empty for nothing.
+
+    Args:
+        url: Of the store that has the run.
+        run: The run, with the folders where its program lies today.
+        moved: Where the project lies now, for a run that was recorded elsewhere.
+
+    Cost: a read of each of them.
+    """
     with open_store(url) as store:
         sources, note = code_changes.sources_of(store, run), _revision_note(store, run)
     root = str(note.get("root") or run.entry.cwd)
@@ -205,17 +215,6 @@ def folder_of(store_url: str) -> str:
     return os.path.dirname(os.path.abspath(rest[1:])) if scheme == "sqlite" else ""
 
 
-def project_of(store_url: str | None) -> str:
-    """Root of this project: the nearest folder upwards that holds ``.reenact``, else the nearest that holds ``.git``
-    (a folder, or the file of a worktree), else the current one."""
-    here = os.getcwd()
-    for mark, there in ((".reenact", os.path.isdir), (".git", os.path.exists)):
-        path = here
-        while not there(os.path.join(path, mark)):
-            above = os.path.dirname(path)
-            if above == path:
-                break
-            path = above
-        else:
-            return path
-    return here
+def project_of() -> str:
+    """Root of the project around the working directory."""
+    return str(find_project(Path.cwd()))

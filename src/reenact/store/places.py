@@ -6,14 +6,30 @@ from pathlib import Path
 
 DIRECTORY = ".reenact"
 FILE = "store.db"
+REPOSITORY = ".git"
+"""A folder, or the file of a worktree, in the root of a repository."""
 
 
 def find_directory(start: Path) -> Path:
-    """The nearest ``.reenact`` from a directory upwards; where there is none, the one it would have."""
+    """The nearest ``.reenact`` from a directory upwards; where there is none, the one it would have.
+
+    The root of a repository ends the search: what lies above it belongs to other projects.
+    """
     for each in (start, *start.parents):
         if (each / DIRECTORY).is_dir():
             return each / DIRECTORY
+        if (each / REPOSITORY).exists():
+            break
     return start / DIRECTORY
+
+
+def find_project(start: Path) -> Path:
+    """Root of the project around a directory: the folder of its ``.reenact``, else the root of its repository, else
+    itself."""
+    store = find_directory(start)
+    if store.is_dir():
+        return store.parent
+    return next((each for each in (start, *start.parents) if (each / REPOSITORY).exists()), start)
 
 
 def file_of(url: str | None) -> Path | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -163,6 +164,12 @@ def find_program(argv: Sequence[str], path: str | None) -> list[str]:
     if os.path.dirname(name) or shutil.which(name, path=path):
         return list(argv)
     beside = shutil.which(name, path=os.path.dirname(sys.executable))
+    if beside is None and name.endswith(".py"):
+        raise UsageError(
+            f"no program {name} was found",
+            cause="a Python file is started by the word python before it",
+            next_command=f"reenact record -- python {shlex.join(argv)}",
+        )
     if beside is None:
         raise UsageError(
             f"no program {name} was found",

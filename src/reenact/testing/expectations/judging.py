@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -76,18 +76,25 @@ def asks_a_judge(expression: Expression) -> bool:
 
 def misspelt(expression: Expression, recording: Recording) -> Iterator[str]:
     """Names in an expression that no event bears while a similar one does: words for each."""
-    names = dict.fromkeys(_names_in(expression))
+    names = dict.fromkeys(names_in(expression))
     unknown = [name for name in names if next(iter(recording.events(name=name, limit=1)), None) is None]
     if not unknown:
         return
     borne = {event.name for event in recording.events()}
-    for name in unknown:
-        near = difflib.get_close_matches(name, borne, 1, 0.75)
+    for name, near in alike(unknown, borne):
+        yield f"nothing is called {name} there, did you mean {near}?"
+
+
+def alike(names: Iterable[str], known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Each name that is not known while a similar one is, with that one: most likely it was misspelled."""
+    for name in dict.fromkeys(names):
+        near = difflib.get_close_matches(name, known, 1, 0.75) if name not in known else []
         if near:
-            yield f"nothing is called {name} there, did you mean {near[0]}?"
+            yield name, near[0]
 
 
-def _names_in(expression: Expression) -> Iterator[str]:
+def names_in(expression: Expression) -> Iterator[str]:
+    """The names of calls that an expression is about."""
     for node in ast.walk(expression.root):
         match node:
             case ast.Call(func=ast.Name(id=word), args=args) if word in _NAMED:

@@ -17,6 +17,7 @@ from reenact.facts.run import Run
 from reenact.facts.stopped import was_stopped
 from reenact.store.nesting import holder_of
 from reenact.testing.expectations.expectation import Expectation
+from reenact.testing.expectations.judging import alike, names_in
 from reenact.testing.expectations.naming import Unnamed, unnamed
 from reenact.testing.expectations.strength import strength
 from reenact.testing.goldens.court import GoldenCourt
@@ -24,9 +25,11 @@ from reenact.testing.goldens.golden import Golden
 from reenact.testing.goldens.history import Change
 from reenact.testing.goldens.outcome import Outcome
 from reenact.testing.goldens.proving import Say, prove
+from reenact.testing.goldens.refusing import adding
 from reenact.testing.goldens.shelf import Shelf
 from reenact.testing.goldens.writing import stamp, with_golden
 from reenact.timetravel.bundling.packing import Packed, pack
+from reenact.timetravel.forks.allowing import known_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ def add_golden(
         raise UsageError(
             f"there is a golden {golden.name} already",
             cause=f"{shelf.shown(path)} would be replaced, and its history lost",
-            next_command=f"reenact golden rm {golden.name}",
+            next_command=adding(golden, tail(run.id), "--force", *(("--fixed", tail(fixed.id)) if fixed else ())),
         )
     run = holder_of(store, run)
     _require_whole(run)
@@ -161,7 +164,26 @@ def _require_strength(
             cause=f"--expect must fail on run {tail(run.id)}{both}; --holds is for what holds there and must stay so",
             next_command=f"reenact show {tail(run.id)}",
         )
-    return tuple(each.compiled() for each in (*expected, *held))
+    compiled = tuple(each.compiled() for each in (*expected, *held))
+    _require_names(store, run, fixed, compiled)
+    return compiled
+
+
+def _require_names(store: Store, run: Run, fixed: Run | None, expressions: Sequence[Expression]) -> None:
+    """Each call that an expression names is one that the runs make, that their models were offered or that the code
+    declares, or like none of these.
+
+    Raises:
+        UsageError: One is nearly the name of such a call, and was most likely misspelled.
+    """
+    names = [name for each in expressions for name in names_in(each)]
+    known = {name for each in (run, fixed) if each is not None and names for name in known_names(store, each)}
+    for name, near in alike(names, known):
+        raise UsageError(
+            f"an expectation names {name}, which run {tail(run.id)} does not call and its code does not declare",
+            cause=f"did you mean {near}?",
+            next_command=f"reenact show {tail(run.id)}",
+        )
 
 
 def rm_golden(shelf: Shelf, name: str) -> Path:

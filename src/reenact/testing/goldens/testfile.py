@@ -30,9 +30,36 @@ def add_test(shelf: Shelf, name: str) -> str:
         text = text.rstrip("\n") + "\n" + _TEST.format(name=name, function=function)
         path.write_text(text, encoding="utf-8")
     else:
-        found = re.search(rf'reenact\("{re.escape(name)}"\)\s*(?:async\s+)?def\s+(\w+)', text)
-        function = found[1] if found else function
+        function = _its_function(name, text) or function
     return f"{shelf.shown(path)}::{function}"
+
+
+def remove_test(shelf: Shelf, name: str) -> tuple[str, bool]:
+    """Remove the test of a golden, if it is still as ``add_test`` wrote it.
+
+    Args:
+        shelf: Where the golden was.
+        name: Of the golden.
+
+    Returns:
+        Its node id, empty where there is none; and whether it was removed. One that has been changed stays.
+    """
+    path = shelf.folder.parent / FILE
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    found = _its_function(name, text)
+    if not found:
+        return "", False
+    written = _TEST.format(name=name, function=found)
+    if f"{text.rstrip()}\n\n".find(written.rstrip() + "\n\n") < 0:
+        return f"{shelf.shown(path)}::{found}", False
+    left = re.sub(r"\n{4,}", "\n\n\n", text.replace(written.rstrip(), "", 1))
+    path.write_text(left.rstrip() + "\n", encoding="utf-8")
+    return f"{shelf.shown(path)}::{found}", True
+
+
+def _its_function(name: str, text: str) -> str:
+    found = re.search(rf'reenact\("{re.escape(name)}"\)\s*(?:async\s+)?def\s+(\w+)', text)
+    return found[1] if found else ""
 
 
 def _free(function: str, text: str) -> str:

@@ -163,7 +163,7 @@ def check(path: Path, run: Run) -> Checked:
         run: The run that was packed: where this user has recorded it, its own command may be started.
     """
     words = [sys.executable, "-m", "reenact", "--json", "replay", os.path.abspath(path)]
-    folder = project_of(None)
+    folder = project_of()
     if run.entry.kind == "command" and run.entry.argv and trust.is_ours(run):
         words += ["--cmd", shlex.join(interpreted(run))]
         folder = run.entry.cwd if os.path.isdir(run.entry.cwd) else folder

@@ -61,6 +61,20 @@ def require_known(store: Store, run: Run, plan: Plan) -> None:
         )
 
 
+def known_names(store: Store, run: Run) -> frozenset[str]:
+    """Names of the calls that a run has made, of the tools that its models were offered, and of those that the code of
+    today declares.
+
+    Args:
+        store: Has the run.
+        run: The run.
+
+    Cost: one pass over its events, and a reading of its source files.
+    """
+    recorded, offered, *_ = _recorded(store, run)
+    return frozenset((*recorded, *offered, *_declared(store, run)))
+
+
 def with_settings(plan: Plan) -> Plan:
     """The plan, with what the project's settings allow in addition."""
     return replace(plan, may_store=True) if load_settings()["models_may_store"].value else plan

@@ -101,7 +101,7 @@ def dry_run(store: Store, run: str, plan: Plan, options: Options) -> DryRun:
     check(recording, plan, options.entry)
     require_known(store, recording.run, plan)
     plan = with_settings(plan)
-    require_code(recording.run, plan, start_of(recording.run, options, project_of(store.url)))
+    require_code(recording.run, plan, start_of(recording.run, options, project_of()))
     frozen = after = 0
     anew: Counter[str] = Counter()
     writes: Counter[str] = Counter()

@@ -15,7 +15,7 @@ from reenact.facts.run import Run, Status
 from reenact.facts.serving import preamble_of
 from reenact.facts.thinned import require_bodies
 from reenact.replaying.entries import start_of
-from reenact.replaying.launch import project_of
+from reenact.replaying.launch import changed_code, project_of
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import relocated
 from reenact.replaying.starting import Process, run_process
@@ -64,11 +64,13 @@ def fork_run(
         require_known(store, run, plan)
         url = store.url
     announce(first_line(run.id, plan))
-    project = project_of(url)
+    project = project_of()
     run, moved = relocated(run, project)
     with code_of(run, plan, start_of(run, options, project), moved) as code:
         report = _forked(url, run, code, options)
-    return replace(report, first_line=first_line(run.id, plan))
+        since = changed_code(url, run, code.tree) if report.exit_code == 1 and not code.plan.rev else ""
+    remarks = (*report.remarks, since) if since else report.remarks
+    return replace(report, first_line=first_line(run.id, plan), remarks=remarks)
 
 
 def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:

@@ -92,7 +92,7 @@ class Plan:
         if self.rewrites and self.live == "none":
             raise UsageError(
                 "another prompt, model or parameter changes what models are asked, and nothing may go live",
-                cause="a recorded answer does not answer another request",
+                cause="a recorded answer does not answer another request; --live reads, the default, asks the models",
                 next_command="reenact fork --help",
             )
 

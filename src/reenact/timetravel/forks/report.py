@@ -43,8 +43,8 @@ class ForkReport:
         message: Why the fork stopped before its end; empty where it ended by itself.
         doubt: Whether it stopped at a write that may have happened already.
         doubted: Which one: ``write`` (its identity), ``name``, ``why``, ``can_be_done``, ``next_command``.
-        exit_code: 0 fine, 1 the prefix diverged (or what was resumed has failed again), 3 a write in doubt, 5 a
-            refused call.
+        exit_code: 0 fine, 1 the prefix diverged or a change found no place (or what was resumed has failed again), 3 a
+            write in doubt, 5 a refused call.
         change: What is different, in words; empty for a resumption.
         parts: Where the runs part: the event of the fork, and its name; empty where they do not, or it is not known.
         raised: The exception that ended the program, and the line of its code, where the parent did not end so.
@@ -128,6 +128,9 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
     elif not course.given.issuperset(plan.flags):
         left = ", ".join(sorted(set(plan.flags) - course.given))
         code, message = 1, f"flag {left} was not evaluated from event {plan.at} on: setting it has changed nothing"
+    elif unasked := [] if plan.resume else sorted(plan.answered - session.changed.keys()):
+        name = session.recording.event(unasked[0]).call.name
+        code, message = 1, f"event {unasked[0]} ({name}) was not asked again as it was: its change has changed nothing"
     report = ForkReport(
         run=run.id,
         parent=session.run.id,

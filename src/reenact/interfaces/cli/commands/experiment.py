@@ -116,7 +116,7 @@ def _dataset(
         rows = stored_rows(store, _runs(store, where, session), expectations)
         if not rows:
             raise _nothing("no recorded run fits", "reenact ls")
-        return project_of(store.url), rows
+        return project_of(), rows
 
 
 def _runs(store: Store, where: str | None, session: str | None) -> Iterator[Run]:

@@ -11,20 +11,24 @@ from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, current
 from reenact.testing.goldens.adding import let_runs_go, rm_golden
 from reenact.testing.goldens.shelf import open_shelf
+from reenact.testing.goldens.testfile import remove_test
 
 
 @click.command(cls=Command, name="rm", short_help="remove one", example="reenact golden rm refund-loop")
 @click.argument("name")
 @click.pass_context
 def command(ctx: click.Context, name: str) -> None:
-    """Remove golden NAME. Its test in tests/test_goldens.py stays: it says that its golden is gone."""
+    """Remove golden NAME and its test in tests/test_goldens.py; a test that was changed since stays, and is named."""
     shell = current(ctx)
     shelf = open_shelf()
     path = rm_golden(shelf, name)
     with suppress(ReenactError), opened(shell) as store:  # where there is no store, nothing is kept for it
         let_runs_go(store, name)
+    test, gone = remove_test(shelf, name)
     if shell.json:
-        shell.line({"removed": shelf.shown(path)})
+        shell.line({"removed": shelf.shown(path), "test": test or None, "test_removed": gone})
     else:
-        shell.data(f"removed {shelf.shown(path)}")
+        shell.data(f"removed {shelf.shown(path)}" + (f" and {test}" if gone else ""))
+        if test and not gone:
+            shell.talk(f"reenact: {test} has been changed since it was written and stays: without its golden it fails")
     shell.next("reenact golden ls")
