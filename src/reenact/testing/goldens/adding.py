@@ -88,10 +88,11 @@ def add_golden(
     """
     path = shelf.path(golden.name)
     if path.exists() and not replace_it:
+        again = adding(golden, tail(run.id))
         raise UsageError(
             f"there is a golden {golden.name} already",
             cause=f"{shelf.shown(path)} would be replaced, and its history lost",
-            next_command=adding(golden, tail(run.id), "--force", *(("--fixed", tail(fixed.id)) if fixed else ())),
+            next_command=f"{again} --force",
         )
     run = holder_of(store, run)
     _require_whole(run)
