@@ -48,6 +48,7 @@ def test_a_fork_goes_live_where_today_says(forks: Forks) -> None:
         report = forks.fork("look#1", "--result", 'look#1="sun"')
         assert report["printed"] == "then\nnow\nnow\n", "the prefix is as it was, the rest is asked today"
         assert report["live"] == 2
+        assert [each["why"].partition("; sent to ")[2] for each in report["answers"]] == ["", *[today.url[7:]] * 2]
     assert "change: the result of event" in report["last_line"] and "set to 'sun'" in report["last_line"]
     number = next(event.number for event in forks.events(forks.parent) if event.name == "look")
     assert report["last_line"].endswith(f"parts at event {number} (look)")
@@ -178,3 +179,22 @@ def test_a_candidate_that_asks_models_asks_today_s(forks: Forks) -> None:
         forks.desk.environ["OPENAI_BASE_URL"] = f"{today.url}/v1"
         forks.desk.run("experiment", "--where", "status == 'ok'", "--candidate", "other:model=m2", status=None)
         assert today.counts == {"/v1/chat/completions": 3}
+
+
+def test_a_golden_that_lacks_answers_asks_at_todays_address(forks: Forks) -> None:
+    with ScriptedProvider(says("then")) as before:
+        forks.desk.environ = {"OPENAI_BASE_URL": f"{before.url}/v1", "OPENAI_API_KEY": "scripted-key"}
+        forks.record(AGENT)
+    forks.desk.run("golden", "add", "@", "--as", "sky", "--expect", "'now' in stdout")
+    agent = forks.desk.folder / "agent.py"
+    agent.write_text(agent.read_text().replace("weather?", "what weather?"))
+    with ScriptedProvider(says("now")) as today:
+        forks.desk.environ["OPENAI_BASE_URL"] = f"{today.url}/v1"
+        said = forks.desk.run("golden", "run", "sky", "--mode", "missing").stdout
+        assert "1 answer recorded" in said, said
+        assert today.counts == {"/v1/chat/completions": 1}
+    del forks.desk.environ["OPENAI_API_KEY"]
+    agent.write_text(agent.read_text().replace("what weather?", "which weather?"))
+    said = forks.desk.run("golden", "run", "sky", "--mode", "missing", status=None).stderr
+    assert "OPENAI_API_KEY is not set" in said and "nothing was kept" in said
+    assert said.splitlines()[-1].strip() == "next: export OPENAI_API_KEY=…", "one command, which helps"

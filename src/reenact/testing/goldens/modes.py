@@ -128,7 +128,7 @@ def _unanswered(report: ForkReport, today: Recording) -> str:
     """Which call that went live has no answer to keep: it was not sent, nobody answered, or the answer is a refusal,
     and no later one of that name has another. Empty where all have one."""
     if report.refused:
-        return report.refused[0]
+        return report.message or report.refused[0]
     lacking: dict[str, str] = {}
     for answer in report.answers:
         if answer["how"] == "live":
@@ -150,6 +150,10 @@ def _lack(today: Recording, event: int) -> str:
 
 
 def _not_kept(name: str, what: str) -> str:
+    """What is said where nothing was kept; a refusal says itself why, and what helps."""
+    first, line, rest = what.partition("\n")
+    if "\n  next: " in what:
+        return f"{first}; nothing was kept{line}{rest}"
     return (
         f"{what}; nothing was kept\n"
         "  likely cause: the provider is not there, or takes neither this key nor this request\n"

@@ -9,7 +9,6 @@ from typing import Any
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
-from reenact.facts.bases import Bases
 from reenact.facts.run import Status
 from reenact.facts.serving import failure_of
 from reenact.recording.opening import status_of
@@ -91,7 +90,7 @@ class ForkingProcess(replaying.ReplayingProcess):
     def start(self) -> None:
         """Answer the main thread and every thread nobody else answers."""
         self.session.lends(self.instructions.get(LENT) or ())
-        self.session.bases = Bases(tuple((before, now) for before, now in self.instructions.get(BASES) or ()))
+        self.session.moved = tuple((before, now) for before, now in self.instructions.get(BASES) or ())
         super().start()
         self._guard.permits = self.session.flying
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlsplit
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import ForkError, Halt, StoreError
-from reenact.facts.bases import Bases
+from reenact.facts.bases import Bases, moved_bases
 from reenact.facts.call import Call, Effect, Kind, Outcome, Value, is_transport
 from reenact.facts.connections import SESSION, is_incoming, is_of_connection
 from reenact.facts.effects import acts
@@ -76,8 +77,8 @@ class ForkSession(StoppingSession):
     """
 
     mode = "fork"
-    bases = Bases()
-    """Addresses of the recording that are others today."""
+    moved: tuple[tuple[str, str], ...] = ()
+    """Base addresses of variables that this process has as recorded, with today's, as it was told them."""
     revives = True
     """Whether calls that were cancelled in the parent, and are not here, may be made."""
     placed: Callable[[Call], Call] = staticmethod(lambda call: call)
@@ -118,8 +119,16 @@ class ForkSession(StoppingSession):
         """The environment is today's, but for these variables, which come from the recording."""
         now, lent = variables_now(), set(lent)
         self.ambience.variables.update({name: now[name] for name in lent if name in now})
-        today = {name: text for name, text in now.items() if name not in lent}
+        self._today = today = {name: text for name, text in now.items() if name not in lent}
         self._keys = keys_of(self.run, today, self.ambience.variables, (*self.options.command, *said_by(self.plan)))
+
+    @property
+    def bases(self) -> Bases:
+        """Addresses of the recording that are others today: of variables that this process has as recorded, and of
+        those whose recorded text the program was answered."""
+        answered = dict(self.ambience.variables)
+        found = (*self.moved, *((then, now) for then, now in moved_bases(answered, self._today, answered)))
+        return Bases(tuple(sorted(found, key=lambda pair: -len(pair[0]))))
 
     # --- abc.session.Session -----------------------------------------------------------------------------------
 
@@ -560,7 +569,8 @@ class ForkSession(StoppingSession):
             self._retried.add(number)
         if not is_of_connection(call):
             self.course.live += 1
-            self.say(number, call, "live", found.why if found.answer is None else "asked anew")
+            why = found.why if found.answer is None else "asked anew"
+            self.say(number, call, "live", why + self._elsewhere(call))
         self.course.wrote |= call.effect is Effect.WRITE
         self._issued(lane, call, number, place)
         return OwnCall(self, lane, call, number)
@@ -587,6 +597,12 @@ class ForkSession(StoppingSession):
             return replace(call, head={**call.head, "url": there})
         self.course.remarks.append(unmoved(call, there))
         return call
+
+    def _elsewhere(self, call: Call) -> str:
+        """The host that a call is sent to, where that is not the one in its name."""
+        url = str(call.head.get("url") or "")
+        there = self.bases.today(url) if redirects(call) else url
+        return "" if there == url else f"; sent to {urlsplit(there).netloc}"
 
     def _claimed(self, number: int, standing: Standing | None) -> bool:
         """Whether the write is this call's to make. What cannot be claimed is not made."""

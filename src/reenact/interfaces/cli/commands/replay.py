@@ -20,6 +20,8 @@ from reenact.replaying.report import Report
 from reenact.replaying.telling import in_force
 from reenact.timetravel import preview
 
+_PROPOSED = re.compile(r"\s*next: ")
+"""The line of an error that names the command to type next: a run is called there as the person called it."""
 _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
 
 
@@ -143,10 +145,10 @@ def _tell(shell: Shell, report: Report, run: str, *, verbose: bool) -> None:
         return
     for text in (report.changed_code, report.order_doubt):
         if text:
-            shell.talk(f"reenact: {preview.safe(text)}")
+            shell.talk(f"reenact: {shell.called(preview.safe(text))}")
     for difference in report.differences:
         for text in difference.text.splitlines():
-            shell.talk(f"reenact: {preview.safe(text)}")
+            shell.talk(f"reenact: {shell.called(preview.safe(text)) if _PROPOSED.match(text) else preview.safe(text)}")
     for text in (*report.refused, *report.remarks):
         shell.talk(f"reenact: {preview.safe(text)}")
     if not any("\n  next: " in each.text for each in report.differences):  # a divergence says itself where to look

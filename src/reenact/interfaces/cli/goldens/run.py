@@ -168,7 +168,7 @@ def _how(live: str | None, rev: str, repeat: int, at_least: int | None, workers:
 
 def _record(shell: Shell, shelf: Shelf, names: list[str], mode: str) -> int:
     """The modes that change a golden."""
-    code = 0
+    code, led_on = 0, False
     for name in names:
         recorded: Recorded = record_missing(shelf, name, anew=mode == "rerecord")
         code = max(code, recorded.outcome.exit_code)
@@ -179,7 +179,9 @@ def _record(shell: Shell, shelf: Shelf, names: list[str], mode: str) -> int:
         shell.data(f"{safe(recorded.outcome.line)}  {kept}")
         for line in recorded.outcome.message.splitlines():
             shell.talk(safe(line))
-    shell.next("reenact golden run")
+        led_on = led_on or "\n  next: " in recorded.outcome.message
+    if not led_on:  # a golden that lacks something says itself what helps
+        shell.next("reenact golden run")
     return code
 
 
