@@ -21,7 +21,7 @@ from reenact.replaying.telling import in_force
 from reenact.timetravel import preview
 
 _PROPOSED = re.compile(r"\s*next: ")
-"""The line of an error that names the command to type next: a run is called there as the person called it."""
+# A line that names the command to type: a run is called there as the person called it.
 _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
 
 
