@@ -197,7 +197,6 @@ def test_what_is_refused_leads_on_too(paid: Paid) -> None:
     paid.run("golden", "add", run, "--as", "twice", *EXPECT)
     said = paid.run("golden", "add", run, "--as", "twice", *EXPECT, status=2).stderr
     paid.type(next_of(said))
-    paid.run("golden", "add", run, "--as", "twice", *EXPECT)
 
 
 @pytest.mark.timeout(300)

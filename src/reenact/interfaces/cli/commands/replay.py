@@ -20,8 +20,8 @@ from reenact.replaying.report import Report
 from reenact.replaying.telling import in_force
 from reenact.timetravel import preview
 
-_PROPOSED = re.compile(r"\s*next: ")
 # A line that names the command to type: a run is called there as the person called it.
+_PROPOSED = re.compile(r"\s*next: ")
 _ORDER = re.compile(r"exact|shuffle(:\d{1,18})?")
 
 
