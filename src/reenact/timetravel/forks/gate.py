@@ -24,6 +24,8 @@ PATIENCE_US = 60_000_000
 
 LEFT_OUT = "a signal that came while a call was at work is left out: the call is made anew"
 """What is remarked of a signal that has lost its call."""
+NOT_AGAIN = "a signal that came where the run broke off is not sent again"
+"""What is remarked of it in a resumption: whoever interrupted the run resumes it now."""
 
 
 def own_tag(event: int, part: int) -> Tag:
@@ -238,12 +240,16 @@ class ForkGate(AlarmGate):
 
     def _is_left_out(self, head: Delivery, settled: bool = True) -> bool:
         """Whether a signal that the parent's order has next does not come there: it came in a call that is made anew,
-        or of an alarm that is not pending here, or comes by another time."""
+        or of an alarm that is not pending here, or comes by another time; or a resumption goes on in real time, in
+        which the world sends its own."""
         if head.tag.number in self._set and self._real_since_us is not None:
             return True
         anew = self._is_asked_anew(call_around(head.tag))
         if self._is_an_alarms(head.tag.number):
             return anew or (settled if self._waits is None else self._is_put_off(self._waits, head))
+        if self._real_since_us is not None:
+            self.remark(NOT_AGAIN)
+            return True
         if anew:
             self.remark(LEFT_OUT)
         return anew

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 
 from reenact.abc.store import Recording
@@ -10,6 +11,7 @@ from reenact.facts.call import EndKind, Failure, Stream
 from reenact.facts.effects import acts
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import Run, Status
 from reenact.timetravel.forks.places import inside
@@ -26,21 +28,26 @@ class Head:
         at: Number of the event that is made again; that of the next one where the recording just ends.
         anew: Numbers of recorded calls that failed and are made again.
         doubts: Writes among what is made again: they may have changed the world.
+        until: Number of the delivery at which a Ctrl-C ended the run: it is not had again, nor what came of it.
     """
 
     at: int
     anew: tuple[int, ...] = ()
     doubts: tuple[Event, ...] = ()
+    until: int | None = None
 
 
 def head_of(recording: Recording) -> Head:
-    """Where an interrupted or failed run goes on: at the first call that nobody saw the end of; else at the call it
-    failed with; else behind its last event.
+    """Where an interrupted or failed run goes on: where Ctrl-C was typed, or at the first call that nobody saw the end
+    of; else at the call it failed with; else behind its last event.
 
     Raises:
         UsageError: It has not been interrupted and has not failed.
     """
     require_broken(recording.run)
+    typed = _ctrl_c(recording)
+    if typed is not None:
+        return _before(recording, typed)
     unfinished = [event for event in _outermost(recording) if event.is_open]
     if unfinished:
         return Head(unfinished[0].number, (), tuple(event for event in unfinished if acts(event.call)))
@@ -49,6 +56,31 @@ def head_of(recording: Recording) -> Head:
     if failing is None:
         return Head(recording.count())
     return Head(failing.number, (failing.number,), (failing,) if acts(failing.call) else ())
+
+
+def _ctrl_c(recording: Recording) -> Delivery | None:
+    """The interrupt from the keyboard that ended a run; None where something else did."""
+    if not recording.run.error.startswith(KeyboardInterrupt.__name__):
+        return None
+    came = [each for each in recording.deliveries() if each.tag.kind == "i" and each.tag.number == signal.SIGINT]
+    return came[-1] if came else None
+
+
+def _before(recording: Recording, typed: Delivery) -> Head:
+    """Where a run stood when Ctrl-C was typed: the calls that were under way then are made again."""
+    calls = _outermost(recording)
+    cut_short = [
+        event
+        for event in calls
+        if event.issued_us <= typed.at_us
+        and (event.is_open or ((event.ended_us or 0) >= typed.at_us and _is_cut_short(event)))
+    ]
+    if cut_short:
+        anew = tuple(event.number for event in cut_short if not event.is_open)
+        doubts = tuple(event for event in cut_short if acts(event.call))
+        return Head(cut_short[0].number, anew, doubts, typed.number)
+    later = (event.number for event in calls if event.issued_us > typed.at_us)
+    return Head(min(later, default=recording.count()), until=typed.number)
 
 
 def stopped_in_doubt(run: Run) -> bool:
@@ -91,6 +123,12 @@ def _failing(recording: Recording) -> Event | None:
         last[event.lane] = event
     failed = [event for event in last.values() if _has_failed(event)]
     return max(failed, key=lambda event: event.number, default=None)
+
+
+def _is_cut_short(event: Event) -> bool:
+    """Whether a call failed, or was cancelled."""
+    end = event.outcome.end if isinstance(event.outcome, Stream) else None
+    return _has_failed(event) or (end is not None and end.kind is EndKind.CANCELLED)
 
 
 def _has_failed(event: Event) -> bool:

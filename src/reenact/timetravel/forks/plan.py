@@ -50,6 +50,8 @@ class Plan:
         rev: Revision whose code runs, from the start on; empty takes the files as they are.
         resume: Go on with the run instead of branching from it: in real time from ``at`` on, writes allowed, none
             made twice.
+        until: Number of the delivery from which on the parent's order counts no more: the interrupt from the keyboard
+            that ended the run which is resumed; None: all of it counts.
         apart: What is resumed becomes a run of its own, instead of taking the place of the one that broke off.
         anew: Numbers of recorded calls whose outcome is not to be given again: what a failed run failed with.
         settle: What is said of writes in doubt: ``done`` (they happened) or ``retry`` (make them again); empty: stop.
@@ -74,6 +76,7 @@ class Plan:
     at_time: str = ""
     rev: str = ""
     resume: bool = False
+    until: int | None = None
     apart: bool = False
     anew: tuple[int, ...] = ()
     settle: Settling = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -95,7 +96,7 @@ class ForkSession(StoppingSession):
         self.lends(())
         self._address = ""
         self._adds_on = plan.resume and plan.at >= recording.count()
-        self.gate.open_ended = self._adds_on
+        self.gate.open_ended = self._adds_on or plan.until is not None
         self.gate.reached_end = self._cut
         self.gate.by_time = not plan.resume and (bool(plan.changes) or plan.live != "none")
         self.gate.weighs_work = plan.resume or self.gate.by_time
@@ -109,8 +110,11 @@ class ForkSession(StoppingSession):
         """Those among them that make a write in doubt again: what they write in turn is part of it."""
 
     def _make_gate(self) -> ForkGate:
+        until = self.plan.until
+
         def again() -> Iterator[Delivery]:
-            return self.recording.deliveries(0)
+            order = self.recording.deliveries(0)
+            return order if until is None else takewhile(lambda each: each.number < until, order)
 
         parts = (again(), again, self._stands_for, self._nobody_awaits, self._at_the_end)
         return ForkGate(self._lane_seen, CLOCK, _worked_us, *parts)
