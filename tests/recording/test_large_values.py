@@ -74,6 +74,20 @@ def test_its_event_keeps_size_and_digest(store: reenact.Store, what: str, size: 
     assert any("1 of 2 are withheld" in item.about and "largest_value_mb" in item.about for item in lacking)
 
 
+def test_of_a_run_that_has_kept_enough_further_values_keep_size_and_digest(store: reenact.Store) -> None:
+    def agent() -> int:
+        return sum(len(fetch("str", size)) for size in (4_000, 5_000, 3_000, 900))
+
+    run = recorded(store, agent, Policy(largest_run_mb=0.01))
+    assert run.status == "ok" and not run.degraded
+    found = [(each.fidelity, each.answer.size) for each in store.open(run).events(name="fetch") if each.answer]
+    whole, size_alone = Fidelity.EXACT, Fidelity.WITHHELD
+    assert found == [(whole, 4_002), (whole, 5_002), (size_alone, 3_002), (whole, 902)], "a short one still fits"
+    assert "more than largest_run_mb = 0.01 of its run" in list(store.open(run).events(name="fetch"))[2].fidelity_note
+    report = reenact.replay(run.id, entry=agent, store=store).report
+    assert (report.exit_code, report.differences[0].what) == (3, "unreplayable")
+
+
 def test_a_replay_that_needs_it_says_so_and_the_tool_can_run_its_own_code(store: reenact.Store) -> None:
     def agent() -> int:
         return len(fetch("str", 20_000))

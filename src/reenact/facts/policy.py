@@ -53,13 +53,15 @@ class Policy:
             ``PATH`` or ``METHOD PATH``, where ``*`` stands for any text.
         largest_value_mb: Longest value that comes back from a call and is kept, in MB (a million bytes) as data. Of a
             longer one its size and digest are kept; a replay that needs it says so by name.
+        largest_run_mb: How much a run keeps of what comes back from its calls, values and streams together, in MB: of
+            each value beyond that size and digest are kept. 0: any amount.
         check_changes: Look for what a tool changed in its arguments and surroundings. Without it such changes are not
             kept, and a replay does not make them again.
 
     Raises:
-        UsageError: ``sample`` is no share, ``unsampled`` no such word, ``largest_value_mb`` no size, ``sampling`` has
-            what is no agent, route or share, ``redact`` names a rule that does not exist, ``plumbing`` has a rule that
-            cannot be read, or ``server_ignore`` what is no path.
+        UsageError: ``sample`` is no share, ``unsampled`` no such word, ``largest_value_mb`` or ``largest_run_mb`` no
+            size, ``sampling`` has what is no agent, route or share, ``redact`` names a rule that does not exist,
+            ``plumbing`` has a rule that cannot be read, or ``server_ignore`` what is no path.
     """
 
     order: str = "exact"
@@ -77,6 +79,7 @@ class Policy:
     plumbing: Mapping[str, str] = field(default_factory=dict)
     server_ignore: tuple[str, ...] = ()
     largest_value_mb: float = LARGEST_VALUE_MB
+    largest_run_mb: float = 0.0
     check_changes: bool = True
 
     def __post_init__(self) -> None:
@@ -88,12 +91,13 @@ class Policy:
                 cause=f"it is one of {', '.join(UNSAMPLED)}",
                 next_command="reenact config",
             )
-        if not self.largest_value_mb >= 0:
-            raise UsageError(
-                f"largest_value_mb={self.largest_value_mb!r} is no size",
-                cause="it is a number of megabytes",
-                next_command="reenact config",
-            )
+        for name in ("largest_value_mb", "largest_run_mb"):
+            if not getattr(self, name) >= 0:
+                raise UsageError(
+                    f"{name}={getattr(self, name)!r} is no size",
+                    cause="it is a number of megabytes",
+                    next_command="reenact config",
+                )
         try:
             shares(self.sampling)
         except ValueError as error:

@@ -298,6 +298,12 @@ SETTINGS: tuple[Setting, ...] = (
         "largest value of a call that is kept, MB; of a larger one size and digest are",
         _number(0, 1_000_000),
     ),
+    Setting(
+        "largest_run_mb",
+        0.0,
+        "what a run keeps of what comes back to it, MB; of values beyond it size and digest are; 0: any amount",
+        _number(0, 1_000_000),
+    ),
     Setting("check_changes", True, "look for arguments that a tool changed", _switch),
 )
 """Every setting, in the order ``reenact config`` shows them."""

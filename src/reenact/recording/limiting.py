@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import Any, cast
 
 from reenact.facts.call import Fidelity, Value
 from reenact.facts.large import Withheld, is_large, is_withheld
-from reenact.facts.record import CallSettled
+from reenact.facts.record import CallSettled, Record, SegmentArrived
 
 MB = 1_000_000
+ANY = sys.maxsize
 
 
-def limited(record: CallSettled, limit: int) -> CallSettled:
-    """A record with its value, or without it. Costs a look at how long it is.
+class Limits:
+    """What one run keeps of what comes back to it.
 
     Args:
-        record: What came of a call.
-        limit: Longest value that is kept, in bytes as data.
+        value: Longest value that is kept, in bytes as data.
+        run: Bytes of values and streams from which on the run keeps no further value.
     """
-    outcome = record.outcome
-    if type(outcome) is not Value:
-        return record
-    body: Any = outcome.body
-    if is_large(body):
-        if body.least <= limit and len(body) <= limit:
+
+    def __init__(self, value: int = ANY, run: int = ANY) -> None:
+        self._value = value
+        self._run = run
+        self._kept = 0
+
+    def limited(self, record: Record) -> Record:
+        """A record with its value, or without it. Costs a look at how long it is."""
+        if type(record) is SegmentArrived:
+            self._kept += len(record.data)
+        if type(record) is not CallSettled or type(record.outcome) is not Value:
             return record
-    elif is_withheld(body) or len(body) <= limit:
+        body: Any = record.outcome.body
+        if is_withheld(body):
+            return record
+        size = body.least if is_large(body) and body.least > self._value else len(body)
+        if size > self._value:
+            return _without(record, record.outcome, f"larger than largest_value_mb = {self._value / MB:g}")
+        if self._kept + size > self._run:
+            return _without(record, record.outcome, f"more than largest_run_mb = {self._run / MB:g} of its run")
+        self._kept += size
         return record
-    left = cast(bytes, Withheld(len(body), source=body))
-    note = f"larger than largest_value_mb = {limit / MB:g}, so that size and digest are kept alone"
+
+
+def _without(record: CallSettled, outcome: Value, why: str) -> CallSettled:
+    left = cast(bytes, Withheld(len(outcome.body), source=outcome.body))
+    note = f"{why}, so that size and digest are kept alone"
     return replace(record, outcome=replace(outcome, body=left), fidelity=Fidelity.WITHHELD, note=note)

@@ -46,7 +46,7 @@ from reenact.facts.record import (
 from reenact.facts.run import Run, Totals
 from reenact.recording.calls import LiveCall
 from reenact.recording.evidence import Evidence
-from reenact.recording.limiting import MB
+from reenact.recording.limiting import ANY, MB, Limits
 from reenact.recording.order import RecordingGate
 from reenact.recording.readings import Readings
 from reenact.recording.repeats import First, RepeatedCall, Repeats
@@ -167,7 +167,7 @@ class RecordingSession:
             self.gate = RecordingGate(clock, run.origin_us, policy.order, hold_us, self.lane_number, self.fault)
             self.gate.attend = WATCH.attend
         self.writer = writes(log, redactor, self._gather, self.fault, readings.saw, self._idle_work)
-        self.writer.limit = int(policy.largest_value_mb * MB)
+        self.writer.limits = Limits(int(policy.largest_value_mb * MB), int(policy.largest_run_mb * MB) or ANY)
         _open.add(self)
         self.put(RunOpened(run))
         self.root = Lane(ROOT, self, self.gate)

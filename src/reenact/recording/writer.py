@@ -10,7 +10,6 @@ from __future__ import annotations
 import _thread
 import asyncio
 import collections
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -22,7 +21,7 @@ from reenact.facts.changed import changed
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.large import is_large
 from reenact.facts.record import CallIssued, CallSettled, Printed, Record, RunClosed, SegmentArrived
-from reenact.recording.limiting import limited
+from reenact.recording.limiting import Limits
 from reenact.seams import background, lanes
 from reenact.seams.posting import post
 from reenact.seams.turns import rejoin_cancelled
@@ -150,9 +149,6 @@ class Writer:
         idle: Called when there is nothing to write; returns whether it has more to do.
     """
 
-    limit = sys.maxsize
-    """Longest value that is kept, in bytes."""
-
     def __init__(
         self,
         log: Log,
@@ -184,6 +180,8 @@ class Writer:
         self._bytes = 0
         self._bytes_lock = _thread.RLock()  # a signal handler may print while its own thread holds it
         self._room: list[Any] = []
+        self.limits = Limits()
+        """What is kept of what comes back to the run."""
         self._start()
 
     # --- the agent's side --------------------------------------------------------------------------------------
@@ -336,9 +334,9 @@ class Writer:
             self._take(batch)
             batch.extend(self._gather())
             cleaned: list[Record] = []
-            clean = self._redactor.clean
+            clean, limited = self._redactor.clean, self.limits.limited
             for each in batch:
-                record = limited(each, self.limit) if type(each) is CallSettled else each
+                record = limited(each)
                 self._show(record)
                 cleaned += clean(record)
             if last:

@@ -254,7 +254,7 @@ def taken_out(digest: str, run: str = "", event: int | None = None) -> BlobMissi
     """The error for bytes that the store has taken out, or was never given, and of which it keeps size and digest."""
     return BlobMissing(
         f"payload {digest[:12]}{place(run, event)} was taken out: its size and digest are left",
-        cause="its run was thinned, or it was larger than the setting largest_value_mb",
+        cause="its run was thinned, or it was more than largest_value_mb or largest_run_mb let be kept",
         next_command=f"reenact kit {tail(run)}" if run else "reenact ls",
         digest=digest,
         run=run,
