@@ -119,8 +119,22 @@ class Recording(Protocol):
         """What the agent wrote to standard output (1) or error (2)."""
         ...
 
-    def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
-        """Encoded state of a step's start (``in``) or end (``out``); None where none was kept."""
+    def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
+        """Encoded state of a step's start (``in``) or end (``out``); None where none was kept.
+
+        Args:
+            event: The step.
+            phase: Its start or its end.
+            proven: Only what is known to have been so: for all but copies of a run, which take ``checkpoint_note``
+                along.
+
+        Raises:
+            BlobMissing: A list in it was declared to grow only, and that it does is not proven (``unproven``).
+        """
+        ...
+
+    def checkpoint_note(self, event: int, phase: str) -> str:
+        """What is noted with such a state about the lists in it that grow; empty for nothing."""
         ...
 
     def snapshots(

@@ -67,9 +67,13 @@ class Snapshot:
         phase: ``in`` for its start, ``out`` for its end.
         lane: Lane of the step.
         slots: Digest of each slot by its name, in order; an empty digest where the value is of no bytes.
+        unproven: Names of those that are not known to have been so: lists that were declared to grow only.
+        note: What is noted about these, until it is known which they are.
     """
 
     event: int
     phase: str
     lane: str
     slots: Mapping[str, str] = field(default_factory=dict)
+    unproven: tuple[str, ...] = ()
+    note: str = ""

@@ -1,15 +1,23 @@
 """States: the agent's state at one moment, encoded once, as a whole and part by part.
 
 A look at a state makes both: its parts are what is compared and searched later, the whole is what a step was given or
-came to. The whole is put together of the parts wherever that is what it would be written as.
+came to. The whole is put together of the parts wherever that is what it would be written as. Of lists that are declared
+to grow only it says how long they are: what is in them stands in the parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from reenact.facts.encoding import encode, encode_part, join_parts
+from reenact.facts.encoding import Encoded, Part, encode, encode_part, join_parts
+from reenact.facts.growing import Grown
+
+GROWS = "grows"
+"""In the head of a step: names of the lists of its state of which its body says how long they are."""
+
+Look = Callable[[str, list[Any]], tuple[Grown, tuple[str, ...]] | None]
+"""Looks at a growing list by its name; None: it is to be written whole."""
 
 
 class State(NamedTuple):
@@ -19,18 +27,31 @@ class State(NamedTuple):
         body: The whole: JSON, UTF-8.
         opaque: Names of the types in it that could not be stored.
         slots: The value of each key of a dictionary; of anything else the whole, without a name.
+        grows: Names of the lists of which the whole says how long they are.
     """
 
     body: bytes
     opaque: tuple[str, ...]
     slots: Mapping[str, bytes]
+    grows: tuple[str, ...] = ()
 
 
-def encode_state(state: Any) -> State:
-    """A look at a state. Never raises, but for what a signal handler of the program raises meanwhile."""
+def encode_state(state: Any, grows: tuple[str, ...] = (), look: Look | None = None) -> State:
+    """A look at a state. Never raises, but for what a signal handler of the program raises meanwhile.
+
+    Args:
+        state: The state.
+        grows: Keys of a dictionary whose lists are declared to grow only.
+        look: Looks at these; without it they are written whole.
+    """
     if type(state) is dict:
         held = state.copy()  # in one step: another thread may put other entries in meanwhile
         if held and all(type(key) is str and key for key in held):
+            lists = [key for key in grows if type(held.get(key)) is list]
+            if lists:
+                found = _grown_state(held, lists, look)
+                if found is not None:
+                    return found
             parts = {key: encode_part(value, key) for key, value in held.items()}
             whole = join_parts(parts) or encode(state, sort_sets=True)
             return State(whole.body, whole.opaque, {key: part.encoded.body for key, part in parts.items()})
@@ -38,3 +59,22 @@ def encode_state(state: Any) -> State:
             return State(encode(held).body, (), {})
     whole = encode(state, sort_sets=True)
     return State(whole.body, whole.opaque, {"": whole.body})
+
+
+def _grown_state(held: dict[str, Any], lists: list[str], look: Look | None) -> State | None:
+    """A state with growing lists; None where it is to be written as any other."""
+    slots: dict[str, bytes] = {}
+    parts: dict[str, Part] = {}
+    for key, value in held.items():
+        seen = look(key, value) if look is not None and key in lists else None
+        if seen is not None:
+            slots[key], opaque = seen
+            size = seen[0].end
+        else:
+            part = parts[key] = encode_part(value, key)
+            slots[key], opaque = part.encoded.body, part.encoded.opaque
+            size = len(value) if key in lists else 0
+        if key in lists:
+            parts[key] = Part(Encoded(b'{"~grown":%d}' % size, opaque), 2, 2, plain=True)
+    whole = join_parts(parts)
+    return None if whole is None else State(whole.body, whole.opaque, slots, tuple(lists))

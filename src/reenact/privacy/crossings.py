@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from reenact.facts.call import Call, End, ErrorFact, Failure, Json, Kind, Stream, Value
 from reenact.facts.compression import undo
 from reenact.facts.framing import header
+from reenact.facts.growing import Grown, is_grown
 from reenact.facts.large import is_large, is_withheld
 from reenact.facts.serving import is_exchange
 from reenact.facts.spans import Exhausted
@@ -142,7 +143,10 @@ def clean_head(eraser: Eraser, head: Mapping[str, Json]) -> Mapping[str, Json]:
 def clean_slots(eraser: Eraser, slots: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """A state by the names of its parts; itself where it held no credential."""
     found: dict[str, bytes] = {}
-    for name, value in slots.items():
+    for name, given in slots.items():
+        entries = given if is_grown(given) else None
+        # Of a list that grows, what is before its new entries has been cleaned.
+        value = given if entries is None else b"[" + entries + b"]"
         lead = b'"' + name.encode("utf-8", "replace").replace(b'"', b"") + b'":'
         named = value.behind(lead) if isinstance(value, Woven) else lead + value
         after = clean_text(eraser, named)
@@ -151,10 +155,20 @@ def clean_slots(eraser: Eraser, slots: Mapping[str, bytes]) -> Mapping[str, byte
         while place in found:  # two parts whose names were credentials
             place = f"{called}{len(found)}"
         # The name may be a credential itself: then it is not there any more to be cut off.
-        found[place] = (
-            value if after == named else after[len(lead) :] if after.startswith(lead) else clean_text(eraser, value)
-        )
+        clean = value if after == named else after[len(lead) :] if after.startswith(lead) else clean_text(eraser, value)
+        found[place] = clean if entries is None else entries if clean == value else _entries(entries, clean)
     return slots if found == slots else found
+
+
+def _entries(entries: Grown, clean: bytes) -> Grown:
+    """New entries of a list, of which this is a list that was cleaned.
+
+    Raises:
+        Exhausted: What is left of it is no list.
+    """
+    if clean[:1] != b"[" or clean[-1:] != b"]":
+        raise Exhausted
+    return entries.holding(clean[1:-1])
 
 
 def _cleaned_head(eraser: Eraser, call: Call, sort: str) -> tuple[str, Mapping[str, Json]]:

@@ -17,6 +17,7 @@ from reenact.abc.sources import ENTROPY
 from reenact.facts import texts
 from reenact.facts.call import Call, Failure, Fidelity, Json, Value
 from reenact.facts.credentials import RULES, Sort, constant
+from reenact.facts.growing import mark_in
 from reenact.facts.known import NONE, RULE, Known
 from reenact.facts.policy import Policy
 from reenact.facts.record import (
@@ -120,6 +121,11 @@ class CredentialRedactor:
     def rules(self) -> tuple[str, ...]:
         """Named, versioned rules in force."""
         return (*RULES, RULE)
+
+    @property
+    def mark(self) -> bytes:
+        """Other bytes with each value that was removed, and may stand in what was cleaned before."""
+        return self._removed.mark
 
     def clean(self, record: Record) -> tuple[Record, ...]:
         """The records to store in place of this one, each labelled."""
@@ -341,7 +347,8 @@ class CredentialRedactor:
         slots = clean_slots(self._eraser, record.slots)
         if slots is record.slots:
             return (record,)
-        return (replace(record, slots=slots, fidelity=Fidelity.REDACTED, note=NOTE),)
+        note = "\n".join(filter(None, (NOTE, mark_in(record.note))))
+        return (replace(record, slots=slots, fidelity=Fidelity.REDACTED, note=note),)
 
     def _opened(self, record: RunOpened) -> tuple[Record, ...]:
         return (RunOpened(self._run(record.run)),)

@@ -25,6 +25,8 @@ from reenact.facts.before import NOTE, PHASE, Before, place_of_content
 from reenact.facts.call import Call, Failure, Json, Kind, Value, calls_a_tool
 from reenact.facts.changed import changed
 from reenact.facts.effects import Identities, acts, root_of
+from reenact.facts.growing import NOTE as GROWN
+from reenact.facts.growing import Growth, Proof, mark_of
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.making import maker
 from reenact.facts.order import Delivery
@@ -154,6 +156,7 @@ class RecordingSession:
         self._bytes = 0
         self._reads: dict[Reads, None] = {}
         self._faults: list[str] = []
+        self.growth = Growth(self._proved, lambda: getattr(redactor, "mark", b""))
         self.unkept: StoreError | None = None
         """Why not all could be written, as the store has said it first."""
         self.observed: dict[int, int | None] = {}
@@ -265,7 +268,13 @@ class RecordingSession:
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """State of a step."""
-        self.put(CheckpointTaken(event, phase, dict(slots)))
+        self.put(CheckpointTaken(event, phase, dict(slots), note=mark_of(slots)))
+
+    def _proved(self, proof: Proof) -> None:
+        """A list of the states was gone through."""
+        self.put(Noted(None, f"{GROWN}{proof.number}", {"proven": proof.look}))
+        if proof.wrong:
+            self.put(GapNoted(proof.wrong, proof.place))
 
     def keep_file(self, before: Before, content: bytes | None) -> None:
         """What a path was before the run changed it first, and what it held where that is kept."""
@@ -296,6 +305,7 @@ class RecordingSession:
             return True
         if isinstance(error, StoreError) and self.unkept is None:
             self.unkept = error
+        self.growth.begin_anew()
         text = f"{type(error).__name__}: {error}".partition("\n")[0][:300]  # an error of ours goes on with advice
         if text not in self._faults and len(self._faults) < 20:
             self._faults.append(text)
@@ -434,6 +444,7 @@ class RecordingSession:
         Returns:
             The run as it was written.
         """
+        self.growth.finish("the end of the run")
         self.end()
         self.writer.flush()
         self.finish_idle_work()

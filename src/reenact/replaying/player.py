@@ -86,7 +86,7 @@ def _digest(recording: Recording, event: Event, chain: hashlib.blake2b) -> None:
         elif event.outcome is not None:
             chain.update(event.outcome.error.type.encode("utf-8", "surrogatepass"))
         for phase in ("in", "out"):
-            for name, body in sorted((recording.checkpoint_slots(event.number, phase) or {}).items()):
+            for name, body in sorted((recording.checkpoint_slots(event.number, phase, proven=False) or {}).items()):
                 chain.update(name.encode("utf-8", "surrogatepass") + b"\0" + body)
     except (BlobCorrupt, BlobMissing) as error:
         error.next_command = error.next_command or f"reenact show {tail(event.run)}:{event.number}"

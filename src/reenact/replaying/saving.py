@@ -21,7 +21,6 @@ from reenact.facts.record import (
     AmbientRead,
     CallIssued,
     CallSettled,
-    CheckpointTaken,
     Delivered,
     HeadArrived,
     LaneOpened,
@@ -40,7 +39,7 @@ from reenact.replaying.session import ReplaySession
 from reenact.seams.ambient import pack
 from reenact.seams.setting import variables_now
 from reenact.seams.turns import parent_path
-from reenact.store.records import contents_of
+from reenact.store.records import contents_of, state_of
 
 _BATCH = 256
 
@@ -171,9 +170,9 @@ class _Copy:
         if holds_unseen(event) and event.name in self._through:
             yield Noted(fresh, RAN, True)
         for phase in ("in", "out") if event.call.kind is Kind.STEP else ():
-            slots = self._recording.checkpoint_slots(event.number, phase)
-            if slots is not None:
-                yield CheckpointTaken(fresh, phase, dict(slots))
+            state = state_of(self._recording, event.number, phase, fresh)
+            if state is not None:
+                yield state
 
     def evidence(self) -> None:
         """Copy what was noted of the run, but for its files (see ``files``)."""

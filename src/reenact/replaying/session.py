@@ -68,6 +68,7 @@ from reenact.seams.looks import NOTE as LOOK
 from reenact.seams.restating import restated
 from reenact.seams.strands import release
 from reenact.seams.watch import WATCH
+from reenact.store.proofs import UNPROVEN
 
 T = TypeVar("T")
 
@@ -280,8 +281,13 @@ class ReplaySession:
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """Compare the state of a step with the recorded one."""
-        for different in self._comparing.state(event, phase, slots):
-            self._noticed(different)
+        try:
+            for different in self._comparing.state(event, phase, slots):
+                self._noticed(different)
+        except BlobMissing as missing:
+            if missing.reason != UNPROVEN:
+                raise
+            self.tally.remarks[UNPROVEN] = f"states were not compared: {missing.args[0]}"
 
     def restate(self, event: int, state: Any) -> Any:
         """Of a fork what it, or a fork before it, has changed the state to there."""

@@ -8,15 +8,16 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 from reenact.abc.session import Turn
-from reenact.errors import ForkError
+from reenact.errors import ForkError, UsageError
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Kind, Value
-from reenact.facts.states import State, encode_state
+from reenact.facts.growing import Grown, Growth
+from reenact.facts.states import GROWS, State, encode_state
 from reenact.facts.values import describe_error, encode, jsonable
 from reenact.seams import lanes
 from reenact.seams.functions import MEDIA, Seam, is_state
@@ -47,7 +48,7 @@ def note(key: str, value: Any) -> None:
             raise
 
 
-def step(name: str, state: Any = None) -> Step:
+def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> Step:
     """Name a stretch of the agent's code.
 
     As a context manager (``with`` and ``async with``) it gives the state back: ``with step("plan", state) as state``.
@@ -57,8 +58,21 @@ def step(name: str, state: Any = None) -> Step:
     Args:
         name: What the author calls it.
         state: The agent's state, for the context manager.
+        grows: Keys of a state that is a dictionary whose lists only grow: entries are added at the end, and those that
+            are there neither change nor go. Of these a step looks at what is new. Where that turns out to be wrong, the
+            run says so, and goes on with whole lists.
+
+    Raises:
+        UsageError: ``grows`` is a single text, or holds something else than texts.
     """
-    return Step(name, state)
+    names = tuple(grows)
+    if isinstance(grows, str) or not all(isinstance(key, str) for key in names):
+        raise UsageError(
+            f"grows takes the names of lists, not {grows!r}",
+            cause="it is a sequence of keys of the state",
+            next_command='step("plan", state, grows=("messages",))',
+        )
+    return Step(name, state, names)
 
 
 class Passage:
@@ -67,12 +81,15 @@ class Passage:
     Args:
         name: The step.
         state: The state at its start; kept live, so that what is changed in place shows at its end.
+        grows: Names of its lists that only grow.
     """
 
-    __slots__ = ("_crossing", "_inside", "_lane", "_scope", "state")
+    __slots__ = ("_crossing", "_grows", "_inside", "_lane", "_place", "_scope", "state")
 
-    def __init__(self, name: str, state: Any) -> None:
+    def __init__(self, name: str, state: Any, grows: tuple[str, ...] = ()) -> None:
         self.state = state
+        self._grows = grows
+        self._place = name
         self._crossing: Any = None
         self._scope: AbstractContextManager[None] | None = None
         self._inside: Lane | None = None
@@ -83,8 +100,11 @@ class Passage:
         looks: list[State] = []
 
         def describe() -> Call:
-            looks[:] = [encode_state(state)]
             head = {"step": name, "number": lane._ordinal(_COUNTER)}
+            self._place = f"step {name} ({head['number']} of {lane.path})"
+            looks[:] = [self._look(state, "the start")]
+            if looks[0].grows:
+                head[GROWS] = list(looks[0].grows)
             return Call(
                 kind=Kind.STEP,
                 name=name,
@@ -102,7 +122,25 @@ class Passage:
             changed = lane.session.restate(self._crossing.event, state)
             if changed is not None:
                 self.state = changed
-            self._checkpoint("in", looks[0] if changed is None else encode_state(changed))
+            self._checkpoint("in", looks[0] if changed is None else self._look(changed, "the start"))
+
+    def _look(self, state: Any, when: str) -> State:
+        growth: Growth | None = getattr(self._lane.session, "growth", None) if self._grows and self._lane else None
+        if growth is None:
+            return encode_state(state, self._grows)
+        place = f"{when} of {self._place}"
+        seen = False
+
+        def look(key: str, held: list[Any]) -> tuple[Grown, tuple[str, ...]] | None:
+            nonlocal seen
+            found = growth.look(key, held, state, place)
+            seen |= found is not None
+            return found
+
+        found = encode_state(state, self._grows, look)
+        if seen and not found.grows:  # what the lists have gained is not in it
+            growth.begin_anew()
+        return found
 
     def enter(self) -> None:
         """The code of the step runs now."""
@@ -136,12 +174,15 @@ class Passage:
 
     def _outcome(self, state: Any, error: BaseException | None) -> Value | Failure | None:
         try:
-            look = encode_state(state)
+            look = self._look(state, "the end")
             if state is not None:
                 self._checkpoint("out", look)
             if error is not None:
                 return Failure(describe_error(error))
-            return Value(look.body, MEDIA, head={"opaque": list(look.opaque)} if look.opaque else {})
+            head: dict[str, Any] = {"opaque": list(look.opaque)} if look.opaque else {}
+            if look.grows:
+                head[GROWS] = list(look.grows)
+            return Value(look.body, MEDIA, head=head)
         except Exception as fault:
             self._faulted(fault)
             return None
@@ -172,11 +213,12 @@ def unheeded(name: str) -> ForkError:
 class Step:
     """What ``step`` gives: a context manager in both colours, and a decorator."""
 
-    __slots__ = ("_name", "_open", "_state")
+    __slots__ = ("_grows", "_name", "_open", "_state")
 
-    def __init__(self, name: str, state: Any) -> None:
+    def __init__(self, name: str, state: Any, grows: tuple[str, ...] = ()) -> None:
         self._name = name
         self._state = state
+        self._grows = grows
         self._open: list[Passage | None] = []
 
     def __enter__(self) -> Any:
@@ -186,7 +228,7 @@ class Step:
         return self._entered(sys._getframe(1))
 
     def _entered(self, caller: FrameType) -> Any:
-        passage = Passage(self._name, self._state)
+        passage = Passage(self._name, self._state, self._grows)
         if passage.state is not self._state and not takes_result(caller):
             lane = listening()
             if lane is not None and lane.session.fault(unheeded(self._name)):
@@ -220,19 +262,19 @@ class Step:
             return type(function)(self(function.__func__))
         seam = Seam(function, kind=Kind.STEP, effect=Effect.NONE, rule=RULE, name=self._name)
         if inspect.isasyncgenfunction(function):
-            wrapper = _async_generator(seam)
+            wrapper = _async_generator(seam, self._grows)
         elif inspect.isgeneratorfunction(function):
-            wrapper = _generator(seam)
+            wrapper = _generator(seam, self._grows)
         elif inspect.iscoroutinefunction(function):
-            wrapper = _coroutine(seam)
+            wrapper = _coroutine(seam, self._grows)
         else:
-            wrapper = _plain(seam)
+            wrapper = _plain(seam, self._grows)
         return functools.wraps(function)(wrapper)  # type: ignore[return-value]
 
 
-def _passage(seam: Seam, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Passage:
+def _passage(seam: Seam, args: tuple[Any, ...], kwargs: dict[str, Any], grows: tuple[str, ...]) -> Passage:
     state = seam.bind(args, kwargs).get("state")
-    passage = Passage(seam.name, state)
+    passage = Passage(seam.name, state, grows)
     if passage.state is not state:
         lane = listening()
         if lane is not None and lane.session.fault(unheeded(seam.name)):
@@ -246,13 +288,13 @@ def _after(passage: Passage, result: Any) -> Any:
     return result if is_state(result) else passage.state
 
 
-def _plain(seam: Seam) -> Callable[..., Any]:
+def _plain(seam: Seam, grows: tuple[str, ...]) -> Callable[..., Any]:
     function = seam.function
 
     def called(*args: Any, **kwargs: Any) -> Any:
         if listening() is None:
             return function(*args, **kwargs)
-        passage = _passage(seam, args, kwargs)
+        passage = _passage(seam, args, kwargs, grows)
         try:
             result = function(*args, **kwargs)
         except BaseException as error:
@@ -264,13 +306,13 @@ def _plain(seam: Seam) -> Callable[..., Any]:
     return called
 
 
-def _coroutine(seam: Seam) -> Callable[..., Any]:
+def _coroutine(seam: Seam, grows: tuple[str, ...]) -> Callable[..., Any]:
     function = seam.function
 
     async def called(*args: Any, **kwargs: Any) -> Any:
         if listening() is None:
             return await function(*args, **kwargs)
-        passage = _passage(seam, args, kwargs)
+        passage = _passage(seam, args, kwargs, grows)
         try:
             result = await function(*args, **kwargs)
         except BaseException as error:
@@ -282,13 +324,13 @@ def _coroutine(seam: Seam) -> Callable[..., Any]:
     return called
 
 
-def _generator(seam: Seam) -> Callable[..., Any]:
+def _generator(seam: Seam, grows: tuple[str, ...]) -> Callable[..., Any]:
     function = seam.function
 
     def called(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         if listening() is None:
             return (yield from function(*args, **kwargs))
-        passage = _passage(seam, args, kwargs)
+        passage = _passage(seam, args, kwargs, grows)
         body = function(*args, **kwargs)
         resume = body.__next__
         try:
@@ -317,11 +359,11 @@ def _generator(seam: Seam) -> Callable[..., Any]:
     return called
 
 
-def _async_generator(seam: Seam) -> Callable[..., Any]:
+def _async_generator(seam: Seam, grows: tuple[str, ...]) -> Callable[..., Any]:
     function = seam.function
 
     async def called(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        passage = None if listening() is None else _passage(seam, args, kwargs)
+        passage = None if listening() is None else _passage(seam, args, kwargs, grows)
         body = function(*args, **kwargs)
         resume = body.__anext__
         try:

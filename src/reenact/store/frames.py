@@ -43,12 +43,16 @@ class Portion(NamedTuple):
 
 
 class Packing:
-    """Packs the text of one stream, from its beginning on. Takes about 0.5 MB."""
+    """Packs the text of one stream. Takes about 0.5 MB.
+
+    Args:
+        end: Bytes of it that are packed already, in frames that stay as they are.
+    """
 
     __slots__ = ("_deflate", "_end", "_first", "_text")
 
-    def __init__(self) -> None:
-        self._end = 0
+    def __init__(self, end: int = 0) -> None:
+        self._end = end
         self._begin()
 
     def pack(self, text: bytes) -> list[Portion]:

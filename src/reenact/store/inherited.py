@@ -308,9 +308,13 @@ class SharingRecording:
             yield b"".join(self._rows(base).printed(stream))[first - start : end - start]
         yield from self._own.printed(stream)
 
-    def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
+    def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
         """See ``abc.store.Recording``."""
-        return self._steady(Part.EVENTS, lambda _: self._holder(event).checkpoint_slots(event, phase))
+        return self._steady(Part.EVENTS, lambda _: self._holder(event).checkpoint_slots(event, phase, proven=proven))
+
+    def checkpoint_note(self, event: int, phase: str) -> str:
+        """See ``abc.store.Recording``."""
+        return self._steady(Part.EVENTS, lambda _: self._holder(event).checkpoint_note(event, phase))
 
     def snapshots(
         self,

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from reenact.facts.call import RETURN, Kind, Value
 from reenact.facts.event import Event, LaneFact
+from reenact.facts.growing import Grown, is_grown, mark_in
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
     AmbientRead,
@@ -50,11 +51,14 @@ class Kept:
     turns: list[Delivery] = field(default_factory=list)
     noted: dict[int | None, dict[str, Any]] = field(default_factory=dict)
     slots: dict[tuple[int, str], Mapping[str, bytes]] = field(default_factory=dict)
+    growth: dict[tuple[int, str], str] = field(default_factory=dict)
+    """What is noted with a state about lists in it that grow."""
     bodies: dict[str, bytes] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     events: dict[tuple[str, int], Event] = field(default_factory=dict)
     """Events that were asked for since the log has ended, by run and number."""
     _in_order: dict[int | None, list[Answered]] = field(default_factory=dict)
+    _lists: dict[int, bytes] = field(default_factory=dict)
     _texts: list[Record] = field(default_factory=list)
 
     def take(self, record: Record) -> None:
@@ -99,7 +103,17 @@ class Kept:
         self.noted.setdefault(record.event, {})[record.key] = record.value
 
     def _checkpoint(self, record: CheckpointTaken) -> None:
-        self.slots[record.event, record.phase] = dict(record.slots)
+        slots = {}
+        for name, body in record.slots.items():
+            slots[name] = self._whole(body) if is_grown(body) else body
+        self.slots[record.event, record.phase] = slots
+        self.growth[record.event, record.phase] = mark_in(record.note)
+
+    def _whole(self, grown: Grown) -> bytes:
+        """A list, by its new entries."""
+        found = (self._lists.get(grown.number, b"") if grown.start else b"") + grown.lead + grown
+        self._lists[grown.number] = found
+        return found + b"]"
 
     def _turns(self, record: Delivered) -> None:
         ordered = not self.turns or self.turns[-1].number < record.deliveries[0].number

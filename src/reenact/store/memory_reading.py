@@ -11,6 +11,7 @@ from typing import Any
 from reenact.facts.call import Call, End, Outcome, Stream, Value
 from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Event, LaneFact, Payload
+from reenact.facts.growing import unproven
 from reenact.facts.large import is_withheld
 from reenact.facts.making import maker
 from reenact.facts.order import Delivery
@@ -23,6 +24,7 @@ from reenact.facts.run import Run, Totals
 from reenact.store.codec import joined, weaker
 from reenact.store.kept import Answered, Kept, number_of
 from reenact.store.payloads import KeyedHash, missing, taken_out
+from reenact.store.proofs import not_proven, require_proven
 from reenact.store.references import no_event
 from reenact.store.unfinished import totalled
 
@@ -243,10 +245,17 @@ class MemoryRecording:
         """See ``abc.store.Recording``."""
         return (each.data for each in self._log.records if isinstance(each, Printed) and each.stream == stream)
 
-    def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
+    def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
         """See ``abc.store.Recording``."""
         found = self._log.slots.get((event, phase))
+        if found is not None and proven:
+            note, proofs = self.checkpoint_note(event, phase), self._log.noted.get(None, {})
+            require_proven(self.run.id, event, list(found), note, proofs)
         return None if found is None else dict(found)
+
+    def checkpoint_note(self, event: int, phase: str) -> str:
+        """See ``abc.store.Recording``."""
+        return self._log.growth.get((event, phase), "")
 
     def snapshots(
         self,
@@ -262,7 +271,12 @@ class MemoryRecording:
         for (event, phase), bodies in self._log.slots.items():
             if event in self._log.calls:
                 slots = {name: self._hasher.of(body).hex() if body else "" for name, body in bodies.items()}
-                kept[event, phase] = Snapshot(event, phase, self._path(self._log.calls[event].issued.lane), slots)
+                names = list(slots)
+                places = unproven(self.checkpoint_note(event, phase), self._log.noted.get(None, {}))
+                kept[event, phase] = Snapshot(
+                    *(event, phase, self._path(self._log.calls[event].issued.lane), slots),
+                    unproven=tuple(names[n] for n in places if n < len(names)),
+                )
         found = (kept[place] for place in sorted(kept, reverse=backwards))
         return (
             each
@@ -285,6 +299,8 @@ class MemoryRecording:
         )
         for digest, alike in groupby(places, key=lambda each: each.slots.get(slot)):
             newest = next(alike)
+            if slot in newest.unproven:
+                raise not_proven(self.run.id, newest.event, slot)
             body = self._log.slots[newest.event, newest.phase].get(slot, b"")
             yield Version(newest.event, newest.phase, newest.lane, digest, body)
 

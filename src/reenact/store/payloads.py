@@ -13,13 +13,16 @@ import hashlib
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import cast
 
 from reenact.errors import BlobCorrupt, BlobMissing, UsageError
 from reenact.facts.event import Payload
+from reenact.facts.growing import Grown, is_grown
 from reenact.facts.ids import tail
-from reenact.facts.large import is_large, is_withheld
+from reenact.facts.large import Withheld, is_large, is_withheld
 from reenact.facts.weaving import Piece, Woven
+from reenact.store.growing import GrowingLists, Lost
+from reenact.store.hashes import Hash
 from reenact.store.portions import put_pieces
 from reenact.store.removing import is_forgotten, release_rest
 from reenact.store.resplicing import respliced
@@ -45,26 +48,6 @@ MOST_SPLICED = 16 << 20
 _ZLIB_HEAD = b"\x78\x01"
 _ZLIB_END = b"\x03\x00"
 """An empty last block."""
-
-
-class Hash(Protocol):
-    """The part of a hash object that is used here."""
-
-    def update(self, data: bytes, /) -> None:
-        """Take in more bytes."""
-        ...
-
-    def digest(self) -> bytes:
-        """The digest of what was taken in."""
-        ...
-
-    def hexdigest(self) -> str:
-        """The same in hexadecimal digits."""
-        ...
-
-    def copy(self) -> Hash:
-        """A hash that goes on from here."""
-        ...
 
 
 class KeyedHash:
@@ -292,6 +275,7 @@ class Payloads:
         self._known: dict[bytes, int] = {}
         self._staged: dict[bytes, int] = {}
         self._splicing = Splicing(log)
+        self._growing = GrowingLists(log, hasher.begin)
         self._spliced = False
 
     def keep(self, connection: sqlite3.Connection, body: bytes, channel: str = "") -> tuple[int | None, bytes]:
@@ -305,6 +289,8 @@ class Payloads:
         Returns:
             Where it lies, and its digest; nothing is kept of an empty body.
         """
+        if is_grown(body):
+            return self._keep_grown(connection, body)
         if not body:
             return None, b""
         digest = self._hasher.of_body(body)
@@ -313,18 +299,35 @@ class Payloads:
             where = self._find_or_insert(connection, digest, body, channel)
         return where, digest
 
+    def _keep_grown(self, connection: sqlite3.Connection, grown: Grown) -> tuple[int | None, bytes]:
+        """Keep a version of a list, by its new entries. Where those before them were lost, it is kept that there was
+        one."""
+        try:
+            digest, size = self._growing.take(grown)
+        except Lost:
+            return self.keep(connection, cast(bytes, Withheld(0, source=b"lost: %d %d" % (grown.number, grown.look))))
+        where = self._known.get(digest) or self._staged.get(digest) or self._find(connection, digest, grown)
+        if where is None:
+            self._spliced = True
+            data = self._growing.row(connection, grown.number)
+            where = self._insert(connection, digest, size, SPLICED, data)
+        return where, digest
+
     def finish(self, connection: sqlite3.Connection) -> None:
         """Write what all of a transaction's bodies have brought together: before its end."""
         self._splicing.finish(connection)
+        self._growing.finish(connection)
 
     def seal(self, connection: sqlite3.Connection) -> None:
         """The same for the last transaction, as far as anything is known."""
         self._spliced = True  # what is in mind then is not what a transaction that fails has left
         self._splicing.seal(connection)
+        self._growing.seal(connection)
 
     def commit(self) -> None:
         """What was staged is in the file."""
         self._spliced = False
+        self._growing.commit()
         if self._staged:
             if len(self._known) > _REMEMBERED:
                 self._known.clear()
@@ -334,6 +337,7 @@ class Payloads:
     def roll_back(self) -> None:
         """What was staged is not in the file."""
         self._staged.clear()
+        self._growing.roll_back()
         if self._spliced:
             self.forget()
 
@@ -343,11 +347,31 @@ class Payloads:
         self._spliced = False
 
     def _find_or_insert(self, connection: sqlite3.Connection, digest: bytes, body: bytes, channel: str) -> int:
+        found = self._find(connection, digest, body)
+        if found is not None:
+            return found
+        if LEAST_SPLICED <= len(body) <= MOST_SPLICED and not _is_apart(body):
+            self._spliced = True
+            self._staged[digest] = where = self._splicing.insert(connection, digest, body, channel)
+            return where
+        return self._insert(connection, digest, len(body), *self._kept_as(connection, self._log, body))
+
+    def _insert(self, connection: sqlite3.Connection, digest: bytes, size: int, codec: int, data: bytes) -> int:
+        cursor = connection.execute(
+            "INSERT INTO payload(digest, size, codec, owner, data) VALUES (?, ?, ?, ?, ?)",
+            (digest, size, codec, self._log, data),
+        )
+        assert cursor.lastrowid is not None
+        self._staged[digest] = cursor.lastrowid
+        return cursor.lastrowid
+
+    def _find(self, connection: sqlite3.Connection, digest: bytes, body: bytes) -> int | None:
+        """The row that has a body already, as one that this log uses."""
         found: Sequence[int] | None = connection.execute(
             "SELECT id, owner, codec FROM payload WHERE digest = ?", (digest,)
         ).fetchone()
         if found is not None:
-            if found[2] == WITHHELD and not is_withheld(body):  # it was taken out of another run, and is here again
+            if found[2] == WITHHELD and not _has_no_bytes(body):  # it was taken out of another run, and is here again
                 codec, data = self._kept_as(connection, found[1], body)
                 connection.execute("UPDATE payload SET codec = ?, data = ? WHERE id = ?", (codec, data, found[0]))
             if found[1] != self._log:
@@ -360,18 +384,7 @@ class Payloads:
                 connection.execute("INSERT OR IGNORE INTO held(payload, log) VALUES (?, ?)", (found[0], self._log))
             self._staged[digest] = found[0]
             return found[0]
-        if LEAST_SPLICED <= len(body) <= MOST_SPLICED and not _is_apart(body):
-            self._spliced = True
-            self._staged[digest] = where = self._splicing.insert(connection, digest, body, channel)
-            return where
-        codec, data = self._kept_as(connection, self._log, body)
-        cursor = connection.execute(
-            "INSERT INTO payload(digest, size, codec, owner, data) VALUES (?, ?, ?, ?, ?)",
-            (digest, len(body), codec, self._log, data),
-        )
-        assert cursor.lastrowid is not None
-        self._staged[digest] = cursor.lastrowid
-        return cursor.lastrowid
+        return None
 
     @staticmethod
     def _kept_as(connection: sqlite3.Connection, owner: int, body: bytes) -> tuple[int, bytes]:
@@ -387,6 +400,11 @@ class Payloads:
         marks = ", ".join("?" * len(self.bases))
         sql = f"SELECT 1 FROM held WHERE payload = ? AND log IN ({marks}) LIMIT 1"
         return connection.execute(sql, (payload, *self.bases)).fetchone() is not None
+
+
+def _has_no_bytes(body: bytes) -> bool:
+    """Whether what stands for a body does not hold all of it."""
+    return is_withheld(body) or is_grown(body)
 
 
 def _is_apart(body: bytes) -> bool:

@@ -175,9 +175,14 @@ class SqliteRecording:
         return printed(self._reading, self._span, stream)
 
     @guarded
-    def checkpoint_slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
+    def checkpoint_slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
         """See ``abc.store.Recording``."""
-        return self._states.slots(event, phase)
+        return self._states.slots(event, phase, proven=proven)
+
+    @guarded
+    def checkpoint_note(self, event: int, phase: str) -> str:
+        """See ``abc.store.Recording``."""
+        return self._states.note(event, phase)
 
     @guarded_each
     def snapshots(

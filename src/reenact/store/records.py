@@ -77,7 +77,7 @@ def records_of(recording: Recording, inner: Iterable[Recording] = ()) -> Iterato
     for event in recording.events():
         yield from _event(recording, event, lanes, ends.get(event.number))
         for phase in phases.get(event.number, ()):
-            yield CheckpointTaken(event.number, phase, dict(recording.checkpoint_slots(event.number, phase) or {}))
+            yield state_of(recording, event.number, phase) or CheckpointTaken(event.number, phase, {})
     yield from recording.reads()
     yield from _order(recording)
     for stream in (1, 2):
@@ -93,6 +93,22 @@ def records_of(recording: Recording, inner: Iterable[Recording] = ()) -> Iterato
             yield RunClosed(_anywhere(child.run), dict(child.notes(None)))
     if recording.run.status not in _OPEN:
         yield RunClosed(_anywhere(recording.run))
+
+
+def state_of(recording: Recording, event: int, phase: str, fresh: int | None = None) -> CheckpointTaken | None:
+    """The record of a state, with what is noted about lists in it that grow; None where none was kept.
+
+    Args:
+        recording: The run.
+        event: The step.
+        phase: Its start or its end.
+        fresh: The event of the record, if that is to be another one.
+    """
+    slots = recording.checkpoint_slots(event, phase, proven=False)
+    if slots is None:
+        return None
+    note = recording.checkpoint_note(event, phase)
+    return CheckpointTaken(event if fresh is None else fresh, phase, dict(slots), note=note)
 
 
 def contents_of(recording: Recording, notes: Mapping[str, Json]) -> Iterator[Record]:

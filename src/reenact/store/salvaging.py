@@ -25,7 +25,6 @@ from reenact.facts.event import Event
 from reenact.facts.record import (
     CallIssued,
     CallSettled,
-    CheckpointTaken,
     Delivered,
     GapNoted,
     HeadArrived,
@@ -43,7 +42,7 @@ from reenact.store.codec import joined
 from reenact.store.connection import connect_reading
 from reenact.store.inherited import SharingRecording
 from reenact.store.reading import SqliteRecording
-from reenact.store.records import TURNS, as_begun, contents_of
+from reenact.store.records import TURNS, as_begun, contents_of, state_of
 from reenact.store.sqlite import SqliteStore
 
 T = TypeVar("T")
@@ -263,9 +262,9 @@ class _Readable:
         near = partial(self._recording.snapshots, after=number - 1, before=number + 1)
         for snapshot in [*self._each(number, "the state", near)]:
             state = f"the state ({snapshot.phase})"
-            slots = self._one(number, state, partial(self._recording.checkpoint_slots, number, snapshot.phase))
-            if slots is not None:
-                yield CheckpointTaken(number, snapshot.phase, dict(slots))
+            taken = self._one(number, state, partial(state_of, self._recording, number, snapshot.phase))
+            if taken is not None:
+                yield taken
 
     def _outcome(self, event: Event, end: int | None) -> Iterator[Record]:
         outcome, number, ended_us = event.outcome, event.number, event.ended_us or 0

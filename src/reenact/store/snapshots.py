@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from reenact.facts.checkpoint import Snapshot
+from reenact.facts.growing import mark_in
 from reenact.store.connection import Reading
 from reenact.store.schema import LOW, SHIFT
 
@@ -74,7 +75,7 @@ def snapshots(
 
 # The strand is asked of an index of events alone, and payloads are fetched by themselves, each once a page.
 _DIGESTS = """
-SELECT s.event, s.phase, e.strand, o.digest FROM slot s CROSS JOIN event e ON e.id = s.event
+SELECT s.event, s.phase, e.strand, o.digest, o.n, o.remark FROM slot s CROSS JOIN event e ON e.id = s.event
   LEFT JOIN slot o ON o.event = s.event AND o.phase = s.phase AND o.n >= 0 AND o.name = ?
 WHERE s.n <= 0 AND s.event > ? AND s.event < ?
 """
@@ -89,7 +90,8 @@ def places(
     unended: Collection[int],
 ) -> Iterator[tuple[Any, ...]]:
     """What one slot was at each place, newest first: address, phase and lane of the place, its digest (None: not
-    there), and codec and data of the payload (no codec: there is none; no data: it is large).
+    there), codec and data of the payload (no codec: there is none; no data: it is large), its place among the slots,
+    and what is noted with them.
 
     Args:
         reading: The store's reading connection.
@@ -122,8 +124,8 @@ def places(
         bodies = _bodies(reading, {row[3] for row in fresh if row[3]})
         if not paths.keys() >= {row[2] for row in fresh}:  # of a run under way: a lane that is new
             paths = _strands(reading, log, lane, lanes)
-        for event, phase, strand, digest in fresh:
-            yield event, phase, paths[strand], digest, *bodies.get(digest, (None, None))
+        for event, phase, strand, digest, n, remark in fresh:
+            yield event, phase, paths[strand], digest, *bodies.get(digest, (None, None)), n, remark
         if len(rows) < page:
             return
         seen = rows[-1][0], rows[-1][1]
@@ -177,13 +179,12 @@ def _filled(reading: Reading, rows: list[tuple[Any, ...]]) -> Iterator[Snapshot]
         return
     events = list(dict.fromkeys(row[0] for row in rows))
     found = reading.rows(
-        "SELECT event, phase, name, digest FROM slot "
+        "SELECT event, phase, name, digest, remark FROM slot "
         f"WHERE event IN ({', '.join('?' * len(events))}) AND n >= 0 ORDER BY event, phase, n",
         events,
     )
-    slots = {
-        place: {name: digest.hex() for _, _, name, digest in group}
-        for place, group in groupby(found, key=lambda row: (row[0], row[1]))
-    }
+    slots = {place: list(group) for place, group in groupby(found, key=lambda row: (row[0], row[1]))}
     for event, phase, path in rows:
-        yield Snapshot(event & LOW, phase, path, slots.get((event, phase), {}))
+        own = slots.get((event, phase), [])
+        note = mark_in(own[0][4]) if own else ""
+        yield Snapshot(event & LOW, phase, path, {name: digest.hex() for _, _, name, digest, _ in own}, note=note)

@@ -118,7 +118,7 @@ class Splicing:
     def seal(self, connection: sqlite3.Connection) -> None:
         """Seal the text, because nothing more is expected; what comes all the same goes on behind it."""
         self.finish(connection)
-        _write(connection, self._text, self._packing.seal())
+        put_portions(connection, self._text, self._packing.seal())
 
     def _spliced(self, connection: sqlite3.Connection, body: bytes, channel: str) -> tuple[bytes, _Last, _Last | None]:
         if self._recent.end + len(body) > LOW:
@@ -173,10 +173,10 @@ class Splicing:
 
 def put_text(connection: sqlite3.Connection, number: int, packing: Packing, some: bytes) -> None:
     """Write what comes next in a text."""
-    _write(connection, number, packing.pack(some))
+    put_portions(connection, number, packing.pack(some))
 
 
-def _write(connection: sqlite3.Connection, number: int, portions: Iterable[Portion]) -> None:
+def put_portions(connection: sqlite3.Connection, number: int, portions: Iterable[Portion]) -> None:
     """Write some portions of a text; one that begins a frame takes the place of what there is of this."""
     for portion in portions:
         if portion.start == portion.first:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Payload
+from reenact.facts.growing import NOTE, mark_in, unproven
 from reenact.store.bodies import Bodies
 from reenact.store.connection import Reading
 from reenact.store.payloads import missing
-from reenact.store.schema import LOW
+from reenact.store.proofs import not_proven, require_proven
+from reenact.store.rows import sum_of
+from reenact.store.schema import LOW, SHIFT
 from reenact.store.snapshots import places, snapshots
 from reenact.store.span import Span
 
@@ -29,17 +34,19 @@ class States:
         self._span = span
         self._bodies = bodies
 
-    def slots(self, event: int, phase: str) -> Mapping[str, bytes] | None:
+    def slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
         """See ``abc.store.Recording.checkpoint_slots``."""
         rows = self._reading.rows(
-            "SELECT s.n, s.name, s.digest, p.codec, p.data FROM slot s LEFT JOIN payload p ON p.digest = s.digest "
-            "WHERE s.event = ? AND s.phase = ? ORDER BY s.n",
+            "SELECT s.n, s.name, s.digest, p.codec, p.data, s.remark FROM slot s "
+            "LEFT JOIN payload p ON p.digest = s.digest WHERE s.event = ? AND s.phase = ? ORDER BY s.n",
             (self._span.first | event, phase),
         )
         if not rows:
             return None
         found: dict[str, bytes] = {}
-        for n, name, digest, codec, data in rows:
+        if proven and mark_in(rows[0][5]):
+            require_proven(self._span.run, event, [row[1] for row in rows], rows[0][5], self._proofs(self._span.first))
+        for n, name, digest, codec, data, _ in rows:
             if n < 0:
                 continue
             if not digest:
@@ -49,6 +56,22 @@ class States:
             else:
                 found[name] = self._bodies.contents.of(digest, codec, data, run=self._span.run, event=event)
         return found
+
+    def note(self, event: int, phase: str) -> str:
+        """See ``abc.store.Recording.checkpoint_note``."""
+        rows = self._reading.rows(
+            "SELECT remark FROM slot WHERE event = ? AND phase = ? LIMIT 1", (self._span.first | event, phase)
+        )
+        return mark_in(rows[0][0]) if rows else ""
+
+    def _proofs(self, address: int) -> dict[str, Any]:
+        """How far each growing list of the log that an event is in is proven; so, too, of a run inside another."""
+        owner = -(address >> SHIFT)
+        rows = self._reading.rows(
+            "SELECT name, value, crc FROM note WHERE owner = ? AND name >= ? AND name < ? AND value IS NOT NULL",
+            (owner, NOTE, NOTE[:-1] + chr(ord(NOTE[-1]) + 1)),
+        )
+        return {name: json.loads(value) for name, value, crc in rows if crc == sum_of(owner & LOW, value)}
 
     def snapshots(
         self,
@@ -62,7 +85,13 @@ class States:
         """See ``abc.store.Recording``. Rows of the slots alone are read, and the lane of each step."""
         span = self._span
         around = span.between(after, before)
-        yield from snapshots(self._reading, around, (span.sql, *span.values), lanes, unlike, backwards=backwards)
+        for found in snapshots(self._reading, around, (span.sql, *span.values), lanes, unlike, backwards=backwards):
+            if not found.note:
+                yield found
+                continue
+            names = list(found.slots)
+            places = unproven(found.note, self._proofs(span.first))
+            yield replace(found, note="", unproven=tuple(names[n] for n in places if n < len(names)))
 
     def places(
         self, slot: str, lanes: Collection[str], before: int | None, unended: Collection[int]
@@ -75,8 +104,10 @@ class States:
 
     def version(self, place: tuple[Any, ...]) -> Version:
         """One of the places, with its bytes."""
-        address, phase, lane, digest, codec, data = place
+        address, phase, lane, digest, codec, data, n, remark = place
         event = address & LOW
+        if digest and mark_in(remark) and n in unproven(remark, self._proofs(address)):
+            raise not_proven(self._span.run, event, "a list")
         if not digest:
             body = b""
         elif codec is None:

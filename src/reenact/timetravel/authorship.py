@@ -21,6 +21,7 @@ from reenact.facts.event import Event, Payload
 from reenact.facts.ids import tail
 from reenact.facts.values import jsonable
 from reenact.store.checkpoints import lanes_above, snapshots_before
+from reenact.store.proofs import not_proven
 
 
 class Absent:
@@ -164,6 +165,8 @@ class _Values:
     def whole(self, place: Snapshot) -> Json | Absent:
         """What the slot holds."""
         digest = place.slots.get(self.slot)
+        if self.slot in place.unproven:
+            raise not_proven(self._recording.run.id, place.event, self.slot)
         if digest is None:
             return ABSENT
         return jsonable(self._recording.body(Payload(digest, 0))) if digest else ""
@@ -186,7 +189,14 @@ class _Values:
         return {} if version.digest is None else {self.slot: version.digest}
 
     def same(self, left: Snapshot, right: Snapshot) -> bool:
-        """Whether two snapshots hold the same value there; digests decide where they can."""
+        """Whether two snapshots hold the same value there; digests decide where they can.
+
+        Raises:
+            BlobMissing: That one of them was so is not proven.
+        """
+        for each in (left, right):
+            if self.slot in each.unproven:
+                raise not_proven(self._recording.run.id, each.event, self.slot)
         one, other = left.slots.get(self.slot), right.slots.get(self.slot)
         return one == other or (bool(self.rest) and equal(self.of(left), self.of(right)))
 

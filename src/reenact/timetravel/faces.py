@@ -19,6 +19,7 @@ from reenact.facts.keys import Rules, plain, rules_of
 from reenact.facts.large import is_withheld
 from reenact.facts.making import maker
 from reenact.facts.plumbing import is_plumbing
+from reenact.facts.states import GROWS
 from reenact.facts.traced import is_original
 from reenact.timetravel.aligning import Face
 from reenact.timetravel.contents import Unread, asked, status_of
@@ -123,11 +124,14 @@ def _looked_at(recording: Recording) -> Iterator[_Look]:
         if is_plumbing(event.call) or is_original(event.call):
             continue
         call, request = event.call, event.request
-        asks = f"{'' if request is None else request.digest} {plain(call.rule, _deciding(event))}"
+        grows = GROWS in call.head
+        state = _state(recording, event, "in") if grows else ""
+        left = _state(recording, event, "out") if grows else ""
+        asks = f"{'' if request is None else request.digest} {plain(call.rule, _deciding(event))}{state}"
         face = _make_face(
             event.number, event.parent, event.lane, f"{_KINDS[call.kind]} {call.name}", asks, is_whole(run, event)
         )
-        yield face, _said(event), event
+        yield face, f"{_said(event)}{left}", event
 
 
 def _side(recording: Recording, looks: Sequence[_Look]) -> Side:
@@ -161,12 +165,16 @@ def _ruled(side: Side, known: set[str], rules: Rules) -> Side:
 def asked_key(recording: Recording, event: Event, rules: Rules) -> str:
     """What an event asks, as the key of it by the rules that a replay compares by. Reads its request; of one that is
     withheld the digest is the key."""
+    if GROWS in event.call.head:  # by digests: of lists that grow the request says how long they are
+        return f"state {_state(recording, event, 'in')}"
     body = body_or_size(recording, event.request)
     return f"withheld {body.digest}" if is_withheld(body) else rules.key(event.call.rule, _deciding(event), body)
 
 
 def same_call(left: Recording, one: Event, right: Recording, other: Event) -> bool:
     """Whether two calls ask the same by the rules of keys; where a request is withheld, by their digests."""
+    if GROWS in one.call.head or GROWS in other.call.head:
+        return one.call.rule == other.call.rule and _state(left, one, "in") == _state(right, other, "in")
     rules = rules_of(left.run.capture)
     ours, theirs = body_or_size(left, one.request), body_or_size(right, other.request)
     if is_withheld(ours) or is_withheld(theirs):
@@ -181,6 +189,16 @@ def _deciding(event: Event) -> Mapping[str, Json]:
     head = event.call.head
     position = _POSITIONS.get(event.call.kind)
     return head if position is None else {name: value for name, value in head.items() if name != position}
+
+
+def _state(recording: Recording, event: Event, phase: str) -> str:
+    """The state of a step as a token: by the digests of its parts. One that is not proven is like no other."""
+    number = event.number
+    for place in recording.snapshots(after=number - 1, before=number + 1):
+        if place.phase == phase:
+            alone = f"not proven: {recording.run.id}" if place.unproven else ""
+            return f" {alone}{sorted(place.slots.items())}"
+    return ""
 
 
 def _said(event: Event) -> str:

@@ -1,0 +1,399 @@
+"""Growing lists: parts of a state that are declared to grow only, looked at from their old end on.
+
+Of such a list a look takes the entries behind those it knows, and looks at the last known one again: what that costs
+does not depend on the list. That the entries before are as they were is **proved**: all of them are gone through
+whenever the list has doubled, and when its run ends. What was recorded since the last proof is not proven until then.
+
+A list goes on where the same object comes again, or another one with the same entry at the old end (``a + b``), or one
+that is equal all through (a copy). A list that does none of these begins anew, and is looked at whole. That a list is
+not what it was declared to be is found at its old end or by a proof, and said once; lists of that name are recorded
+whole from there on. A value that is changed and changed back between two proofs is not found.
+"""
+
+from __future__ import annotations
+
+import _thread
+import itertools
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeGuard
+
+from reenact.facts.encoding import encode_part
+from reenact.facts.interruptions import by_signal_handler
+
+LEAST = 16
+"""Entries from which on a list is looked at from its old end; below, it is looked at whole."""
+
+NOTE = "grown."
+"""Before the number of a list: the note of a run that says how far it is proven."""
+
+_MARK = "grown "
+_RUN = 64
+"""Entries that a proof goes through in one go."""
+_SIZE = 16
+_KEPT = 8
+"""Lists of one name that are known at a time."""
+_MOST_BEGUN = 64
+"""Lists of one name that are begun in a run: behind them lists are recorded whole."""
+
+
+class Grown(bytes):
+    """The new entries of a list, as JSON with commas between them, in the place of the bytes of the whole list.
+
+    Attributes:
+        number: Of the list, in its run.
+        look: How many looks at it there have been.
+        start, end: How many entries come before these, and with them.
+    """
+
+    number: int
+    look: int
+    start: int
+    end: int
+
+    @property
+    def lead(self) -> bytes:
+        """What stands before them in the list's bytes: a bracket, or a comma; nothing where there are none."""
+        if not self.start:
+            return b"["
+        return b"," if self else b""
+
+    def holding(self, new: bytes) -> Grown:
+        """The same with other bytes for the entries."""
+        found = Grown(new)
+        found.number, found.look, found.start, found.end = self.number, self.look, self.start, self.end
+        return found
+
+
+def is_grown(body: object) -> TypeGuard[Grown]:
+    """Whether what stands for the bytes of a list is its new entries."""
+    return type(body) is Grown
+
+
+class Proof(NamedTuple):
+    """What going through a list has shown.
+
+    Attributes:
+        number: Of the list.
+        look: The last look whose entries, and all before, are proven.
+        wrong: That it does not grow only, in words; empty where it does.
+        place: Where that was found.
+    """
+
+    number: int
+    look: int
+    wrong: str = ""
+    place: str = ""
+
+
+class _List:
+    """What is known of one list.
+
+    Attributes:
+        held, state: It as it came last, and the state that it is part of.
+        last: Its last known entry.
+        digests: Of the encoding of each entry.
+        runs: Of each run of entries together.
+        looks: How many there were.
+        proven: How many of them are proven.
+        least: How many entries it had at the last proof.
+        counts, places: How many entries it had at each look since then, and where that was; the first is the proof.
+        opaque: Names of types in it that could not be stored.
+    """
+
+    __slots__ = (
+        *("counts", "digests", "held", "last", "least", "looks", "number", "opaque", "places", "proven", "run", "runs"),
+        "state",
+    )
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.held: list[Any] = []
+        self.state: Any = None
+        self.last: Any = None
+        self.digests = bytearray()
+        self.runs = bytearray()
+        self.run = blake2b(digest_size=_SIZE)
+        self.looks = self.proven = self.least = 0
+        self.counts = array("q")
+        self.places: list[str] = []
+        self.opaque: dict[str, None] = {}
+
+    @property
+    def count(self) -> int:
+        """How many entries are known."""
+        return len(self.digests) // _SIZE
+
+    def digest(self, at: int) -> bytes:
+        """Of an entry."""
+        return bytes(self.digests[at * _SIZE : (at + 1) * _SIZE])
+
+    def add(self, text: bytes, opaque: tuple[str, ...]) -> None:
+        """Know one entry more."""
+        self.run.update(text if self.count % _RUN == 0 else b"," + text)
+        self.digests += _digest(text)
+        if self.count % _RUN == 0:
+            self.runs += self.run.digest()
+            self.run = blake2b(digest_size=_SIZE)
+        self.opaque.update(dict.fromkeys(opaque))
+
+    def differs(self, held: list[Any], name: str) -> int | None:
+        """The first entry that is not as it was; None where all that are known are."""
+        for run in range(len(self.runs) // _SIZE):
+            first = run * _RUN
+            text = encode_part(held[first : first + _RUN], _entry_of(name)).encoded.body
+            if _digest(text[1:-1]) != self.runs[run * _SIZE : (run + 1) * _SIZE]:
+                found = self._differs(held, name, first, first + _RUN)
+                if found is not None:
+                    return found
+        return self._differs(held, name, len(self.runs) // _SIZE * _RUN, self.count)
+
+    def _differs(self, held: list[Any], name: str, first: int, end: int) -> int | None:
+        for at in range(first, end):
+            if at >= len(held) or _digest(_text_of(held[at], name)[0]) != self.digest(at):
+                return at
+        return None
+
+    def proved(self, place: str) -> None:
+        """All that is known is as it was."""
+        self.proven = self.looks
+        self.least = self.count
+        self.counts = array("q", [self.count])
+        self.places = [place]
+
+    def looked(self, place: str) -> None:
+        """There was a look, and all that is known now was there."""
+        self.looks += 1
+        self.counts.append(self.count)
+        self.places.append(place)
+
+
+class _Wrong(Exception):
+    """A list is not what it was declared to be: its first entry that is another one."""
+
+
+class Growth:
+    """The growing lists of one run. Any thread may look.
+
+    Args:
+        told: Told of each proof.
+        cleaned: Gives something else when a value must not come again that may stand in what is known: then lists begin
+            anew.
+    """
+
+    def __init__(self, told: Callable[[Proof], None], cleaned: Callable[[], bytes] = bytes) -> None:
+        self._told = told
+        self._cleaned = cleaned
+        self._clean = cleaned()
+        self._lock = _thread.RLock()
+        self._numbers = itertools.count()
+        self._lists: dict[str, list[_List]] = {}
+        self._begun: dict[str, int] = {}
+        self._whole: set[str] = set()
+        self._stale = False
+
+    def begin_anew(self) -> None:
+        """What was recorded of the lists cannot be gone on from: the next look at each is at all of it."""
+        self._stale = True
+
+    def look(self, name: str, held: list[Any], state: Any, place: str) -> tuple[Grown, tuple[str, ...]] | None:
+        """A look at a list: its new entries, and the types in it that could not be stored. None: it is to be recorded
+        whole.
+
+        Args:
+            name: Its name in the state.
+            held: The list.
+            state: What it is part of.
+            place: Where that is, in words.
+        """
+        with self._lock:
+            clean = self._cleaned()
+            if self._stale or clean != self._clean:
+                self._stale, self._clean = False, clean
+                for each in list(self._lists):
+                    self._settle(each, place)
+            if name in self._whole:
+                return None
+            try:
+                return self._looked_at(name, held, state, place)
+            except Exception as error:
+                if by_signal_handler(error):
+                    raise
+                self._give_up(name, place)
+                return None
+
+    def finish(self, place: str) -> None:
+        """Prove all lists, because nothing more comes."""
+        with self._lock:
+            for name in list(self._lists):
+                self._settle(name, place)
+
+    def _looked_at(self, name: str, held: list[Any], state: Any, place: str) -> tuple[Grown, tuple[str, ...]] | None:
+        held_now = held
+        known = self._known(name, held, state, place)
+        if known is None:
+            if name in self._whole or len(held) < LEAST:
+                return None
+            known = self._begin(name, place)
+            if known is None:
+                return None
+        start = known.count
+        try:
+            if len(held) < start:
+                raise _Wrong(len(held))
+            if start and _digest(_text_of(held[start - 1], name)[0]) != known.digest(start - 1):
+                raise _Wrong(start - 1)
+            if start and len(held) >= 2 * known.least:
+                held_now = held.copy()
+                different = known.differs(held_now, name)
+                if different is not None:
+                    raise _Wrong(different)
+        except _Wrong as wrong:
+            self._found_wrong(name, known, held, wrong.args[0], place)
+            return None
+        proves = start and held_now is not held
+        fresh = held_now[start:]
+        texts = []
+        for item in fresh:
+            text, opaque = _text_of(item, name)
+            texts.append((text, opaque))
+        for text, opaque in texts:
+            known.add(text, opaque)
+        known.held, known.state, known.last = held, state, fresh[-1] if fresh else known.last
+        known.looked(place)
+        if proves or not start:
+            known.proved(place)
+            self._told(Proof(known.number, known.looks))
+        found = Grown(b",".join([text for text, _ in texts]))
+        found.number, found.look, found.start, found.end = known.number, known.looks, start, known.count
+        return found, tuple(known.opaque)
+
+    def _known(self, name: str, held: list[Any], state: Any, place: str) -> _List | None:
+        """The list that goes on in this one; None where it begins."""
+        lists = self._lists.get(name, [])
+        for each in reversed(lists):
+            if each.held is held:
+                return self._used(lists, each)
+        for each in reversed(lists):
+            if each.count <= len(held) and held[each.count - 1] is each.last:
+                return self._used(lists, each)
+        for each in reversed(lists):
+            end = each.count - 1
+            if end >= len(held) or _digest(_text_of(held[end], name)[0]) != each.digest(end):
+                continue
+            if each.differs(held.copy(), name) is None:  # a copy
+                return self._used(lists, each)
+        for each in reversed(lists):
+            if each.state is state:
+                self._found_wrong(name, each, held, each.differs(held.copy(), name) or 0, place)
+                return None
+        return None
+
+    @staticmethod
+    def _used(lists: list[_List], known: _List) -> _List:
+        lists.remove(known)
+        lists.append(known)
+        return known
+
+    def _begin(self, name: str, place: str) -> _List | None:
+        self._begun[name] = begun = self._begun.get(name, 0) + 1
+        if begun > _MOST_BEGUN:
+            self._give_up(name, place)
+            return None
+        lists = self._lists.setdefault(name, [])
+        if len(lists) >= _KEPT:
+            self._prove(name, lists.pop(0), place)
+        lists.append(_List(next(self._numbers)))
+        return lists[-1]
+
+    def _give_up(self, name: str, place: str) -> None:
+        """Lists of a name are recorded whole from here on."""
+        self._whole.add(name)
+        self._settle(name, place)
+
+    def _settle(self, name: str, place: str) -> None:
+        for each in self._lists.pop(name, ()):
+            self._prove(name, each, place)
+
+    def _prove(self, name: str, known: _List, place: str) -> None:
+        if known.proven == known.looks:
+            return
+        held = known.held.copy()
+        different = known.differs(held, name)
+        if different is not None:
+            self._found_wrong(name, known, held, different, place)
+            return
+        known.proved(place)
+        self._told(Proof(known.number, known.looks))
+
+    def _found_wrong(self, name: str, known: _List, held: list[Any], at: int, place: str) -> None:
+        """Say that a list does not grow only, if that has not been said of its name."""
+        said = name in self._whole
+        self._whole.add(name)
+        if known in self._lists.get(name, ()):
+            self._lists[name].remove(known)
+        first = known.differs(held.copy(), name)
+        at = at if first is None else first
+        since = bisect_right(known.counts, at)  # the look that took it in, or the last proof
+        before = known.places[min(since, len(known.places) - 1)] if known.places else place
+        what = "is gone" if at >= len(held) else "changed"
+        wrong = f"{name}[{at}] {what} between {before} and {place}, but {name} was declared to grow only"
+        self._told(Proof(known.number, known.proven, "" if said else wrong, place))
+        self._settle(name, place)
+
+
+def mark_of(slots: Mapping[str, bytes]) -> str:
+    """What is noted with a state some of whose lists grow: list and look of each, by its place; empty without any."""
+    found = [f"{n}={each.number}:{each.look}" for n, each in enumerate(slots.values()) if is_grown(each)]
+    return _MARK + ",".join(found) if found else ""
+
+
+def marked(note: str) -> dict[int, tuple[int, int]]:
+    """What ``mark_of`` has noted, among other things, one a line: list and look by place."""
+    for line in note.splitlines():
+        if line.startswith(_MARK):
+            pairs = (each.partition("=") for each in line[len(_MARK) :].split(","))
+            return {int(n): (int(of[0]), int(of[2])) for n, _, said in pairs if (of := said.partition(":"))}
+    return {}
+
+
+def mark_in(note: str) -> str:
+    """The part of a note that ``mark_of`` has made; empty without any."""
+    return next((line for line in note.splitlines() if line.startswith(_MARK)), "")
+
+
+def unproven(note: str, proofs: Mapping[str, Any]) -> tuple[int, ...]:
+    """Places of the parts of a state that are not proven.
+
+    Args:
+        note: What is noted with it.
+        proofs: The notes of its run, by name.
+    """
+    return tuple(n for n, (number, look) in marked(note).items() if look > _proven(proofs.get(f"{NOTE}{number}")))
+
+
+def _proven(value: Any) -> int:
+    found = value.get("proven") if isinstance(value, dict) else None
+    return found if type(found) is int else 0
+
+
+def _text_of(item: Any, name: str) -> tuple[bytes, tuple[str, ...]]:
+    """An entry as it stands in the bytes of its list.
+
+    Raises:
+        ValueError: What is written depends on what stands around it.
+    """
+    part = encode_part([item], _entry_of(name))
+    if not part.alike:
+        raise ValueError("it depends on what stands around it")
+    return part.encoded.body[1:-1], part.encoded.opaque
+
+
+def _entry_of(name: str) -> str:
+    return f"{name}[]"
+
+
+def _digest(text: bytes) -> bytes:
+    return blake2b(text, digest_size=_SIZE).digest()

@@ -1,0 +1,51 @@
+"""Proofs of growing lists, for readers: a state with a list that is not proven is no answer to any question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reenact.errors import BlobMissing
+from reenact.facts.growing import unproven
+from reenact.facts.ids import tail
+
+UNPROVEN = "unproven"
+"""The reason of the error."""
+
+
+def require_proven(run: str, event: int, names: Sequence[str], note: str, proofs: Mapping[str, Any]) -> None:
+    """Hold that a state is known to have been so.
+
+    Args:
+        run: Its run.
+        event: Where it is.
+        names: Its parts, in order.
+        note: What is noted with it.
+        proofs: Notes of its run, by name.
+
+    Raises:
+        BlobMissing: It is not.
+    """
+    places = unproven(note, proofs)
+    if places:
+        raise not_proven(run, event, ", ".join(names[place] for place in places if place < len(names)))
+
+
+def not_proven(run: str, event: int, lists: str) -> BlobMissing:
+    """The error for a state of which nobody knows whether it was so.
+
+    Args:
+        run: Its run.
+        event: Where it is.
+        lists: Names of the lists that are not proven.
+    """
+    return BlobMissing(
+        f"the state of event {tail(run)}:{event} is not proven: {lists} was declared to grow only",
+        cause="the run ended before the whole list was looked at again, or an entry of it had changed by then",
+        next_command=f"reenact show {tail(run)}",
+        digest="",
+        run=run,
+        event=event,
+        reason=UNPROVEN,
+        exit_code=3,
+    )
