@@ -95,6 +95,10 @@ class Session:
     def checkpoint(self, event: int, phase: str, slots: Any) -> None:
         """Nor are states."""
 
+    def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], None]:
+        """Lists are looked at whole."""
+        return declared, None
+
     def restate(self, event: int, state: Any) -> None:
         """Nothing is changed."""
 

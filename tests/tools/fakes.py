@@ -178,6 +178,10 @@ class Tape:
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         self.checkpoints.append((event, phase, dict(slots)))
 
+    def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], None]:
+        """Lists are looked at whole."""
+        return declared, None
+
     def restate(self, event: int, state: Any) -> None:
         """Nothing is changed."""
 

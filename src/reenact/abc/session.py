@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol, TypeVar
 
 from reenact.facts.call import Call, End, Failure, Json, Stream, Value
+from reenact.facts.growing import Growth
 from reenact.facts.run import Run
 
 T_co = TypeVar("T_co", covariant=True)
@@ -203,6 +204,12 @@ class Session(Protocol):
 
     def checkpoint(self, event: int, phase: str, slots: Mapping[str, bytes]) -> None:
         """Keep the state of a step at its start (``in``) or end (``out``)."""
+        ...
+
+    def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
+        """How the states of a step are looked at, of which some lists are ``declared`` to grow only: the names of those
+        of which its body says how long they are, and what looks at them from their old end on; None: they are looked
+        at whole."""
         ...
 
     def restate(self, event: int, state: Any) -> Any:

@@ -78,8 +78,8 @@ class Proof(NamedTuple):
     Attributes:
         number: Of the list.
         look: The last look whose entries, and all before, are proven.
-        wrong: That it does not grow only, in words; empty where it does.
-        place: Where that was found.
+        wrong: That it does not grow only, in words that end before where that was found; empty where it does.
+        place: Where it was found.
     """
 
     number: int
@@ -339,7 +339,7 @@ class Growth:
         since = bisect_right(known.counts, at)  # the look that took it in, or the last proof
         before = known.places[min(since, len(known.places) - 1)] if known.places else place
         what = "is gone" if at >= len(held) else "changed"
-        wrong = f"{name}[{at}] {what} between {before} and {place}, but {name} was declared to grow only"
+        wrong = f"{name}[{at}] {what} after {before}, though {name} was declared to grow only: found"
         self._told(Proof(known.number, known.proven, "" if said else wrong, place))
         self._settle(name, place)
 

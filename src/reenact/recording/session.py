@@ -286,6 +286,10 @@ class RecordingSession:
             self.put(CheckpointTaken(place_of_content(number), PHASE, {"": content}))
         self.put(Noted(None, f"{NOTE}{number}", before.to_json()))
 
+    def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
+        """As its author says."""
+        return declared, self.growth
+
     def restate(self, event: int, state: Any) -> None:
         """Every state is the agent's own."""
 

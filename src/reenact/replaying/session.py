@@ -23,6 +23,7 @@ from reenact.facts.call import (
     Failure,
     Fidelity,
     Json,
+    Kind,
     Value,
     calls_a_tool,
     is_transport,
@@ -30,10 +31,12 @@ from reenact.facts.call import (
 from reenact.facts.event import Event
 from reenact.facts.exporters import Endpoint
 from reenact.facts.file_notes import NOTE as FILE
+from reenact.facts.growing import Growth
 from reenact.facts.imported import is_imported
 from reenact.facts.keys import Rules
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing, plumbing_of
+from reenact.facts.states import GROWS
 from reenact.facts.stopped import stops_at, was_stopped
 from reenact.replaying import divergence as words
 from reenact.replaying.ambient import Ambient
@@ -108,6 +111,7 @@ class ReplaySession:
         self.options = options
         self.tally = Tally()
         self.divergences: list[Divergence] = []
+        self._growing: dict[str, tuple[str, ...]] = {}
         self.unreplayable: list[UnreplayableRun] = []
         self.damaged: list[StoreError] = []
         self.on_stop: Callable[[], object] = _nothing
@@ -287,7 +291,15 @@ class ReplaySession:
         except BlobMissing as missing:
             if missing.reason != UNPROVEN:
                 raise
-            self.tally.remarks[UNPROVEN] = f"states were not compared: {missing.args[0]}"
+            self.tally.states_unproven.append(event)
+
+    def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], Growth | None]:
+        """As it was recorded, whatever is declared now; every state is looked at whole, and compared."""
+        names = self._growing.get(step)
+        if names is None:
+            first = next(self.recording.events(kinds=[Kind.STEP], name=step, limit=1), None)
+            names = self._growing[step] = declared if first is None else tuple(first.call.head.get(GROWS) or ())
+        return names, None
 
     def restate(self, event: int, state: Any) -> Any:
         """Of a fork what it, or a fork before it, has changed the state to there."""

@@ -25,6 +25,8 @@ class Tally:
     unread: list[int] = field(default_factory=list)
     gaps: dict[str, int] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
+    states_unproven: list[int] = field(default_factory=list)
+    """Steps whose recorded state is not known to have been so: it was not compared."""
     signals: set[int] = field(default_factory=set)
     """Those whose handlers ran inside calls that are answered as a whole, and do not run again."""
     set_now: dict[str, str] = field(default_factory=dict)

@@ -65,6 +65,7 @@ def conclude(
     for number in tally.unread:
         every.append(Difference("unread", f"event {number} was read less far than in the recording", number))
     unproven = _unproven(session) if not diverged else _unproven_before(session)
+    unproven += [f"state not proven at {number}" for number in sorted({*tally.states_unproven})]
     exact = not (tally.reordered or tally.moved or tally.renamed or unproven)
     verdict = "different" if every else ("exact" if exact else "same")
     report = Report(

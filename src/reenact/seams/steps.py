@@ -84,11 +84,12 @@ class Passage:
         grows: Names of its lists that only grow.
     """
 
-    __slots__ = ("_crossing", "_grows", "_inside", "_lane", "_place", "_scope", "state")
+    __slots__ = ("_crossing", "_grows", "_growth", "_inside", "_lane", "_place", "_scope", "state")
 
     def __init__(self, name: str, state: Any, grows: tuple[str, ...] = ()) -> None:
         self.state = state
         self._grows = grows
+        self._growth: Growth | None = None
         self._place = name
         self._crossing: Any = None
         self._scope: AbstractContextManager[None] | None = None
@@ -100,11 +101,12 @@ class Passage:
         looks: list[State] = []
 
         def describe() -> Call:
-            head = {"step": name, "number": lane._ordinal(_COUNTER)}
+            self._grows, self._growth = lane.session.growing(name, self._grows)
+            head: dict[str, Any] = {"step": name, "number": lane._ordinal(_COUNTER)}
             self._place = f"step {name} ({head['number']} of {lane.path})"
             looks[:] = [self._look(state, "the start")]
-            if looks[0].grows:
-                head[GROWS] = list(looks[0].grows)
+            if self._grows:
+                head[GROWS] = list(self._grows)
             return Call(
                 kind=Kind.STEP,
                 name=name,
@@ -125,8 +127,8 @@ class Passage:
             self._checkpoint("in", looks[0] if changed is None else self._look(changed, "the start"))
 
     def _look(self, state: Any, when: str) -> State:
-        growth: Growth | None = getattr(self._lane.session, "growth", None) if self._grows and self._lane else None
-        if growth is None:
+        growth = self._growth
+        if growth is None or not self._grows:
             return encode_state(state, self._grows)
         place = f"{when} of {self._place}"
         seen = False
@@ -179,10 +181,7 @@ class Passage:
                 self._checkpoint("out", look)
             if error is not None:
                 return Failure(describe_error(error))
-            head: dict[str, Any] = {"opaque": list(look.opaque)} if look.opaque else {}
-            if look.grows:
-                head[GROWS] = list(look.grows)
-            return Value(look.body, MEDIA, head=head)
+            return Value(look.body, MEDIA, head={"opaque": list(look.opaque)} if look.opaque else {})
         except Exception as fault:
             self._faulted(fault)
             return None

@@ -142,6 +142,10 @@ class _Stillness:
     def checkpoint(self, event: int, phase: str, slots: Any) -> None:
         """Nothing is kept."""
 
+    def growing(self, step: str, declared: tuple[str, ...]) -> tuple[tuple[str, ...], None]:
+        """Lists are looked at whole."""
+        return declared, None
+
     def restate(self, event: int, state: Any) -> None:
         """The state as it is."""
 

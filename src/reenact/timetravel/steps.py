@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from reenact.abc.store import Recording
+from reenact.errors import BlobMissing
 from reenact.facts.call import Json, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.values import jsonable
+from reenact.store.proofs import UNPROVEN
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_data, error_of
 from reenact.timetravel.readings import Decision, decides, decision_of
 
@@ -96,6 +98,16 @@ def event_state(recording: Recording, number: int, phase: str | None = None) -> 
             # A state that is no dictionary is kept in one slot without a name.
             return state[""] if set(state) == {""} else state
     return None
+
+
+def shown_state(recording: Recording, number: int) -> Json:
+    """The same for people, and for documents of one event: of a state that is not proven that it is not."""
+    try:
+        return event_state(recording, number)
+    except BlobMissing as missing:
+        if missing.reason != UNPROVEN:
+            raise
+        return f"not proven: {missing.args[0]}"
 
 
 def step_data(step: Step) -> dict[str, Json]:

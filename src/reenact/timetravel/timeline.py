@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from reenact.abc.store import Recording, Store
+from reenact.errors import BlobMissing
 from reenact.facts.call import Json, Kind
 from reenact.facts.checkpoint import Checkpoint
 from reenact.facts.difference import Difference, differences
@@ -24,6 +25,7 @@ from reenact.store.checkpoints import (
     snapshot_at,
     snapshots_before,
 )
+from reenact.store.proofs import UNPROVEN
 from reenact.store.references import find_event
 from reenact.timetravel.authorship import Setting, last_set
 from reenact.timetravel.readings import Decision, decides, decision_of
@@ -86,6 +88,7 @@ class Changes:
         since: For a step: what had changed before it began, since the last state before it.
         messages: For a model call: the messages it was given that the model call before it was not.
         decision: For a model call: what it decided.
+        unproven: Why the states are not known, where one of them is not proven; empty else.
     """
 
     event: Event
@@ -93,6 +96,7 @@ class Changes:
     since: tuple[Difference, ...] = ()
     messages: tuple[Json, ...] = ()
     decision: Decision | None = None
+    unproven: str = ""
 
 
 class Timeline:
@@ -160,6 +164,14 @@ class Timeline:
         return next(watch(self.recording, expression, before=self.event(before).number, backwards=True), None)
 
     def _changed_state(self, step: Event) -> Changes:
+        try:
+            return self._state_changes(step)
+        except BlobMissing as missing:
+            if missing.reason != UNPROVEN:
+                raise
+            return Changes(step, unproven=str(missing.args[0]))
+
+    def _state_changes(self, step: Event) -> Changes:
         given, left = (event_state(self.recording, step.number, phase) for phase in ("in", "out"))
         earlier = (place for place in snapshots_before(self.recording, step) if place.event != step.number)
         before = next(earlier, None)

@@ -8,7 +8,7 @@ from reenact.facts.kit import Bucket, Item, Standing, Stops
 
 _CONTACT = ("socket", "connection", "datagram", "look-up", "process", "native", "library", "database", "import")
 """Words in a gap's name that mean contact with the world: a replay refuses it, so the code cannot run there."""
-_HARMLESS = ("standard stream", "task", "thread", "upgraded")
+_HARMLESS = ("declared to grow only", "standard stream", "task", "thread", "upgraded")
 
 _CAPTURE: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (

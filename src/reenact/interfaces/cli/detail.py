@@ -13,7 +13,7 @@ from reenact.interfaces.cli.shell import paint
 from reenact.timetravel import preview
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, headers_of
 from reenact.timetravel.readings import reading_of
-from reenact.timetravel.steps import event_state
+from reenact.timetravel.steps import shown_state
 from reenact.timetravel.story import elapsed, suspicion
 
 _WIDTH = 160
@@ -39,7 +39,7 @@ def event_lines(recording: Recording, event: Event) -> Iterator[str]:
     reading = reading_of(event)
     if reading is not None:
         yield from _block("reading", [], reading)
-    state = event_state(recording, event.number)
+    state = shown_state(recording, event.number)
     if state is not None:
         yield from _block("state", [], state)
     others = {key: value for key, value in event.attributes.items() if key != "reading"}

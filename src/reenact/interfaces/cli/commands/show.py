@@ -33,7 +33,7 @@ from reenact.timetravel.lineage import draw, origin, whole_lineage
 from reenact.timetravel.plain import run_data
 from reenact.timetravel.priced import priced_event, priced_run
 from reenact.timetravel.references import Reference
-from reenact.timetravel.steps import event_state, step_data, steps_of
+from reenact.timetravel.steps import shown_state, step_data, steps_of
 from reenact.timetravel.story import SPENT, WIDTH, Line, suspicion, tell
 
 _STRAND = 18
@@ -89,7 +89,7 @@ def _event(shell: Shell, store: Store, wanted: Reference) -> None:
     recording = store.open(event.run)
     if shell.json:
         shell.line(
-            priced_event(recording, event) | {"mark": suspicion(event), "state": event_state(recording, event.number)}
+            priced_event(recording, event) | {"mark": suspicion(event), "state": shown_state(recording, event.number)}
         )
         return
     shell.lines(event_lines(recording, event))

@@ -149,6 +149,7 @@ def _changed(shell: Shell, changes: Changes) -> None:
             {"type": "changes", "run": event.run, "event": event.number, "kind": event.kind, "name": event.name}
             | {"state": patch(changes.state), "since": patch(changes.since), "messages": list(changes.messages)}
             | {"decision": None if decision is None else _decision(changes)}
+            | ({"unproven": changes.unproven} if changes.unproven else {})
         )
         return
     shell.lines(_changed_lines(changes))
@@ -176,7 +177,9 @@ def _changed_lines(changes: Changes) -> Iterator[str]:
         yield from (f"    {_message(message)}" for message in changes.messages)
     if changes.decision is not None:
         yield f"  decided   {preview.brief(_decision(changes), _WIDTH)}"
-    if not (changes.since or changes.state or changes.messages or changes.decision):
+    if changes.unproven:
+        yield f"  {preview.safe(changes.unproven)}"
+    elif not (changes.since or changes.state or changes.messages or changes.decision):
         known = "its state did not change" if event.kind == Kind.STEP else "no state is kept here: steps keep it"
         yield f"  nothing changed: {known}"
 
@@ -236,9 +239,9 @@ def _summary(timeline: Timeline, changes: Changes) -> str:
     if event.kind == Kind.STEP:
         found = [*changes.since, *changes.state]
         parts = [preview.safe(line) for line in render(found, most=_SHOWN, width=60).splitlines()]
-        if not parts:
+        if not parts and not changes.unproven:
             return ""
-        text = "; ".join(parts)
+        text = "; ".join(parts) or "its state is not proven"
         return preview.clip(f"{event.number:>9}  {preview.safe(event.name):<20} {text}", _WIDTH)
     grew = f"+{len(changes.messages)} messages" if changes.messages else "the same messages"
     said = event_text(timeline.recording, event)
