@@ -22,7 +22,7 @@ CONTRACT = {
     "fork": "(run, at, *, change=None, live='reads', allow_writes=(), entry=None, store=None)",
     "resume": "(run, *, entry=None, store=None)",
     "compare": "(left, right, *, store=None)",
-    "step": "(name, state=None)",
+    "step": "(name, state=None, *, grows=())",
     "tool": "(fn=None, *, effect='write', name=None, key=None, state=())",
     "model": "(fn=None, *, name=None)",
     "retriever": "(fn=None, *, embedding_model=None)",
