@@ -69,8 +69,7 @@ def step(name: str, state: Any = None, *, grows: Sequence[str] = ()) -> Step:
     if isinstance(grows, str) or not all(isinstance(key, str) for key in names):
         raise UsageError(
             f"grows takes the names of lists, not {grows!r}",
-            cause="it is a sequence of keys of the state",
-            next_command='step("plan", state, grows=("messages",))',
+            cause='it is a sequence of keys of the state: grows=("messages",)',
         )
     return Step(name, state, names)
 
