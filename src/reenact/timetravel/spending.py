@@ -19,6 +19,7 @@ from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.retention import classed
 from reenact.facts.run import Run, Status
+from reenact.facts.thinned import why_thinned
 from reenact.recording.tallies import belongs
 from reenact.store.sqlite import SqliteStore
 from reenact.store.usage import Usage
@@ -53,6 +54,7 @@ class Sum:
 
     Attributes:
         runs, failed: How many there are, and how many of them did not end well.
+        thinned: How many have their events alone, without bodies.
         size: Bytes in the store's file, about.
         models: Model calls.
         tokens_in, tokens_out: As providers counted them.
@@ -62,6 +64,7 @@ class Sum:
 
     runs: int = 0
     failed: int = 0
+    thinned: int = 0
     size: int = 0
     models: int = 0
     tokens_in: int = 0
@@ -71,7 +74,7 @@ class Sum:
 
     def plus(self, other: Sum) -> None:
         """Add what others come to."""
-        for name in ("runs", "failed", "size", "models", "tokens_in", "tokens_out", "cost"):
+        for name in ("runs", "failed", "thinned", "size", "models", "tokens_in", "tokens_out", "cost"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.unpriced.update(other.unpriced)
 
@@ -111,7 +114,8 @@ class Account:
         self.runs = list(runs)
         self._priced = priced
         self.sums: dict[str, Sum] = {
-            run.id: Sum(runs=1, failed=run.status not in (Status.OK, Status.RECORDING)) for run in self.runs
+            run.id: Sum(runs=1, failed=run.status not in (Status.OK, Status.RECORDING), thinned=bool(why_thinned(run)))
+            for run in self.runs
         }
 
     def takes(self, run: str, size: int) -> None:

@@ -83,6 +83,8 @@ def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **
     for line in _chart(account):
         shell.data(line)
     _without_price(shell, total, known=priced is not None)
+    if total.thinned:
+        shell.talk(f"reenact: {total.thinned} of {counted(total.runs, 'run')} thinned to the events, without bodies")
     shell.next("reenact stats --by day" if names[0] != "day" else "reenact stats --by class")
 
 
@@ -95,6 +97,7 @@ def _data(of: Sum) -> dict[str, Json]:
     return {
         "runs": of.runs,
         "failed": of.failed,
+        "thinned": of.thinned,
         "models": of.models,
         "tokens_in": of.tokens_in,
         "tokens_out": of.tokens_out,
