@@ -120,7 +120,11 @@ def _check_state(recording: Recording, plan: Plan) -> None:
             next_command=f"reenact fork {run}:{step.number} --dry-run" if step is not None else f"reenact show {run}",
         )
     state = {name: jsonable(body) for name, body in slots.items()}
-    restated(state.get("", state), plan.state)
+    try:
+        restated(state.get("", state), plan.state)
+    except ForkError as error:  # it knows the state, and not whose it is
+        shown = f"{run}:{plan.at}"
+        raise ForkError(error.message, cause=error.cause, next_command=f"reenact show {shown} --state") from None
 
 
 def _error(event: Event, text: str) -> Changed:

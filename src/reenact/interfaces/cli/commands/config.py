@@ -37,7 +37,7 @@ def command(ctx: click.Context) -> None:
     else:
         shell.lines(_lines(settings))
     _warn(shell)
-    shell.next("reenact init" if all(each.origin == "default" for each in settings.values()) else f"edit {OWN_FILE}")
+    shell.next("reenact record --help" if os.path.exists(OWN_FILE) else "reenact init")
 
 
 def _lines(settings: Settings) -> Iterator[str]:
