@@ -16,6 +16,12 @@ REDACTIONS = ("credential",)
 UNSAMPLED = ("nothing", "events")
 """What may be kept of a run that is not in the sample."""
 
+OTEL_CONTENTS = ("reference", "inline")
+"""What spans say of content: where it is found, or the content itself."""
+
+OTEL_DIALECTS = ("otel", "otel-before", "openinference")
+"""Whose names the attributes of spans have: OpenTelemetry's of today and before, OpenInference's."""
+
 LARGEST_VALUE_MB = 100.0
 """Longest value that is kept, where nothing else is said."""
 
@@ -55,12 +61,15 @@ class Policy:
             longer one its size and digest are kept; a replay that needs it says so by name.
         largest_run_mb: How much a run keeps of what comes back from its calls, values and streams together, in MB: of
             each value beyond that size and digest are kept. 0: any amount.
+        otel_endpoint: Where ``export otel`` sends the spans of a run (``http://localhost:4318``, OTLP over HTTP).
+        otel_content: What spans say of content: ``reference`` (where it is found in the store) or ``inline``.
+        otel_dialect: Names of attributes in spans: ``otel``, ``otel-before`` or ``openinference``.
         check_changes: Look for what a tool changed in its arguments and surroundings. Without it such changes are not
             kept, and a replay does not make them again.
 
     Raises:
-        UsageError: ``sample`` is no share, ``unsampled`` no such word, ``largest_value_mb`` or ``largest_run_mb`` no
-            size, ``sampling`` has what is no agent, route or share, ``redact`` names a rule that does not exist,
+        UsageError: ``sample`` is no share, ``unsampled`` or ``otel_…`` no such word, ``largest_value_mb`` or
+            ``largest_run_mb`` no size, ``sampling`` has what is no agent, route or share, ``redact`` names a rule that does not exist,
             ``plumbing`` has a rule that cannot be read, or ``server_ignore`` what is no path.
     """
 
@@ -80,6 +89,9 @@ class Policy:
     server_ignore: tuple[str, ...] = ()
     largest_value_mb: float = LARGEST_VALUE_MB
     largest_run_mb: float = 0.0
+    otel_endpoint: str = ""
+    otel_content: str = "reference"
+    otel_dialect: str = "otel"
     check_changes: bool = True
 
     def __post_init__(self) -> None:
@@ -96,6 +108,13 @@ class Policy:
                 raise UsageError(
                     f"{name}={getattr(self, name)!r} is no size",
                     cause="it is a number of megabytes",
+                    next_command="reenact config",
+                )
+        for name, words in _WORDS.items():
+            if getattr(self, name) not in words:
+                raise UsageError(
+                    f"{name}={getattr(self, name)!r} is no such word",
+                    cause=f"it is one of {', '.join(word or 'empty' for word in words)}",
                     next_command="reenact config",
                 )
         try:
@@ -124,3 +143,6 @@ class Policy:
                     cause=f"this version has: {', '.join(REDACTIONS)}",
                     next_command="reenact config",
                 )
+
+
+_WORDS = {"otel_content": OTEL_CONTENTS, "otel_dialect": OTEL_DIALECTS}

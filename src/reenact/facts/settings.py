@@ -14,7 +14,7 @@ from typing import Any
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.plumbing import ruled
-from reenact.facts.policy import LARGEST_VALUE_MB, UNSAMPLED, Policy
+from reenact.facts.policy import LARGEST_VALUE_MB, OTEL_CONTENTS, OTEL_DIALECTS, UNSAMPLED, Policy
 from reenact.facts.retention import AT, span_us
 from reenact.facts.sampling import shares
 from reenact.facts.unrecorded import unrecorded
@@ -159,6 +159,15 @@ def _unsampled(value: Json) -> Json:
     return value
 
 
+def _of(words: tuple[str, ...]) -> Callable[[Json], Json]:
+    def read(value: Json) -> Json:
+        if value not in words:
+            raise ValueError(f"is none of {', '.join(word or 'empty' for word in words)}")
+        return value
+
+    return read
+
+
 def _order(value: Json) -> Json:
     if value not in ORDERS:
         raise ValueError(f"is none of {', '.join(ORDERS)}")
@@ -285,6 +294,24 @@ SETTINGS: tuple[Setting, ...] = (
         (),
         "requests that a recorded server answers without a run (/health, GET /ping, /static/*)",
         _requests,
+    ),
+    Setting(
+        "otel.endpoint",
+        "",
+        "where `export otel` sends the spans of a run: OTLP over HTTP, http://localhost:4318",
+        _text,
+    ),
+    Setting(
+        "otel.content",
+        "reference",
+        "content in spans: reference (where it is found), or inline (messages, arguments and results)",
+        _of(OTEL_CONTENTS),
+    ),
+    Setting(
+        "otel.dialect",
+        "otel",
+        "names of attributes in spans: otel, otel-before (1.28 to 1.36) or openinference",
+        _of(OTEL_DIALECTS),
     ),
     Setting(
         "models_may_store",

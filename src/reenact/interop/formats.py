@@ -11,12 +11,14 @@ from typing import Final
 from reenact.abc.store import Recording
 from reenact.errors import InteropError, UsageError
 from reenact.facts.ids import tail
+from reenact.facts.policy import Policy
 from reenact.interop import archive_writing, cassette_writing, plain
 from reenact.interop.arriving import Origin
 from reenact.interop.documents import contents
 from reenact.interop.exchanges import Found, decoded
 from reenact.interop.leaving import leaving
 from reenact.interop.originals import original
+from reenact.interop.otlp.exporting import Exported, exported
 from reenact.interop.readers import HEAD, Asked, Streaming, guessed, reader
 from reenact.interop.refusing import refused
 from reenact.interop.traces import Trace
@@ -69,6 +71,20 @@ class Written:
 
 WRITERS: Final = ("vcr", "har", "json")
 """The formats that are written."""
+
+SPANS: Final = "otel"
+"""The format that is written, or sent, as spans."""
+
+
+def spans(recording: Recording, policy: Policy) -> Exported:
+    """A run as spans of OpenTelemetry.
+
+    Args:
+        recording: The run.
+        policy: What spans say of content, and in whose names.
+    """
+    inline = policy.otel_content == "inline"
+    return exported(recording, dialect=policy.otel_dialect, inline=inline, version=version("reenact"))
 
 
 def write(name: str, recording: Recording, *, as_json: bool = False) -> Written:

@@ -358,9 +358,25 @@ GENERAL: Final = Table(
     },
 )
 
+REENACT: Final = Table(
+    "reenact",
+    "1",
+    {
+        "input": ("reenact.input",),
+        "output": ("reenact.output",),
+        "user": ("user.id",),
+        "tenant": ("tenant.id",),
+        "commit": ("vcs.ref.head.revision",),
+        "service": ("service.name",),
+        "version": ("service.version",),
+    },
+    prefixes=("reenact.param.",),
+)
+"""What this library writes where a dialect has no name for it."""
+
 TABLES: Final = (
     OPENINFERENCE, OTEL, LANGFUSE, OPENLLMETRY, VERCEL, OTEL_BEFORE, MLFLOW, PYDANTIC_AI, ADK, GENKIT, LAMINAR,
-    LANGSMITH, ANTHROPIC, GENERAL,
+    LANGSMITH, ANTHROPIC, GENERAL, REENACT,
 )  # fmt: skip
 """Every table, those first that win."""
 

@@ -6,13 +6,18 @@ from pathlib import Path
 
 import click
 
-from reenact.errors import UsageError
+from reenact.abc.settings import load_settings
+from reenact.errors import InteropError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
+from reenact.facts.policy import OTEL_CONTENTS, OTEL_DIALECTS, Policy
+from reenact.facts.settings import policy_of
 from reenact.interfaces.cli.arguments import whole_run
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.shell import Command, Shell, current
-from reenact.interop.formats import WRITERS, Written, write
+from reenact.interop.formats import SPANS, WRITERS, Written, spans, write
+from reenact.interop.otlp.sending import Unsent, send, target
+from reenact.interop.otlp.sent import as_json, as_protobuf
 from reenact.interop.plain import OURS, script
 from reenact.timetravel.preview import safe
 
@@ -25,22 +30,41 @@ from reenact.timetravel.preview import safe
     reenact export vcr @ -o tests/cassettes/test_refund.yaml
     reenact export har 7f3c > run.har
     reenact export json @ -o run.json
+    reenact export otel @ -o trace.json
     """,
 )
-@click.argument("form", metavar="FORMAT", type=click.Choice(WRITERS))
+@click.argument("form", metavar="FORMAT", type=click.Choice((*WRITERS, SPANS)))
 @click.argument("ref", default="@")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: standard output.")
+@click.option(
+    "--content", type=click.Choice(OTEL_CONTENTS), help="otel: where content is found, or the content itself."
+)
+@click.option("--dialect", type=click.Choice(OTEL_DIALECTS), help="otel: whose names attributes have.")
 @click.pass_context
-def command(ctx: click.Context, form: str, ref: str, output: Path | None) -> None:
+def command(
+    ctx: click.Context, form: str, ref: str, output: Path | None, content: str | None, dialect: str | None
+) -> None:
     """Write the HTTP exchanges of REF (default: @, the last run) in a format that other tools read.
 
     FORMAT is vcr (a cassette that VCR.py plays back; in JSON where the file ends in .json), har (an HTTP archive 1.2)
     or json (plain data). With -o, json also writes a script of thirty lines beside the file, which runs a Python
     program against the recorded answers without reenact.
 
-    Such files hold exchanges alone: what else the run has is counted on standard error.
+    otel writes the run as a trace of OpenTelemetry: with -o as OTLP's JSON (protobuf where the file ends in .pb), else
+    it is sent to otel.endpoint of the settings.
+
+    What of the run is not in the file is counted on standard error.
     """
     shell = current(ctx)
+    if form == SPANS:
+        _trace(shell, ref, output, policy_of(load_settings(), otel_content=content, otel_dialect=dialect))
+        return
+    if content or dialect:
+        raise UsageError(
+            f"--{'content' if content else 'dialect'} is for spans, and {form} has none",
+            cause="it says how spans are written",
+            next_command="reenact export otel @ -o trace.json",
+        )
     with opened(shell) as store:
         run = store.run(whole_run(ref))
         written = write(form, store.open(run), as_json=output is not None and output.suffix == ".json")
@@ -49,6 +73,54 @@ def command(ctx: click.Context, form: str, ref: str, output: Path | None) -> Non
     else:
         _save(output, written)
     _tell(shell, written, output, tail(run.id))
+
+
+def _trace(shell: Shell, ref: str, output: Path | None, policy: Policy) -> None:
+    """Write a run as spans, or send them."""
+    if output is None and not policy.otel_endpoint:
+        raise UsageError(
+            "export otel has no target: neither -o FILE nor an endpoint in the settings",
+            cause="[tool.reenact.otel] of pyproject.toml has no endpoint",
+            next_command=f"reenact export otel {ref} -o trace.json",
+        )
+    to = target(policy.otel_endpoint) if output is None else None
+    with opened(shell) as store:
+        run = store.run(whole_run(ref))
+        made = spans(store.open(run), policy)
+    if to is not None:
+        try:
+            send(to, [made.batch])
+        except Unsent as error:
+            raise InteropError(
+                f"the spans of {tail(run.id)} were not taken: {error}",
+                cause="nobody listens there, or it takes no OTLP over HTTP",
+                next_command=f"reenact export otel {tail(run.id)} -o trace.json",
+            ) from None
+    elif output is not None:
+        _put(output, (as_protobuf if output.suffix == ".pb" else as_json)([made.batch]))
+    count = len(made.batch.spans)
+    where = f"sent to {to}" if to is not None else f"written to {safe(str(output))}"
+    if shell.json:
+        said = {"spans": count, "trace": made.batch.spans[-1].trace, "lost": dict(made.lost)}
+        shell.line({**said, **({"file": str(output)} if output is not None else {"endpoint": str(to)})})
+    shell.talk(f"reenact: {tail(run.id)}: {counted(count, 'span')} {where}, trace {made.batch.spans[-1].trace}")
+    for what, lost in made.lost.items():
+        shell.talk(f"reenact: not in the spans: {lost} {safe(what)}")
+
+
+def _put(output: Path, data: bytes) -> None:
+    try:
+        output.write_bytes(data)
+    except OSError as error:
+        raise _unwritable(error) from None
+
+
+def _unwritable(error: OSError) -> UsageError:
+    return UsageError(
+        f"{error.filename} cannot be written: {error.strerror}",
+        cause="its folder is not there, or its permissions",
+        next_command="reenact export --help",
+    )
 
 
 def _script(output: Path) -> Path:
@@ -70,11 +142,7 @@ def _save(output: Path, written: Written) -> None:
             beside.write_text(script(output.name), encoding="utf-8")
         output.write_bytes(written.data)
     except OSError as error:
-        raise UsageError(
-            f"{error.filename} cannot be written: {error.strerror}",
-            cause="its folder is not there, or its permissions",
-            next_command="reenact export --help",
-        ) from None
+        raise _unwritable(error) from None
 
 
 def _tell(shell: Shell, written: Written, output: Path | None, run: str) -> None:

@@ -1,0 +1,171 @@
+"""A recorded run as spans, after the fact: read from the store, told by the same module that tells it while it runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from reenact.abc.store import Recording
+from reenact.errors import BlobMissing
+from reenact.facts.call import RETURN, Json, Kind, Stream, Value
+from reenact.facts.dialects import read, recognise
+from reenact.facts.event import Event
+from reenact.facts.plumbing import is_plumbing
+from reenact.facts.reading import Reading
+from reenact.facts.traced import is_original, is_traced_model, reading_in
+from reenact.interop.messages import conversation
+from reenact.interop.otlp.course import Course, resource
+from reenact.interop.otlp.recounting import MENTIONED, SPANNED, Seen, is_spanned
+from reenact.interop.otlp.sent import Batch, SentSpan
+from reenact.interop.otlp.spelling import as_text
+from reenact.replaying.ambient import clock_of
+from reenact.timetravel.contents import Unread, answered, arguments_of, asked
+from reenact.timetravel.readings import reading_of
+
+_ENDS: Final = frozenset({Kind.INPUT, Kind.OUTPUT})
+LONG: Final = "contents of more than 1 MiB, or that were withheld"
+BYTES: Final = "exchanges, without their headers and bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A run as spans.
+
+    Attributes:
+        batch: Its spans, the run's own last.
+        lost: What the run has and the spans have not: in words, and how often.
+    """
+
+    batch: Batch
+    lost: Mapping[str, int]
+
+
+def exported(recording: Recording, *, dialect: str, inline: bool, version: str) -> Exported:
+    """The spans of a run.
+
+    Args:
+        recording: The run.
+        dialect: Whose names (``facts.policy.OTEL_DIALECTS``).
+        inline: Write content (messages, arguments, results); else where it is found.
+        version: Of this library.
+    """
+    run = recording.run
+    course = Course(run, clock_of(run)[0], dialect)
+    spans: list[SentSpan] = []
+    lost: Counter[str] = Counter()
+    ends: dict[Kind, Json] = {}
+    for event in recording.events():
+        course.issued(event)
+        why = _lost(event)
+        if why:
+            lost[why] += 1
+        if inline and event.call.kind in _ENDS:
+            _end(recording, event, ends, lost)
+        span = course.ended(_seen(recording, event, inline, lost))
+        if span is not None:
+            spans.append(span)
+    spans.append(course.closed(run, ends.get(Kind.INPUT), ends.get(Kind.OUTPUT)))
+    if run.totals.deliveries:
+        lost["turns, and with them the order of strands"] = run.totals.deliveries
+    noted = recording.notes(None).get("git")
+    commit = str(noted.get("commit") or "") if isinstance(noted, Mapping) else ""
+    return Exported(Batch(resource(run, version, commit), spans, version), dict(lost))
+
+
+def _lost(event: Event) -> str:
+    """What of an event no span holds; empty for nothing."""
+    if is_original(event.call) or event.call.kind in _ENDS:
+        return ""
+    if is_plumbing(event.call):
+        return "exports of telemetry by the agent itself"
+    if not is_spanned(event) and event.call.kind not in MENTIONED:
+        return f"events of kind {event.kind}" + (" that are no request" if event.call.kind in SPANNED else "")
+    return BYTES if event.call.kind is Kind.HTTP else ""
+
+
+def _seen(recording: Recording, event: Event, inline: bool, lost: Counter[str]) -> Seen:
+    reading = _reading(recording, event, inline)
+    sizes = (
+        None if event.request is None else event.request.size,
+        event.outcome.size
+        if isinstance(event.outcome, Stream)
+        else None
+        if event.answer is None
+        else event.answer.size,
+    )
+    sign = f"{event.name} {event.request.digest if event.request is not None else ''}"
+    given: Json = None
+    came: Json = None
+    if (inline and reading is None and is_spanned(event)) or event.call.kind is Kind.FLAG:
+        given = arguments_of(_told(asked(recording, event), lost))
+        came = _told(answered(recording, event), lost) if isinstance(event.outcome, Value | Stream) else None
+        if event.call.kind is Kind.RETRIEVAL and isinstance(event.outcome, Value):
+            came = event.outcome.head.get("chunks") or came
+    return Seen(event, reading, given, came, sizes, sign, inline)
+
+
+def _told(content: object, lost: Counter[str]) -> Json:
+    if isinstance(content, Unread):
+        lost[LONG] += 1
+        return None
+    return content.decode("utf-8", "backslashreplace") if isinstance(content, bytes) else content
+
+
+def _end(recording: Recording, event: Event, ends: dict[Kind, Json], lost: Counter[str]) -> None:
+    """Input and output of the run: the first of its inputs, and what its function returned, or its last output."""
+    kind = event.call.kind
+    if kind is Kind.INPUT and kind not in ends:
+        ends[kind] = arguments_of(_told(asked(recording, event), lost))
+    elif kind is Kind.OUTPUT and (event.name == RETURN or kind not in ends):
+        ends[kind] = _told(asked(recording, event), lost)
+
+
+def _reading(recording: Recording, event: Event, inline: bool) -> Reading | None:
+    """The reading of a model call; with the conversation where content is written."""
+    if event.call.kind not in (Kind.HTTP, Kind.MODEL):
+        return None
+    found = reading_of(event)
+    brief = None if found is None else Reading.from_json({"dialect": "", **found})
+    if brief is not None and not inline:
+        return brief
+    try:
+        return _full(recording, event) or brief
+    except BlobMissing:  # withheld, or thinned
+        return brief
+
+
+def _full(recording: Recording, event: Event) -> Reading | None:
+    outcome = event.outcome
+    if event.call.kind is Kind.MODEL:
+        if not is_traced_model(event.call):
+            return _function(recording, event)
+        answer = recording.body(event.answer) if isinstance(outcome, Value) else b""
+        return reading_in(recording.body(event.request), answer)
+    if event.call.head.get("method") != "POST":
+        return None
+    body = recording.body(event.request)
+    if recognise(event.call.head, body) is None:
+        return None
+    head = outcome.head if isinstance(outcome, Stream) else {}
+    return read(event.call.head, body, head, (data for _, _, data in recording.parts(event.number)))
+
+
+def _function(recording: Recording, event: Event) -> Reading:
+    """A model inside the process: its arguments are what it was asked, its result what it said."""
+    given = arguments_of(_known(asked(recording, event)))
+    said = _known(answered(recording, event)) if isinstance(event.outcome, Value) else ""
+    messages = given.get("messages") if isinstance(given, Mapping) else None
+    told = conversation(messages if isinstance(messages, list) else [{"role": "user", "content": as_text(given)}])
+    return Reading(
+        dialect="function",
+        model_asked=event.name,
+        system=told.system,
+        messages=tuple(told.messages),
+        text=str(as_text(said) or ""),
+    )
+
+
+def _known(content: object) -> Json:
+    return None if isinstance(content, Unread) else content

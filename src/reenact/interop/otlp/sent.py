@@ -1,0 +1,201 @@
+"""A span on its way out, and the two spellings of many: OTLP's JSON and its protobuf, both written here."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Final
+
+from reenact.facts.call import Json
+
+LARGEST_INTEGER: Final = 1 << 63
+
+
+class SpanKind(IntEnum):
+    """Which side of a call a span is, by OTLP's numbers."""
+
+    INTERNAL = 1
+    CLIENT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An event of a span: its name, when (nanoseconds since the epoch), and its attributes."""
+
+    name: str
+    at_ns: int
+    attributes: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SentSpan:
+    """A finished span.
+
+    Attributes:
+        trace, id, parent: Ids, in lower-case hexadecimal; an empty parent for none.
+        name: Its name.
+        kind: Which side of a call it is.
+        start_ns, end_ns: Nanoseconds since the epoch.
+        attributes: By name, in the names of one dialect.
+        events: What happened in it.
+        error: Words of its failure; None where it did not fail.
+    """
+
+    trace: str
+    id: str
+    parent: str
+    name: str
+    kind: SpanKind
+    start_ns: int
+    end_ns: int
+    attributes: Mapping[str, Json]
+    events: tuple[Happened, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Spans of one run with the attributes of what sends them, and the version of this library."""
+
+    resource: Mapping[str, Json]
+    spans: Sequence[SentSpan]
+    version: str = ""
+
+
+SCOPE: Final = "reenact"
+_FAILED: Final = 2
+
+
+# --- JSON --------------------------------------------------------------------------------------------------------
+
+
+def as_json(batches: Iterable[Batch]) -> bytes:
+    """One document of OTLP's JSON: ids in hexadecimal, 64-bit numbers as texts."""
+    document = {"resourceSpans": [_resource_json(each) for each in batches]}
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+def _resource_json(batch: Batch) -> dict[str, Any]:
+    scope = {"name": SCOPE, "version": batch.version}
+    return {
+        "resource": {"attributes": _pairs(batch.resource)},
+        "scopeSpans": [{"scope": scope, "spans": [_span_json(each) for each in batch.spans]}],
+    }
+
+
+def _span_json(span: SentSpan) -> dict[str, Any]:
+    made: dict[str, Any] = {"traceId": span.trace, "spanId": span.id}
+    if span.parent:
+        made["parentSpanId"] = span.parent
+    made |= {
+        "name": span.name,
+        "kind": int(span.kind),
+        "startTimeUnixNano": str(span.start_ns),
+        "endTimeUnixNano": str(span.end_ns),
+        "attributes": _pairs(span.attributes),
+        "status": {} if span.error is None else {"code": _FAILED, "message": span.error},
+    }
+    if span.events:
+        made["events"] = [
+            {"timeUnixNano": str(each.at_ns), "name": each.name, "attributes": _pairs(each.attributes)}
+            for each in span.events
+        ]
+    return made
+
+
+def _pairs(found: Mapping[str, Json]) -> list[dict[str, Any]]:
+    return [{"key": name, "value": _value(value)} for name, value in found.items()]
+
+
+def _value(value: Json) -> dict[str, Any]:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int) and -LARGEST_INTEGER <= value < LARGEST_INTEGER:
+        return {"intValue": str(value)}
+    if isinstance(value, float) and value - value == 0:
+        return {"doubleValue": value}
+    if isinstance(value, (list, tuple)):
+        return {"arrayValue": {"values": [_value(each) for each in value]}}
+    if isinstance(value, Mapping):
+        return {"kvlistValue": {"values": _pairs(value)}}
+    return {"stringValue": "" if value is None else str(value)}
+
+
+# --- protobuf ----------------------------------------------------------------------------------------------------
+# Numbers of fields are those of opentelemetry/proto/trace/v1/trace.proto and common/v1/common.proto.
+
+
+def as_protobuf(batches: Iterable[Batch]) -> bytes:
+    """An ``ExportTraceServiceRequest``."""
+    return b"".join(_message(1, _resource(each)) for each in batches)
+
+
+def _resource(batch: Batch) -> bytes:
+    scope = _message(1, _text(1, SCOPE) + _text(2, batch.version))
+    spans = b"".join(_message(2, _span(each)) for each in batch.spans)
+    return _message(1, _attributes(1, batch.resource)) + _message(2, scope + spans)
+
+
+def _span(span: SentSpan) -> bytes:
+    parts = [_message(1, bytes.fromhex(span.trace)), _message(2, bytes.fromhex(span.id))]
+    if span.parent:
+        parts.append(_message(4, bytes.fromhex(span.parent)))
+    parts += [_text(5, span.name), _number(6, span.kind), _fixed(7, span.start_ns), _fixed(8, span.end_ns)]
+    parts.append(_attributes(9, span.attributes))
+    for each in span.events:
+        parts.append(_message(11, _fixed(1, each.at_ns) + _text(2, each.name) + _attributes(3, each.attributes)))
+    if span.error is not None:
+        parts.append(_message(15, _text(2, span.error) + _number(3, _FAILED)))
+    return b"".join(parts)
+
+
+def _attributes(field_number: int, found: Mapping[str, Json]) -> bytes:
+    return b"".join(_message(field_number, _text(1, name) + _message(2, _any(value))) for name, value in found.items())
+
+
+def _any(value: Json) -> bytes:
+    if isinstance(value, bool):
+        return _key(2, 0) + _varint(int(value))
+    if isinstance(value, int) and -LARGEST_INTEGER <= value < LARGEST_INTEGER:
+        return _key(3, 0) + _varint(value & 0xFFFF_FFFF_FFFF_FFFF)
+    if isinstance(value, float) and value - value == 0:
+        return _key(4, 1) + struct.pack("<d", value)
+    if isinstance(value, (list, tuple)):
+        return _message(5, b"".join(_message(1, _any(each)) for each in value))
+    if isinstance(value, Mapping):
+        return _message(6, _attributes(1, value))
+    return _message(1, ("" if value is None else str(value)).encode("utf-8", "replace"))
+
+
+def _text(field_number: int, text: str) -> bytes:
+    return _message(field_number, text.encode("utf-8", "replace")) if text else b""
+
+
+def _number(field_number: int, value: int) -> bytes:
+    return _key(field_number, 0) + _varint(value)
+
+
+def _fixed(field_number: int, value: int) -> bytes:
+    return _key(field_number, 1) + struct.pack("<Q", max(0, value))
+
+
+def _message(field_number: int, data: bytes) -> bytes:
+    return _key(field_number, 2) + _varint(len(data)) + data
+
+
+def _key(field_number: int, wire: int) -> bytes:
+    return _varint(field_number << 3 | wire)
+
+
+def _varint(value: int) -> bytes:
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

@@ -1,0 +1,154 @@
+"""An agent with everything that becomes a span, the server that it asks, and a receiver that decodes what arrives."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from typing import Any
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.http.server import HANG_UP, Request, Server, Wait, answer, as_json
+
+AGENT = """
+import json, sys, urllib.error, urllib.request
+import reenact
+
+@reenact.tool(effect="read")
+def look(order, n=1):
+    return {"found": [order] * n, "text": "später"}
+
+@reenact.tool
+def refund(order):
+    raise ValueError(f"order {order} is closed")
+
+@reenact.retriever(embedding_model="e5")
+def find(query):
+    return [{"id": "d1", "score": 0.5, "content": "refunds take 3 days"}]
+
+@reenact.model(name="local")
+def judge(messages):
+    return "polite"
+
+def ask(messages, **more):
+    body = {"model": "gpt-test", "messages": messages, "temperature": 0.5, "stop": "END", **more}
+    request = urllib.request.Request(sys.argv[1] + "/v1/chat/completions", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+    for attempt in range(3):
+        try:
+            with urllib.request.urlopen(request) as response:
+                return json.load(response)["choices"][0]["message"]
+        except urllib.error.HTTPError as error:
+            last = error
+    raise last
+
+@reenact.step("answer")
+def answer(question):
+    messages = [{"role": "system", "content": "Be short."}, {"role": "user", "content": question}]
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    said = ask(messages, tools=tools)
+    call = said["tool_calls"][0]
+    found = look(**json.loads(call["function"]["arguments"]))
+    try:
+        refund("7")
+    except ValueError:
+        pass
+    find("refund")
+    messages += [said, {"role": "tool", "tool_call_id": call["id"], "content": json.dumps(found)}]
+    return ask(messages)["content"]
+
+question = "Where is order 7?"
+print(answer(question))
+judge([{"role": "user", "content": "is it polite?"}])
+with urllib.request.urlopen(sys.argv[1] + "/plain") as response:
+    print(response.status)
+"""
+
+
+def serve(server: Server) -> None:
+    """The model: refuses once, wants a tool, answers."""
+    asked = []
+
+    def chat(request: Request) -> Any:
+        asked.append(request)
+        if len(asked) == 1:
+            return as_json({"error": {"message": "too busy", "type": "overloaded"}}, "503 Busy")
+        usage = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14}
+        call = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"order":"7","n":2}'}}
+        message: dict[str, Any] = {"role": "assistant", "content": "It is lost."}
+        if len(asked) == 2:
+            message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        finish = "tool_calls" if len(asked) == 2 else "stop"
+        choices = [{"index": 0, "message": message, "finish_reason": finish}]
+        return as_json(
+            {
+                "id": f"r{len(asked)}",
+                "object": "chat.completion",
+                "model": "gpt-test-1",
+                "choices": choices,
+                "usage": usage,
+            }
+        )
+
+    server.routes |= {"/v1/chat/completions": chat, "/plain": lambda request: answer(b"fine")}
+
+
+class Receiver:
+    """A receiver of OTLP over HTTP that decodes with the official protobuf. ``hold`` makes it wait until it is set."""
+
+    def __init__(self) -> None:
+        self.server = Server()
+        self.hold: threading.Event | None = None
+        self.status = "200 OK"
+        self.got: list[ExportTraceServiceRequest] = []
+        self.arrived = threading.Event()
+        self.server.routes["/v1/traces"] = self._take
+
+    def _take(self, request: Request) -> Any:
+        if self.hold is not None:
+            return [Wait(self.hold), HANG_UP]
+        body = gzip.decompress(request.body) if request.header("content-encoding") == "gzip" else request.body
+        self.got.append(ExportTraceServiceRequest.FromString(body))
+        self.arrived.set()
+        return answer(b"", self.status, [("Content-Type", "application/x-protobuf")])
+
+    @property
+    def spans(self) -> list[Any]:
+        """Every span that has arrived."""
+        return [
+            span
+            for request in self.got
+            for group in request.resource_spans
+            for scope in group.scope_spans
+            for span in scope.spans
+        ]
+
+    def named(self) -> dict[str, Any]:
+        """The spans by name; of one name the last."""
+        return {span.name: span for span in self.spans}
+
+
+def said(span: Any) -> dict[str, Any]:
+    """The attributes of a decoded span."""
+    return {each.key: _plain(each.value) for each in span.attributes}
+
+
+def _plain(value: Any) -> Any:
+    kind = value.WhichOneof("value")
+    if kind == "array_value":
+        return [_plain(each) for each in value.array_value.values]
+    return getattr(value, kind)
+
+
+def told(document: bytes) -> list[dict[str, Any]]:
+    """The spans of a file of JSON, their attributes as a mapping under ``said``."""
+    spans = json.loads(document)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    return [{**span, "said": {each["key"]: _of(each["value"]) for each in span["attributes"]}} for span in spans]
+
+
+def _of(value: dict[str, Any]) -> Any:
+    ((kind, held),) = value.items()
+    if kind == "arrayValue":
+        return [_of(each) for each in held["values"]]
+    return int(held) if kind == "intValue" else held
