@@ -20,6 +20,7 @@ from reenact.interop.otlp.course import Course, resource
 from reenact.interop.otlp.recounting import MENTIONED, SPANNED, Seen, is_spanned
 from reenact.interop.otlp.sent import Batch, SentSpan
 from reenact.interop.otlp.spelling import as_text
+from reenact.recording.evidence import REVISION
 from reenact.replaying.ambient import clock_of
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked
 from reenact.timetravel.readings import reading_of
@@ -69,7 +70,7 @@ def exported(recording: Recording, *, dialect: str, inline: bool, version: str) 
     spans.append(course.closed(run, ends.get(Kind.INPUT), ends.get(Kind.OUTPUT)))
     if run.totals.deliveries:
         lost["turns, and with them the order of strands"] = run.totals.deliveries
-    noted = recording.notes(None).get("git")
+    noted = recording.notes(None).get(REVISION)
     commit = str(noted.get("commit") or "") if isinstance(noted, Mapping) else ""
     return Exported(Batch(resource(run, version, commit), spans, version), dict(lost))
 
@@ -119,7 +120,8 @@ def _end(recording: Recording, event: Event, ends: dict[Kind, Json], lost: Count
     if kind is Kind.INPUT and kind not in ends:
         ends[kind] = arguments_of(_told(asked(recording, event), lost))
     elif kind is Kind.OUTPUT and (event.name == RETURN or kind not in ends):
-        ends[kind] = _told(asked(recording, event), lost)
+        returned = event.name == RETURN
+        ends[kind] = _told((answered if returned else asked)(recording, event), lost)
 
 
 def _reading(recording: Recording, event: Event, inline: bool) -> Reading | None:
