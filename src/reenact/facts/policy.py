@@ -69,8 +69,8 @@ class Policy:
 
     Raises:
         UsageError: ``sample`` is no share, ``unsampled`` or ``otel_…`` no such word, ``largest_value_mb`` or
-            ``largest_run_mb`` no size, ``sampling`` has what is no agent, route or share, ``redact`` names a rule that does not exist,
-            ``plumbing`` has a rule that cannot be read, or ``server_ignore`` what is no path.
+            ``largest_run_mb`` no size, ``sampling`` has what is no agent, route or share, ``redact`` names a rule that
+            does not exist, ``plumbing`` has a rule that cannot be read, or ``server_ignore`` what is no path.
     """
 
     order: str = "exact"
