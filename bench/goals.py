@@ -20,6 +20,8 @@ NAMES = {
     "frozen_http[10]": "itself at 10 calls",
     "open_run[100]": "itself at 100 events",
     "frozen_tool[1000]": "a replay of it",
+    "growing_list[10000]": "step 10",
+    "growing_list[100000]": "step 10",
     "dbos_fork[1000]": "DBOS's fork",
     "temporal_replay[1000]": "Temporal's replayer",
     "temporal_replay_bare[1000]": "the same, no sandbox",
@@ -35,6 +37,8 @@ SLOW = {
     "golden_test": 3,
     "cassette_test": 3,
     "collect_goldens": 3,
+    "growing_list[10000]": 3,
+    "growing_list[100000]": 1,
     "vcr_http": 3,
     "plain_transport[100000]": 2,
     "frozen_http[100000]": 2,
@@ -55,6 +59,8 @@ def rows(*, full: bool) -> list[Row]:
     """The table's rows; ``full`` adds the runs of 100,000 calls."""
     return [
         *recording(),
+        *growing(10_000),
+        *(growing(100_000) if full else ()),
         *long_values(),
         *replaying(full=full),
         *forking(),
@@ -104,6 +110,19 @@ def recording() -> list[Row]:
         Row("first chunk of a stream: later than unrecorded", chunk, "ms", "most", 0.3),
         Row("  against a neighbour", chunk, "ms", "faster", 60, Figure("vcr_first_chunk", "later_ms")),
     ]  # fmt: skip
+
+
+def growing(size: int) -> list[Row]:
+    """What a step costs whose list is declared to grow only, beside one at the beginning of its run."""
+    case = f"growing_list[{size}]"
+    first, every = Figure(case, "first_us"), Figure(case, "first_all_us")
+    return [
+        Row(f"a step whose list grows, step {size:,}: agent", Figure(case, "last_us"), "µs", "times", 1.2, first),
+        Row("  the whole process", Figure(case, "last_all_us"), "µs", "times", 1.2, every),
+        Row("  the longest proof on the way", Figure(case, "proof_ms"), "ms"),
+        Row("  the last proof, at the end", Figure(case, "last_proof_ms"), "ms"),
+        Row("  kept, of what is new", Figure(case, "kept"), "times"),
+    ]
 
 
 def long_values() -> list[Row]:

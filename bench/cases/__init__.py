@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bench.absent import Absent
-from bench.cases.code import clean_body, fork, frozen_tool, grown_models, grown_state, idle_decorator, large_argument
+from bench.cases.code import (
+    clean_body,
+    fork,
+    frozen_tool,
+    growing_list,
+    grown_models,
+    grown_state,
+    idle_decorator,
+    large_argument,
+)
 from bench.cases.engines import dbos_fork, langgraph_history, langgraph_newest, temporal_replay, temporal_replay_bare
 from bench.cases.golden_batches import find_goldens, run_goldens_of_20
 from bench.cases.goldens import cassette_test, collect_goldens, golden_test, import_plugin
@@ -50,6 +59,7 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         frozen_tool,
         fsync,
         golden_test,
+        growing_list,
         grown_models,
         grown_state,
         idle_decorator,

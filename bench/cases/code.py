@@ -106,6 +106,50 @@ def grown_models(size: int) -> Mapping[str, float]:
     return _grown(size, pickle.dumps, lambda n, text: kinds[n % 2](content=text, id=f"m{n}"))
 
 
+def growing_list(size: int) -> Mapping[str, float]:
+    """A step whose list is declared to grow only, by 2.9 KB a step: microseconds of processor in the agent's thread, of
+    steps 10 to 60 and of the last fifty; of the whole process, a step, of the first and the last thousand; the longest
+    proof, in milliseconds, and the last one; and how much is kept, against what is new."""
+    chance = random.Random(size)
+    words = [chance.randbytes(chance.randrange(1, 5)).hex() for _ in range(2000)]
+    text = [" ".join(chance.choices(words, k=230)) for _ in range(500)]
+    state: dict[str, Any] = {"messages": [], "step": 0, "plan": ""}
+    agents: list[int] = []
+    part = min(1000, size // 2)
+    new = 0
+    with tempfile.TemporaryDirectory() as folder:
+        with reenact.record(store=folder) as run:
+            begin, whole = time.process_time_ns(), []
+            for number in range(size):
+                if number in (part, size - part, size):
+                    run.flush()
+                    whole.append(time.process_time_ns() - begin)
+                spent = time.thread_time_ns()
+                with reenact.step("turn", state, grows=("messages",)):
+                    spent = time.thread_time_ns() - spent
+                    for each in (2 * number, 2 * number + 1):
+                        content = f"{each} {text[each % 500]}"
+                        new += len(content)
+                        state["messages"].append({"role": "user", "id": f"m{each}", "content": content})
+                    state["step"], state["plan"] = number, words[number % 2000]
+                    rest = time.thread_time_ns()
+                agents.append(spent + time.thread_time_ns() - rest)
+            run.flush()
+            whole.append(time.process_time_ns() - begin)
+            last = time.thread_time_ns()
+        last = time.thread_time_ns() - last
+        kept = sum(each.stat().st_size for each in Path(folder).rglob("*") if each.is_file())
+    return {
+        "first_us": median(agents[10:60]) / 1e3,
+        "last_us": median(agents[-50:]) / 1e3,
+        "first_all_us": whole[0] / part / 1e3,
+        "last_all_us": (whole[-1] - whole[-2]) / part / 1e3,
+        "proof_ms": max(agents) / 1e6,
+        "last_proof_ms": last / 1e6,
+        "kept": kept / new,
+    }
+
+
 def _grown(size: int, walk: Callable[[Any], object], message: Callable[[int, str], object]) -> Mapping[str, float]:
     chance = random.Random(size)
     words = [chance.randbytes(chance.randrange(1, 5)).hex() for _ in range(2000)]

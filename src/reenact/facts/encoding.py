@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import json.encoder as _json
+import marshal
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -76,6 +77,10 @@ _digits = int.__repr__
 _WORDS = {None: "null", True: "true", False: "false"}
 _make_tuple = tuple.__new__
 """Makes a named tuple in C: every call of a tool is encoded."""
+
+
+_WITHOUT_REFERENCES = 2
+_LIST_HEAD = len(marshal.dumps([], _WITHOUT_REFERENCES))
 
 
 class Encoded(NamedTuple):
@@ -203,6 +208,30 @@ def encode_in_pieces(value: object) -> tuple[bytes, ...] | None:
             raise
         return None
     return (*found, closing)
+
+
+def fingerprint_of(entries: list[Any]) -> bytes:
+    """What ``marshal`` makes of entries, without references: of plain data it is equal for equal values alone, and
+    that of some in a row is that of each, one after the other.
+
+    Raises:
+        ValueError: It makes nothing of one.
+    """
+    return marshal.dumps(entries, _WITHOUT_REFERENCES)[_LIST_HEAD:]
+
+
+def encode_plain(value: object) -> tuple[bytes, bytes] | None:
+    """The fingerprint of a value and what ``encode`` writes of it, both of one copy; None where it is not plain."""
+    try:
+        blob = marshal.dumps([value], _WITHOUT_REFERENCES)
+        copy = marshal.loads(blob)
+        if not _is_plain(copy, _PLAIN_NODE_LIMIT):
+            return None
+        return blob[_LIST_HEAD:], _fast(copy[0]).encode()
+    except Exception as error:  # no plain data; NaN, a lone surrogate
+        if by_signal_handler(error):
+            raise
+        return None
 
 
 def encode_part(value: object, name: str) -> Part:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeGuard
 
-from reenact.facts.encoding import encode_part
+from reenact.facts.encoding import encode_part, encode_plain, fingerprint_of
 from reenact.facts.interruptions import by_signal_handler
 
 LEAST = 16
@@ -33,6 +33,7 @@ _MARK = "grown "
 _RUN = 64
 """Entries that a proof goes through in one go."""
 _SIZE = 16
+_UNKNOWN = bytes(_SIZE)
 _KEPT = 8
 """Lists of one name that are known at a time."""
 _MOST_BEGUN = 64
@@ -88,6 +89,20 @@ class Proof(NamedTuple):
     place: str = ""
 
 
+class _Entry(NamedTuple):
+    """An entry as it was looked at.
+
+    Attributes:
+        text: As it stands in the bytes of its list.
+        opaque: Names of the types in it that could not be stored.
+        fingerprint: Of plain data what tells it from any other; empty of other values.
+    """
+
+    text: bytes
+    opaque: tuple[str, ...]
+    fingerprint: bytes
+
+
 class _List:
     """What is known of one list.
 
@@ -95,7 +110,8 @@ class _List:
         held, state: It as it came last, and the state that it is part of.
         last: Its last known entry.
         digests: Of the encoding of each entry.
-        runs: Of each run of entries together.
+        runs: Of each run of entries: of the fingerprints of all of them; of one in which not all is plain, nothing.
+        run: The hash of the run that is not complete; None where not all in it is plain.
         looks: How many there were.
         proven: How many of them are proven.
         least: How many entries it had at the last proof.
@@ -115,7 +131,7 @@ class _List:
         self.last: Any = None
         self.digests = bytearray()
         self.runs = bytearray()
-        self.run = blake2b(digest_size=_SIZE)
+        self.run: Any = blake2b(digest_size=_SIZE)
         self.looks = self.proven = self.least = 0
         self.counts = array("q")
         self.places: list[str] = []
@@ -130,21 +146,24 @@ class _List:
         """Of an entry."""
         return bytes(self.digests[at * _SIZE : (at + 1) * _SIZE])
 
-    def add(self, text: bytes, opaque: tuple[str, ...]) -> None:
+    def add(self, entry: _Entry) -> None:
         """Know one entry more."""
-        self.run.update(text if self.count % _RUN == 0 else b"," + text)
-        self.digests += _digest(text)
+        if not entry.fingerprint:
+            self.run = None
+        elif self.run is not None:
+            self.run.update(entry.fingerprint)
+        self.digests += _digest(entry.text)
         if self.count % _RUN == 0:
-            self.runs += self.run.digest()
+            self.runs += _UNKNOWN if self.run is None else self.run.digest()
             self.run = blake2b(digest_size=_SIZE)
-        self.opaque.update(dict.fromkeys(opaque))
+        self.opaque.update(dict.fromkeys(entry.opaque))
 
     def differs(self, held: list[Any], name: str) -> int | None:
         """The first entry that is not as it was; None where all that are known are."""
         for run in range(len(self.runs) // _SIZE):
             first = run * _RUN
-            text = encode_part(held[first : first + _RUN], _entry_of(name)).encoded.body
-            if _digest(text[1:-1]) != self.runs[run * _SIZE : (run + 1) * _SIZE]:
+            known = self.runs[run * _SIZE : (run + 1) * _SIZE]
+            if known == _UNKNOWN or _digest_of(held[first : first + _RUN]) != known:
                 found = self._differs(held, name, first, first + _RUN)
                 if found is not None:
                     return found
@@ -152,7 +171,7 @@ class _List:
 
     def _differs(self, held: list[Any], name: str, first: int, end: int) -> int | None:
         for at in range(first, end):
-            if at >= len(held) or _digest(_text_of(held[at], name)[0]) != self.digest(at):
+            if at >= len(held) or _digest(_entry(held[at], name).text) != self.digest(at):
                 return at
         return None
 
@@ -243,7 +262,7 @@ class Growth:
         try:
             if len(held) < start:
                 raise _Wrong(len(held))
-            if start and _digest(_text_of(held[start - 1], name)[0]) != known.digest(start - 1):
+            if start and _digest(_entry(held[start - 1], name).text) != known.digest(start - 1):
                 raise _Wrong(start - 1)
             if start and len(held) >= 2 * known.least:
                 held_now = held.copy()
@@ -255,18 +274,15 @@ class Growth:
             return None
         proves = start and held_now is not held
         fresh = held_now[start:]
-        texts = []
-        for item in fresh:
-            text, opaque = _text_of(item, name)
-            texts.append((text, opaque))
-        for text, opaque in texts:
-            known.add(text, opaque)
+        entries = [_entry(item, name) for item in fresh]
+        for each in entries:
+            known.add(each)
         known.held, known.state, known.last = held, state, fresh[-1] if fresh else known.last
         known.looked(place)
         if proves or not start:
             known.proved(place)
             self._told(Proof(known.number, known.looks))
-        found = Grown(b",".join([text for text, _ in texts]))
+        found = Grown(b",".join([each.text for each in entries]))
         found.number, found.look, found.start, found.end = known.number, known.looks, start, known.count
         return found, tuple(known.opaque)
 
@@ -281,7 +297,7 @@ class Growth:
                 return self._used(lists, each)
         for each in reversed(lists):
             end = each.count - 1
-            if end >= len(held) or _digest(_text_of(held[end], name)[0]) != each.digest(end):
+            if end >= len(held) or _digest(_entry(held[end], name).text) != each.digest(end):
                 continue
             if each.differs(held.copy(), name) is None:  # a copy
                 return self._used(lists, each)
@@ -379,20 +395,27 @@ def _proven(value: Any) -> int:
     return found if type(found) is int else 0
 
 
-def _text_of(item: Any, name: str) -> tuple[bytes, tuple[str, ...]]:
-    """An entry as it stands in the bytes of its list.
+def _entry(item: Any, name: str) -> _Entry:
+    """A look at an entry.
 
     Raises:
         ValueError: What is written depends on what stands around it.
     """
-    part = encode_part([item], _entry_of(name))
+    plain = encode_plain(item)
+    if plain is not None:
+        return _Entry(plain[1], (), plain[0])
+    part = encode_part([item], f"{name}[]")
     if not part.alike:
         raise ValueError("it depends on what stands around it")
-    return part.encoded.body[1:-1], part.encoded.opaque
+    return _Entry(part.encoded.body[1:-1], part.encoded.opaque, b"")
 
 
-def _entry_of(name: str) -> str:
-    return f"{name}[]"
+def _digest_of(run: list[Any]) -> bytes:
+    """The digest of plain entries together; of others one that nothing has."""
+    try:
+        return _digest(fingerprint_of(run))
+    except ValueError:
+        return b""
 
 
 def _digest(text: bytes) -> bytes:
