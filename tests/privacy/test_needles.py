@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.facts import spotting, views
+from reenact.facts import needles, spotting, views
 from reenact.facts.needles import Needles
 from reenact.facts.spans import Budget, Span
 from tests.privacy.corpus import cases
@@ -49,6 +50,42 @@ def test_each_word_is_found_where_a_search_finds_it(text: bytes) -> None:
     assert find != text.find
     for word in WORDS:
         assert places(find, word, len(text)) == places(text.find, word, len(text))
+
+
+@scanned
+@given(pieces, st.integers(1, 90))
+def test_so_it_is_at_the_edges_of_what_is_looked_through_at_once(text: bytes, window: int) -> None:
+    text = text.lower() + b" " * 600
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(needles, "_WINDOW", window)
+        find = spotting._NEEDLES.within(text)
+        for word in WORDS:
+            assert places(find, word, len(text)) == places(text.find, word, len(text))
+
+
+@scanned
+def test_a_text_of_nothing_but_words_takes_little_room() -> None:
+    text = b"pw" * (2 << 20)
+    tracemalloc.start()
+    try:
+        find = spotting._NEEDLES.within(text)
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert find != text.find and find(b"pw", 1) == 2 and find(b"pw", len(text) - 1) == -1
+    assert taken < 8 << 20, f"{taken >> 20} MiB of 4 MiB"
+
+
+@scanned
+def test_a_scanner_that_fails_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        def find_matches_as_indexes(self, text: bytes, overlapping: bool) -> list[object]:
+            raise MemoryError
+
+    words = Needles([b"word"])
+    words.within(b" " * 600)
+    monkeypatch.setattr(words, "_scanner", Broken())
+    assert words.within(text := b" word" * 200)(b"word", 2) == text.find(b"word", 2)
 
 
 def looked(data: bytes) -> tuple[list[Span], Budget]:

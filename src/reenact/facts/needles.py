@@ -17,6 +17,9 @@ Find = Callable[[bytes, int], int]
 _SHORT = 512
 """In a text below this size it does not pay to begin a pass."""
 
+_WINDOW = 1 << 12
+"""Bytes that are looked through at once: so much is held of what the scanner finds."""
+
 
 class Needles:
     """Words that are searched for together.
@@ -38,17 +41,33 @@ class Needles:
             self._scanner, self._sought = _scanner(self.words), True
         if self._scanner is None:
             return text.find
-        places: dict[bytes, list[int]] = {word: [] for word in self.words}
-        lists = list(places.values())
-        for word, start, _ in self._scanner.find_matches_as_indexes(text, overlapping=True):
-            lists[word].append(start)
+        try:
+            windows = self._seen(text)
+        except Exception:  # whatever the scanner cannot do is done without it
+            return text.find
 
         def find(word: bytes, at: int) -> int:
-            known = places[word]
-            place = bisect_left(known, at)
-            return known[place] if place < len(known) else -1
+            known = windows[word]
+            for n in range(bisect_left(known, at - at % _WINDOW), len(known)):
+                place = text.find(word, max(at, known[n]), known[n] + _WINDOW + len(word) - 1)
+                if place >= 0:
+                    return place
+            return -1
 
         return find
+
+    def _seen(self, text: bytes) -> dict[bytes, list[int]]:
+        """Where the windows begin in which each word begins. Of a text that is nothing but a word no more is held than
+        of another: the places themselves are found again."""
+        windows: dict[bytes, list[int]] = {word: [] for word in self.words}
+        lists = list(windows.values())
+        beyond = max(map(len, self.words), default=1) - 1
+        for begin in range(0, len(text), _WINDOW):
+            part = text[begin : begin + _WINDOW + beyond]
+            found = self._scanner.find_matches_as_indexes(part, overlapping=True)
+            for word in {number for number, start, _ in found if start < _WINDOW}:
+                lists[word].append(begin)
+        return windows
 
 
 def _scanner(words: tuple[bytes, ...]) -> Any:
