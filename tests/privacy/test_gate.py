@@ -407,7 +407,7 @@ def test_hostile_input_costs_bounded_time(body: bytes) -> None:
     begun = time.process_time()
     assert cleaned(issued(body))
     assert cleaned(*streamed(body, list(range(65536, len(body), 65536))))
-    assert time.process_time() - begun < 15
+    assert time.process_time() - begun < 60, "what grows with the square of these takes hours"
 
 
 def test_a_redactor_is_made_with_a_secret_of_its_own() -> None:
