@@ -24,6 +24,7 @@ from reenact.errors import BlobMissing, UsageError
 from reenact.facts import growing
 from reenact.store import open_store
 from reenact.store.checking import check_store
+from reenact.store.records import records_of
 
 GROWS = ("messages",)
 
@@ -272,7 +273,7 @@ def test_no_question_is_answered_by_a_state_that_is_not_proven(tmp_path: Path) -
         answer = ask(*words)
         assert "not proven" in answer.stdout + answer.stderr, words
     for words in (
-        ("fork", "@:59", "--set", "state.messages=[]"),
+        ("fork", "@:59", "--set", "messages=[]"),
         ("timeline", "@", "--last-set", "messages"),
     ):
         answer = ask(*words)
@@ -304,6 +305,49 @@ def test_two_runs_are_compared_by_what_is_in_their_lists(tmp_path: Path) -> None
 def test_a_name_that_is_no_sequence_is_refused() -> None:
     with pytest.raises(UsageError, match="takes the names of lists"):
         reenact.step("plan", {}, grows="messages")
+
+
+def test_a_run_in_memory_reads_as_one_in_a_file() -> None:
+    store = open_store("memory:")
+
+    def change(number: int, state: dict[str, Any]) -> None:
+        if number == 25:
+            state["messages"][3].update(role="changed")
+
+    for how, proven in ((lambda number, state: None, True), (change, False)):
+        with reenact.record(agent="agent", store=store) as run:
+            seen = list(agent(30, how))
+        read = list(states(store.open(store.run(run.id))))
+        assert all(now is None or now == then for now, then in zip(read, seen, strict=True))
+        assert (None not in read) is proven
+
+
+def test_a_run_within_another_is_proven_with_it(tmp_path: Path) -> None:
+    with reenact.record(agent="outer", store=str(tmp_path / "s.db")), reenact.record(agent="inner") as inner:
+        seen = list(agent(30))
+    kept = open_store(str(tmp_path / "s.db"))
+    assert list(states(kept.open(kept.run(inner.id)))) == seen
+
+
+def test_what_is_not_proven_is_not_in_a_copy_either(tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    subprocess.run([sys.executable, "-c", PROGRAM, str(store)], timeout=60, check=False)
+    kept = open_store(str(store))
+    recording = kept.open(kept.run("@"))
+    copied = open_store(str(tmp_path / "copy.db"))
+    copied.adopt([(recording.run, records_of(recording, ()))])
+    assert list(states(opened(tmp_path / "copy.db"))) == list(states(recording))
+
+
+def test_a_fork_begins_a_list_anew_that_it_sets_and_replays(tmp_path: Path) -> None:
+    store = str(tmp_path / "s.db")
+    record(tmp_path / "s.db", 40)
+    change = reenact.Change(state={"messages": [{"role": "other"}]})
+    forked = reenact.fork("@", 30, change=change, entry=lambda: list(agent(40)), store=store)
+    read = list(states(opened(tmp_path / "s.db", forked.id)))
+    assert None not in read
+    assert [len(state["messages"]) for state in read[58:64] if state] == [58, 60, 1, 3, 3, 5]
+    assert reenact.replay(forked.id, entry=lambda: list(agent(40)), store=store).verdict == "exact"
 
 
 # --- any change at any time ---------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import dis
 from collections.abc import Mapping, MutableMapping, MutableSequence
+from copy import deepcopy
 from types import FrameType
 from typing import Any
 
@@ -33,7 +34,7 @@ def restated(state: Any, values: Mapping[str, Json]) -> Any:
 
     Args:
         state: The agent's own; changed in place where that can be.
-        values: New values by their paths.
+        values: New values by their paths; copied, because the agent may change them.
 
     Returns:
         The same object, or another one where it cannot be changed in place.
@@ -42,7 +43,7 @@ def restated(state: Any, values: Mapping[str, Json]) -> Any:
         ForkError: A path leads nowhere, or through something that cannot be changed.
     """
     for path, value in values.items():
-        state = _put(state, parts_of(path), value, path)
+        state = _put(state, parts_of(path), deepcopy(value), path)
     return state
 
 
