@@ -86,14 +86,26 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{home}"), name)
-    import_module(f"{__name__}.facts.doors").provide("timeline", _timeline)
+    provide_doors()
     globals()[name] = value
     return value
+
+
+def provide_doors() -> None:
+    """Say what lies behind what lower floors offer, without loading it."""
+    provide = import_module(f"{__name__}.facts.doors").provide
+    provide("timeline", _timeline)
+    provide("spans", _spans)
 
 
 def _timeline(run: Run, store: Any) -> Any:
     """What lies behind ``Run.timeline``; it is loaded when it is first asked for."""
     return import_module(f"{__name__}.timetravel.timeline").open_timeline(run, store)
+
+
+def _spans(run: Run, policy: Policy) -> Any:
+    """What makes the spans of a run while it is recorded."""
+    return import_module(f"{__name__}.interop.otlp.live").open_tap(run, policy)
 
 
 def __dir__() -> list[str]:

@@ -16,6 +16,9 @@ REDACTIONS = ("credential",)
 UNSAMPLED = ("nothing", "events")
 """What may be kept of a run that is not in the sample."""
 
+OTEL_PROVIDERS = ("", "program")
+"""Whose OpenTelemetry spans go through: none, or that of the recorded program."""
+
 OTEL_CONTENTS = ("reference", "inline")
 """What spans say of content: where it is found, or the content itself."""
 
@@ -61,7 +64,10 @@ class Policy:
             longer one its size and digest are kept; a replay that needs it says so by name.
         largest_run_mb: How much a run keeps of what comes back from its calls, values and streams together, in MB: of
             each value beyond that size and digest are kept. 0: any amount.
-        otel_endpoint: Where ``export otel`` sends the spans of a run (``http://localhost:4318``, OTLP over HTTP).
+        otel_endpoint: Where the spans of the run are sent as they happen (``http://localhost:4318``, OTLP over HTTP).
+            A replay sends none.
+        otel_provider: ``program``: spans are handed to the processors of the ``TracerProvider`` that the program has
+            set up, in place of an endpoint.
         otel_content: What spans say of content: ``reference`` (where it is found in the store) or ``inline``.
         otel_dialect: Names of attributes in spans: ``otel``, ``otel-before`` or ``openinference``.
         check_changes: Look for what a tool changed in its arguments and surroundings. Without it such changes are not
@@ -90,6 +96,7 @@ class Policy:
     largest_value_mb: float = LARGEST_VALUE_MB
     largest_run_mb: float = 0.0
     otel_endpoint: str = ""
+    otel_provider: str = ""
     otel_content: str = "reference"
     otel_dialect: str = "otel"
     check_changes: bool = True
@@ -145,4 +152,4 @@ class Policy:
                 )
 
 
-_WORDS = {"otel_content": OTEL_CONTENTS, "otel_dialect": OTEL_DIALECTS}
+_WORDS = {"otel_provider": OTEL_PROVIDERS, "otel_content": OTEL_CONTENTS, "otel_dialect": OTEL_DIALECTS}

@@ -14,7 +14,7 @@ from typing import Any
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.plumbing import ruled
-from reenact.facts.policy import LARGEST_VALUE_MB, OTEL_CONTENTS, OTEL_DIALECTS, UNSAMPLED, Policy
+from reenact.facts.policy import LARGEST_VALUE_MB, OTEL_CONTENTS, OTEL_DIALECTS, OTEL_PROVIDERS, UNSAMPLED, Policy
 from reenact.facts.retention import AT, span_us
 from reenact.facts.sampling import shares
 from reenact.facts.unrecorded import unrecorded
@@ -298,8 +298,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "otel.endpoint",
         "",
-        "where `export otel` sends the spans of a run: OTLP over HTTP, http://localhost:4318",
+        "where the spans of runs are sent as they happen, and by `export otel`: http://localhost:4318 (OTLP over HTTP)",
         _text,
+    ),
+    Setting(
+        "otel.provider",
+        "",
+        "program: spans go through the TracerProvider that the program has set up, in place of an endpoint",
+        _of(OTEL_PROVIDERS),
     ),
     Setting(
         "otel.content",

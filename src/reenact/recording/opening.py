@@ -28,6 +28,7 @@ from reenact.recording.readings import Readings
 from reenact.recording.sample import leave_out
 from reenact.recording.session import Numbering, RecordingSession
 from reenact.recording.surroundings import same_surroundings, surroundings
+from reenact.recording.tapping import tap_for
 from reenact.recording.unthreaded import Unthreaded
 from reenact.recording.writer import Writer
 from reenact.seams import trust, wiring
@@ -160,7 +161,8 @@ class Opened:
         run.kept_in(store if release is None else store.url)
         self.run = run
         wiring.install()
-        log = store.begin(_cleaned(run, redactor))
+        cleaned = _cleaned(run, redactor)
+        log = store.begin(cleaned)
         try:
             writes = Writer if gathers else Unthreaded
             self.session = RecordingSession(run, log, redactor, clock, policy, Readings(), gate, writes)
@@ -169,6 +171,8 @@ class Opened:
             log.close()
             raise
         redactor.fault = self.session.fault
+        self.tap = tap_for(cleaned, policy) if gathers else None
+        self.session.writer.tap = self.tap
         for name in missing(run, policy.require):
             self.session.gap("a required field is missing", name)
 

@@ -29,6 +29,9 @@ from reenact.seams.strands import signals
 from reenact.seams.uncaught import watch_uncaught
 from reenact.store import open_store
 
+LAST_SPANS_S = 1.0
+"""How long the end of the program waits for spans that are on their way."""
+
 
 class RecordedProcess:
     """This process, recorded from its boot to its exit.
@@ -121,6 +124,8 @@ class RecordedProcess:
         capture = {**self._opened.run.capture, **self._requests.summary(), **evidence_of(self._error, self._opened.run)}
         idle = self._opened.run.parent is None and not _main_began()
         self._opened.close(status, CLOCK.wall_us(), idle=idle, error=line, files=files, capture=capture)
+        if self._opened.tap is not None:
+            self._opened.tap.leave(LAST_SPANS_S)
 
 
 def _main_began() -> bool:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import _thread
 import asyncio
 import collections
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from reenact.abc.redaction import Redactor
@@ -181,6 +182,8 @@ class Writer:
         self._bytes_lock = _thread.RLock()  # a signal handler may print while its own thread holds it
         self._room: list[Any] = []
         self.limits = Limits()
+        self.tap: Callable[[Sequence[Record]], object] | None = None
+        """Shown what has been cleaned, once it was offered to the log; a fault in it costs no record."""
         """What is kept of what comes back to the run."""
         self._start()
 
@@ -329,11 +332,11 @@ class Writer:
         self._awaited = False
         self._let_on(False)  # whom a fault in the last round has left waiting
         batch: list[Record] = []
+        cleaned: list[Record] = []
         kept = False
         try:
             self._take(batch)
             batch.extend(self._gather())
-            cleaned: list[Record] = []
             clean, limited = self._redactor.clean, self.limits.limited
             for each in batch:
                 record = limited(each)
@@ -347,6 +350,8 @@ class Writer:
             self._fault(error)
         worked = bool(batch or self._due)
         self._let_on(kept)
+        if self.tap is not None:
+            self._tell(cleaned)
         return worked
 
     def _keep(self, cleaned: list[Record], *, durable: bool) -> bool:
@@ -390,6 +395,14 @@ class Writer:
             del self._due[0]
         if self._taken:
             self._release()
+
+    def _tell(self, cleaned: Sequence[Record]) -> None:
+        try:
+            if self.tap is not None:
+                self.tap(cleaned)
+        except Exception as error:  # it sees no more of this run
+            self.tap = None
+            print(f"reenact: no more spans of this run are made: {type(error).__name__}: {error}", file=sys.stderr)
 
     def _show(self, record: Record) -> None:
         try:

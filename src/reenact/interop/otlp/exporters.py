@@ -1,0 +1,174 @@
+"""The exporter of a process: a bounded queue of finished spans, and one thread of ours that hands them on.
+
+Its thread is no strand of the agent, so nothing that it does is recorded. A receiver that is down costs spans, which
+are counted, and never an event or a wait of the agent; the end of the program waits for a bounded time.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import collections
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Final
+
+from reenact.abc.sources import CLOCK
+from reenact.facts.call import Json
+from reenact.facts.policy import Policy
+from reenact.interop.otlp.programs import through_provider
+from reenact.interop.otlp.sending import Unsent, send, target
+from reenact.interop.otlp.sent import Batch, SentSpan
+from reenact.seams import background, lanes
+
+MOST: Final = 2048
+"""Spans that wait at a time, as the SDK of OpenTelemetry has it."""
+AT_ONCE: Final = 512
+GATHER_S: Final = 0.2
+"""How long spans gather before they are handed on."""
+LAST_S: Final = 1.0
+"""How long the end of the program waits."""
+_PAUSE_S: Final = 1.0
+_ATTEMPTS: Final = 3
+
+Deliver = Callable[[Sequence[Batch]], None]
+
+
+class Exporter:
+    """Hands spans on.
+
+    Args:
+        deliver: Does it, in our thread; raises ``Unsent`` where they were not taken.
+    """
+
+    def __init__(self, deliver: Deliver) -> None:
+        self._deliver = deliver
+        self._queue: collections.deque[tuple[Mapping[str, Json], SentSpan]] = collections.deque()
+        self._bell = _thread.allocate_lock()
+        self._bell.acquire()
+        self._begun = False
+        self._waiting = False
+        self._leaving = False
+        self._under_way = 0
+        self._door = _thread.allocate_lock()
+        self._version = version("reenact")
+        self.lost = 0
+        """Spans that nobody took."""
+        self.why = ""
+
+    def offer(self, resource: Mapping[str, Json], span: SentSpan) -> None:
+        """Hand over a finished span. Never waits: one too many is lost, and counted."""
+        if len(self._queue) >= MOST:
+            self.lost += 1
+            self.why = self.why or "more spans came than could be sent"
+            return
+        self._queue.append((resource, span))
+        if not self._begun:
+            self._begun = True
+            background.start(self._run)
+        if self._waiting or len(self._queue) >= AT_ONCE:
+            self._ring()
+
+    def leave(self, timeout_s: float = LAST_S) -> None:
+        """The program ends: wait until all is handed on, for so long at most, and say once what was lost."""
+        self._leaving = True
+        if self._queue or self._under_way:
+            self._door.acquire(blocking=False)
+            self._ring()
+            until = CLOCK.mono_us() + int(timeout_s * 1e6)
+            while (self._queue or self._under_way) and (left := (until - CLOCK.mono_us()) / 1e6) > 0:
+                self._door.acquire(timeout=left)
+        missing = self.lost + len(self._queue) + self._under_way
+        self._queue.clear()
+        self.lost = 0
+        self._under_way = 0
+        if missing:
+            why = self.why or "they were not taken in time"
+            noun = "span was" if missing == 1 else "spans were"
+            print(f"reenact: {missing} {noun} lost: {why}", file=sys.stderr)
+
+    def _ring(self) -> None:
+        try:
+            self._bell.release()
+        except RuntimeError:  # it is ringing already
+            pass
+
+    def _run(self) -> None:
+        lanes.adopt_thread(None)  # our own thread is no strand of the agent
+        while True:
+            if not self._queue:
+                self._waiting = True
+                if not self._queue:
+                    self._bell.acquire()
+                self._waiting = False
+            if not self._leaving:
+                self._bell.acquire(timeout=GATHER_S)
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Deliver what has gathered; what fails for now is offered again, unless the program ends."""
+        taken = [self._queue.popleft() for _ in range(min(AT_ONCE, len(self._queue)))]
+        self._under_way = len(taken)
+        try:
+            for attempt in range(_ATTEMPTS):
+                try:
+                    self._deliver(self._batches(taken))
+                    return
+                except Unsent as error:
+                    self.why = str(error)
+                    if not error.again or self._leaving or attempt == _ATTEMPTS - 1:
+                        break
+                    self._bell.acquire(timeout=_PAUSE_S)
+                except Exception as error:  # a processor of the program's own
+                    self.why = f"{type(error).__name__}: {error}"
+                    break
+            self.lost += self._under_way  # nothing, where the end of the program has counted them
+        finally:
+            self._under_way = 0
+            try:
+                self._door.release()
+            except RuntimeError:  # nobody waits
+                pass
+
+    def _batches(self, taken: Sequence[tuple[Mapping[str, Json], SentSpan]]) -> list[Batch]:
+        groups: dict[int, tuple[Mapping[str, Json], list[SentSpan]]] = {}
+        for resource, span in taken:
+            groups.setdefault(id(resource), (resource, []))[1].append(span)
+        return [Batch(resource, spans, self._version) for resource, spans in groups.values()]
+
+
+_exporters: dict[tuple[str, str], Exporter] = {}
+
+
+def exporter_for(policy: Policy) -> Exporter:
+    """The exporter of this process for a policy.
+
+    Raises:
+        UsageError: Its endpoint is no address.
+    """
+    key = policy.otel_provider, policy.otel_endpoint
+    found = _exporters.get(key)
+    if found is None:
+        found = _exporters[key] = Exporter(_deliverer(policy))
+        atexit.register(found.leave)
+    return found
+
+
+def _deliverer(policy: Policy) -> Deliver:
+    if policy.otel_provider:
+        return through_provider
+    to = target(policy.otel_endpoint)
+    return lambda batches: send(to, batches)
+
+
+def _forked() -> None:
+    """In a forked child: what waits is its parent's to send, and so is the thread. Its own runs begin an exporter."""
+    for each in _exporters.values():
+        atexit.unregister(each.leave)
+    _exporters.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

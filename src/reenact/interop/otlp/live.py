@@ -1,0 +1,273 @@
+"""The spans of a run while it is recorded: made of cleaned records, in the writer's thread.
+
+A tap sees what the gate has let through, and nothing earlier. A finished span goes to the exporter of the process
+(``exporters``), which never makes a writer wait.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from importlib.metadata import version
+from typing import Any, Final
+
+from reenact.facts.call import Call, Failure, Json, Kind, Outcome, Stream, Value
+from reenact.facts.dialects import read, recognise
+from reenact.facts.event import Event
+from reenact.facts.policy import Policy
+from reenact.facts.reading import Reading
+from reenact.facts.record import (
+    CallIssued,
+    CallSettled,
+    HeadArrived,
+    LaneOpened,
+    Noted,
+    Record,
+    RunClosed,
+    SegmentArrived,
+    StreamEnded,
+)
+from reenact.facts.run import Run
+from reenact.facts.values import jsonable
+from reenact.interop.messages import conversation
+from reenact.interop.otlp.course import Around, Course, resource
+from reenact.interop.otlp.exporters import Exporter, exporter_for
+from reenact.interop.otlp.recounting import Seen, is_spanned
+from reenact.interop.otlp.sent import SentSpan
+from reenact.interop.otlp.spelling import as_text
+from reenact.timetravel.contents import arguments_of, decoded_body, parsed
+
+LARGEST: Final = 4 << 20
+"""Bytes of one answer that are held for its content."""
+_REVISION: Final = "kit.revision"
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call under way."""
+
+    event: Event
+    sign: str
+    body: bytes = b""
+    model: bool = False
+    size: int = 0
+    segments: int = 0
+    parts: list[bytes] = field(default_factory=list)
+    reading: Reading | None = None
+
+
+class Tap:
+    """Makes the spans of one run.
+
+    Args:
+        run: The run as it began.
+        policy: What spans say of content, and in whose names.
+        exporter: Where they go.
+        around: The caller's span; None for none.
+    """
+
+    def __init__(self, run: Run, policy: Policy, exporter: Exporter, around: Around | None) -> None:
+        self._run = run
+        self._inline = policy.otel_content == "inline"
+        self._course = Course(run, run.started_us, policy.otel_dialect, around)
+        self._exporter = exporter
+        self._resource = resource(run, version("reenact"))
+        self._lanes: dict[int, str] = {}
+        self._open: dict[int, _Call] = {}
+        self._unread: dict[int, _Call] = {}
+        """Calls of models that have ended, until their reading comes."""
+        self._ends: dict[Kind, Json] = {}
+
+    def __call__(self, records: Sequence[Record]) -> None:
+        """See what the gate has let through. A fault of ours costs the run's further spans, which are counted."""
+        for record in records:
+            see = _SEEN_BY.get(type(record))
+            if see is not None:
+                see(self, record)
+
+    def leave(self, timeout_s: float) -> None:
+        """The program ends: wait for what is on its way, and say what was lost."""
+        self._exporter.leave(timeout_s)
+
+    def _lane(self, record: LaneOpened) -> None:
+        self._lanes[record.number] = record.path
+
+    def _issued(self, record: CallIssued) -> None:
+        call, body = record.call, record.call.body
+        lane = self._lanes.get(record.lane, "")
+        bare = replace(call, body=b"")
+        event = Event(self._run.id, record.event, lane, record.position, record.parent, bare, issued_us=record.at_us)
+        event = replace(event, fidelity=record.fidelity)
+        self._course.issued(event)
+        spanned = is_spanned(event)
+        if not spanned and call.kind not in (Kind.FLAG, Kind.NOTE, Kind.FILE, *_ENDS):
+            return
+        sign = f"{call.name} {blake2b(body, digest_size=8).hexdigest()}" if spanned else ""
+        model = call.kind is Kind.HTTP and recognise(call.head, body) is not None
+        keeps = self._inline or call.kind is Kind.FLAG
+        self._open[record.event] = _Call(event, sign, body if keeps else b"", model, size=len(body))
+
+    def _head(self, record: HeadArrived) -> None:
+        held = self._open.get(record.event)
+        if held is not None:
+            asked, held.size = held.size, 0
+            attributes = {"asked": asked}
+            outcome = Stream(record.head, None)
+            held.event = replace(held.event, first_us=record.at_us, outcome=outcome, attributes=attributes)
+
+    def _segment(self, record: SegmentArrived) -> None:
+        held = self._open.get(record.event)
+        if held is not None:
+            held.size += len(record.data)
+            held.segments += 1
+            if self._inline and held.size <= LARGEST:
+                held.parts.append(record.data)
+
+    def _ended(self, record: StreamEnded) -> None:
+        held = self._open.get(record.event)
+        if held is not None:
+            before = held.event.outcome
+            head: Mapping[str, Json] = before.head if isinstance(before, Stream) else {}
+            self._settle(held, Stream(head, record.end, held.size, held.segments), record.at_us)
+
+    def _settled(self, record: CallSettled) -> None:
+        held = self._open.get(record.event)
+        if held is not None:
+            self._settle(held, record.outcome, record.at_us)
+
+    def _settle(self, held: _Call, outcome: Outcome, at_us: int) -> None:
+        number = held.event.number
+        del self._open[number]
+        held.event = replace(held.event, outcome=outcome, ended_us=at_us)
+        if held.model and held.reading is None:
+            self._unread[number] = held
+        else:
+            self._tell(held)
+
+    def _noted(self, record: Noted) -> None:
+        if record.event is None:
+            if record.key == _REVISION and isinstance(record.value, Mapping) and record.value.get("commit"):
+                self._resource = resource(self._run, version("reenact"), str(record.value["commit"]))
+            return
+        if record.key != "reading" or not isinstance(record.value, Mapping):
+            return
+        held = self._unread.pop(record.event, None)
+        reading = Reading.from_json({"dialect": "", **record.value})
+        if held is not None:
+            held.reading = reading
+            self._tell(held)
+        elif record.event in self._open:
+            self._open[record.event].reading = reading
+
+    def _closed(self, record: RunClosed) -> None:
+        """The run has ended, or one inside it."""
+        if record.run.id != self._run.id:
+            return
+        for held in [*self._unread.values(), *self._open.values()]:
+            self._tell(held)
+        self._unread.clear()
+        self._open.clear()
+        self._send(self._course.closed(record.run, self._ends.get(Kind.INPUT), self._ends.get(Kind.OUTPUT)))
+
+    def _tell(self, held: _Call) -> None:
+        event = held.event
+        if event.call.kind in _ENDS:
+            self._end(held)
+            return
+        asked = event.attributes.get("asked", held.size)
+        answered = held.size if isinstance(event.outcome, Stream) else None
+        if isinstance(event.outcome, Value):
+            answered = len(event.outcome.body)
+        seen = Seen(event, held.reading, sizes=(asked or None, answered), sign=held.sign, inline=self._inline)
+        if self._inline or event.call.kind is Kind.FLAG:
+            seen = _with_content(seen, held)
+        self._send(self._course.ended(seen))
+
+    def _end(self, held: _Call) -> None:
+        if not self._inline:
+            return
+        kind, outcome = held.event.call.kind, held.event.outcome
+        if kind is Kind.INPUT:
+            self._ends.setdefault(kind, arguments_of(jsonable(held.body)))
+        else:
+            data = _bytes(outcome.body) if isinstance(outcome, Value) else b""
+            self._ends[kind] = jsonable(data or held.body)
+
+    def _send(self, span: SentSpan | None) -> None:
+        if span is not None:
+            self._exporter.offer(self._resource, span)
+
+
+_ENDS: Final = (Kind.INPUT, Kind.OUTPUT)
+_SEEN_BY: Final[Mapping[type, Callable[[Tap, Any], None]]] = {
+    SegmentArrived: Tap._segment,
+    CallIssued: Tap._issued,
+    CallSettled: Tap._settled,
+    HeadArrived: Tap._head,
+    StreamEnded: Tap._ended,
+    LaneOpened: Tap._lane,
+    Noted: Tap._noted,
+    RunClosed: Tap._closed,
+}
+"""What looks at each sort of record; no other one is in a span."""
+
+
+def _bytes(body: Any) -> bytes:
+    """A body as it is; nothing for one that is written in pieces."""
+    return body if isinstance(body, bytes) else b""
+
+
+def _with_content(seen: Seen, held: _Call) -> Seen:
+    """What is told, with the content of what was asked and answered."""
+    event, call = seen.event, seen.event.call
+    outcome = event.outcome
+    if held.model:
+        head = outcome.head if isinstance(outcome, Stream) else {}
+        return replace(seen, reading=read(call.head, held.body, head, b"".join(held.parts)) or seen.reading)
+    asked: Json = _plain(call, held.body)
+    answered: Json = None
+    if isinstance(outcome, Stream):
+        answered = _text(parsed(decoded_body(outcome.head, b"".join(held.parts)))) if held.parts else None
+    elif isinstance(outcome, Value):
+        answered = outcome.head.get("chunks") or jsonable(_bytes(outcome.body)) if outcome.body else None
+    if call.kind is Kind.MODEL:
+        return replace(seen, reading=_function(event, asked, answered))
+    return replace(seen, asked=asked, answered=answered)
+
+
+def _plain(call: Call, body: bytes) -> Json:
+    if not body:
+        return None
+    return _text(parsed(decoded_body(call.head, body))) if call.kind is Kind.HTTP else arguments_of(jsonable(body))
+
+
+def _text(content: Json) -> Json:
+    return content.decode("utf-8", "backslashreplace") if isinstance(content, bytes) else content
+
+
+def _function(event: Event, asked: Json, answered: Json) -> Reading:
+    """A model inside the process: its arguments are what it was asked, its result what it said."""
+    messages = asked.get("messages") if isinstance(asked, Mapping) else None
+    told = conversation(messages if isinstance(messages, list) else [{"role": "user", "content": as_text(asked)}])
+    said = "" if isinstance(event.outcome, Failure) else str(as_text(answered) or "")
+    return Reading("function", model_asked=event.name, system=told.system, messages=tuple(told.messages), text=said)
+
+
+def open_tap(run: Run, policy: Policy) -> Tap | None:
+    """What makes the spans of a run that begins here, in the agent's thread; None where none are asked for, or the
+    caller's span is not sampled."""
+    if not (policy.otel_endpoint or policy.otel_provider):
+        return None
+    around, sampled = _around()
+    return Tap(run, policy, exporter_for(policy), around) if sampled else None
+
+
+def _around() -> tuple[Around | None, bool]:
+    """The caller's current span, and whether it is sampled. Nothing is loaded for it."""
+    trace = sys.modules.get("opentelemetry.trace")
+    context = trace.get_current_span().get_span_context() if trace is not None else None
+    if context is None or not context.is_valid:
+        return None, True
+    return Around(f"{context.trace_id:032x}", f"{context.span_id:016x}"), bool(context.trace_flags & 1)

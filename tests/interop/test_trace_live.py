@@ -1,0 +1,238 @@
+"""Spans while a run is recorded: what arrives at a receiver, and what a receiver that is down or slow costs."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from reenact.interop.otlp.exporters import MOST, Exporter
+from reenact.interop.otlp.sending import TIMEOUT_S, Unsent
+from reenact.interop.otlp.sent import Batch, SentSpan, SpanKind
+from tests.http.server import Server
+from tests.interop.conftest import Tried
+from tests.interop.spans_out import AGENT, Receiver, said, serve, told
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    made = Receiver()
+    yield made
+    if made.hold is not None:
+        made.hold.set()
+    made.server.close()
+
+
+def settings(desk: Tried, endpoint: str, **more: str) -> None:
+    lines = [f"{name} = {value!r}" for name, value in {"endpoint": endpoint, **more}.items()]
+    desk.writes("reenact.toml", "\n".join(["[otel]", *lines, ""]))
+
+
+def recorded(desk: Tried, server: Server) -> Any:
+    desk.writes("agent.py", AGENT)
+    return desk.reenact("record", "--agent", "desk@2", "--", "python", "agent.py", server.url)
+
+
+def spans_of(desk: Tried, *words: str) -> dict[str, dict[str, Any]]:
+    """The spans of the last run as they are exported from the store, by id."""
+    done = desk.reenact("export", "otel", "@", "-o", "after.json", *words)
+    assert done.code == 0, done.err.decode()
+    return {each["spanId"]: each for each in told((desk.folder / "after.json").read_bytes())}
+
+
+@pytest.mark.parametrize("content", ["reference", "inline"])
+@pytest.mark.parametrize("dialect", ["otel", "openinference"])
+def test_what_is_sent_as_it_happens_is_what_is_exported_later(
+    desk: Tried, server: Server, receiver: Receiver, content: str, dialect: str
+) -> None:
+    serve(server)
+    settings(desk, receiver.server.url, content=content, dialect=dialect)
+    done = recorded(desk, server)
+    assert (done.code, done.out) == (0, b"It is lost.\n200\n"), done.err.decode()
+    after = spans_of(desk, "--content", content, "--dialect", dialect)
+    assert len(receiver.spans) == len(after) == 10
+    for span in receiver.spans:
+        other = after[span.span_id.hex()]
+        assert (span.name, span.kind, span.trace_id.hex()) == (other["name"], other["kind"], other["traceId"])
+        assert span.parent_span_id.hex() == other.get("parentSpanId", "")
+        assert span.status.message == other["status"].get("message", "")
+        times = str(span.start_time_unix_nano), str(span.end_time_unix_nano)
+        assert times == (other["startTimeUnixNano"], other["endTimeUnixNano"])
+        assert said(span) == other["said"], span.name
+
+
+def test_the_receiver_is_no_part_of_the_recording_and_of_no_replay(
+    desk: Tried, server: Server, receiver: Receiver
+) -> None:
+    serve(server)
+    settings(desk, receiver.server.url)
+    assert recorded(desk, server).code == 0
+    shown = desk.reenact("--json", "show", "@").out + desk.reenact("kit", "@").out
+    assert str(receiver.server.port).encode() not in shown and b"v1/traces" not in shown
+    server.close()
+    count = len(receiver.server.requests)
+    replayed = desk.reenact("replay", "@")
+    assert replayed.code == 0 and b"same" in replayed.err, replayed.err.decode()
+    assert len(receiver.server.requests) == count and b"spans" not in replayed.err
+
+
+def test_a_receiver_that_is_down_costs_spans_and_no_event(desk: Tried, server: Server) -> None:
+    serve(server)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens
+        settings(desk, f"http://127.0.0.1:{taken.getsockname()[1]}")
+        done = recorded(desk, server)
+    assert (done.code, done.out) == (0, b"It is lost.\n200\n")
+    assert b"10 spans were lost: 127.0.0.1:" in done.err and b"cannot be reached" in done.err
+    assert len(spans_of(desk)) == 10
+
+
+def test_a_receiver_that_never_answers_is_waited_for_for_a_second(
+    desk: Tried, server: Server, receiver: Receiver
+) -> None:
+    serve(server)
+    receiver.hold = threading.Event()
+    settings(desk, receiver.server.url)
+    began = time.monotonic()
+    done = recorded(desk, server)
+    assert (done.code, done.out) == (0, b"It is lost.\n200\n")
+    assert b"10 spans were lost: they were not taken in time" in done.err
+    assert time.monotonic() - began < TIMEOUT_S  # it would have been waited for so long at least
+
+
+def span(number: int) -> SentSpan:
+    return SentSpan("0" * 31 + "1", f"{number:016x}", "", "a span", SpanKind.INTERNAL, 0, 1, {})
+
+
+def test_what_cannot_be_sent_is_bounded_and_costs_next_to_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    go, held = threading.Event(), threading.Event()
+
+    def deliver(batches: Sequence[Batch]) -> None:
+        held.set()
+        go.wait(10)
+
+    exporter = Exporter(deliver)
+    exporter.offer({}, span(0))
+    assert held.wait(10)
+    began = time.perf_counter()
+    for number in range(2 * MOST):
+        exporter.offer({}, span(number))
+    took = time.perf_counter() - began
+    assert took / (2 * MOST) < 0.001
+    assert exporter.lost == MOST
+    began = time.perf_counter()
+    exporter.leave(0.2)
+    assert 0.1 < time.perf_counter() - began < 2
+    assert capsys.readouterr().err == f"reenact: {2 * MOST + 1} spans were lost: more spans came than could be sent\n"
+    exporter.leave(0.2)
+    assert capsys.readouterr().err == ""  # it is said once
+    go.set()
+
+
+def test_spans_are_offered_again_to_a_receiver_that_is_busy() -> None:
+    came: list[int] = []
+    done = threading.Event()
+
+    def deliver(batches: Sequence[Batch]) -> None:
+        came.append(sum(len(batch.spans) for batch in batches))
+        if len(came) == 1:
+            raise Unsent("busy", again=True)
+        done.set()
+
+    exporter = Exporter(deliver)
+    exporter.offer({}, span(1))
+    assert done.wait(20)
+    exporter.leave(5)
+    assert came == [1, 1] and exporter.lost == 0
+
+
+def test_a_forked_child_sends_its_own_spans(desk: Tried, receiver: Receiver) -> None:
+    desk.writes(
+        "forks.py",
+        "import os, sys, reenact\n"
+        "from reenact import Policy\n"
+        "policy = Policy(otel_endpoint=sys.argv[1])\n"
+        "with reenact.record(agent='parent', policy=policy):\n"
+        "    pass\n"
+        "child = os.fork()\n"
+        "with reenact.record(agent='child' if child == 0 else 'again', policy=policy):\n"
+        "    pass\n"
+        "if child == 0:\n"
+        "    sys.exit(0)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n",
+    )
+    done = desk.run("python", "forks.py", receiver.server.url)
+    assert done.code == 0 and done.err == b"", done.err.decode()
+    names = sorted(span.name for span in receiver.spans)
+    assert names == ["invoke_agent again", "invoke_agent child", "invoke_agent parent"]
+
+
+def test_what_the_gate_removes_is_in_no_span(desk: Tried, server: Server, receiver: Receiver) -> None:
+    settings(desk, receiver.server.url, content="inline")
+    key = "sk-proj-" + "a1B2" * 12
+    desk.writes(
+        "leaks.py",
+        "import reenact, sys\n"
+        "@reenact.tool\n"
+        "def use(key):\n"
+        "    return {'authorization': 'Bearer ' + key}\n"
+        "use(sys.stdin.read())\n",
+    )
+    done = desk.run("reenact", "record", "--", "python", "leaks.py", stdin=key.encode())
+    assert done.code == 0, done.err.decode()
+    assert len(receiver.spans) == 2
+    assert key.encode() not in b"".join(each.SerializeToString() for each in receiver.got)
+
+
+PROVIDER = """
+import sys, random
+from opentelemetry import trace
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor, SpanExporter, SpanExportResult
+import reenact
+
+class Kept(SpanExporter):
+    def export(self, spans):
+        for span in spans:
+            parent = f"{span.parent.span_id:016x}" if span.parent else ""
+            print(span.name, f"{span.context.trace_id:032x}", f"{span.context.span_id:016x}", parent or "-",
+                  span.resource.attributes["service.name"], span.status.status_code.name, file=sys.stderr)
+        return SpanExportResult.SUCCESS
+
+provider = TracerProvider(resource=Resource({"service.name": "shop"}))
+provider.add_span_processor(SimpleSpanProcessor(Kept()))
+trace.set_tracer_provider(provider)
+
+@reenact.tool
+def refund(order):
+    raise ValueError("closed")
+
+random.seed(7)
+first = random.random()
+random.seed(7)
+with trace.get_tracer("shop").start_as_current_span("request"):
+    random.seed(7)
+    with reenact.record(agent="desk", policy=reenact.Policy(otel_provider="program")):
+        try:
+            refund(7)
+        except ValueError:
+            pass
+    assert random.random() == first
+"""
+
+
+def test_spans_nest_in_the_callers_trace_through_its_own_provider(desk: Tried) -> None:
+    pytest.importorskip("opentelemetry.sdk", reason="the SDK of OpenTelemetry is not installed")
+    desk.writes("shop.py", PROVIDER)
+    done = desk.run("python", "shop.py")
+    assert done.code == 0, done.err.decode()
+    lines = {" ".join(line.split()[:-5]): line.split()[-5:] for line in done.err.decode().splitlines()}
+    request, run, tool = lines["request"], lines["invoke_agent desk"], lines["execute_tool refund"]
+    assert request[0] == run[0] == tool[0]
+    assert (run[2], tool[2]) == (request[1], run[1])
+    assert (tool[3], tool[4], run[4]) == ("shop", "ERROR", "UNSET")
