@@ -278,6 +278,10 @@ def test_no_question_is_answered_by_a_state_that_is_not_proven(tmp_path: Path) -
     ):
         answer = ask(*words)
         assert answer.returncode != 0 and "not proven" in answer.stderr, (words, answer.stdout, answer.stderr)
+    shown = ask("show", "@", "--state")
+    assert shown.returncode == 0 and "not proven" in shown.stdout, shown.stderr
+    left_out = ask("ls", "--where", 'len(state["messages"]) >= 0')
+    assert left_out.returncode == 0 and "is left out" in left_out.stderr, left_out.stderr
 
 
 def test_two_runs_are_not_found_equal_by_states_that_are_not_proven(tmp_path: Path) -> None:

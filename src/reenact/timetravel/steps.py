@@ -7,7 +7,7 @@ own when a tool was called there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from reenact.abc.store import Recording
@@ -21,6 +21,7 @@ from reenact.timetravel.readings import Decision, decides, decision_of
 
 _ACTS = frozenset(("retrieval", "process", "human", "db"))
 _LIMIT = 1 << 20
+_StateOf = Callable[[Recording, int, str | None], Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +82,20 @@ class _Draft:
     events: list[Event] = field(default_factory=list)
 
 
-def steps_of(recording: Recording) -> Iterator[Step]:
-    """The steps of a run, in order. Costs one pass over the events and the payloads of the tool calls."""
+def steps_of(recording: Recording, *, shown: bool = False) -> Iterator[Step]:
+    """The steps of a run, in order. Costs one pass over the events and the payloads of the tool calls.
+
+    Args:
+        recording: The run.
+        shown: For people: in the place of a state that is not proven stands a text that says so.
+
+    Raises:
+        BlobMissing: A state is not proven (``unproven``), or was taken out.
+    """
     declared = [event for event in recording.events(kinds=["step"]) if event.kind == "step"]
     drafts = _declared(recording) if declared else _derived(recording)
     for number, draft in enumerate(drafts):
-        yield _step(recording, number, draft, bool(declared))
+        yield _step(recording, number, draft, bool(declared), shown_state if shown else event_state)
 
 
 def event_state(recording: Recording, number: int, phase: str | None = None) -> Json:
@@ -100,14 +109,14 @@ def event_state(recording: Recording, number: int, phase: str | None = None) -> 
     return None
 
 
-def shown_state(recording: Recording, number: int) -> Json:
+def shown_state(recording: Recording, number: int, phase: str | None = None) -> Json:
     """The same for people, and for documents of one event: of a state that is not proven that it is not."""
     try:
-        return event_state(recording, number)
+        return event_state(recording, number, phase)
     except BlobMissing as missing:
         if missing.reason != UNPROVEN:
             raise
-        return f"not proven: {missing.args[0]}"
+        return f"not known: {missing.args[0]}"
 
 
 def step_data(step: Step) -> dict[str, Json]:
@@ -178,7 +187,7 @@ def _derived(recording: Recording) -> Iterator[_Draft]:
         yield draft
 
 
-def _step(recording: Recording, number: int, draft: _Draft, declared: bool) -> Step:
+def _step(recording: Recording, number: int, draft: _Draft, declared: bool, state_of: _StateOf) -> Step:
     opening = draft.opening
     events = draft.events or [opening]
     ends = [event.ended_us for event in ((opening,) if declared else events)]
@@ -194,10 +203,10 @@ def _step(recording: Recording, number: int, draft: _Draft, declared: bool) -> S
         declared=declared,
         first=opening.number,
         last=max(event.number for event in (opening, *events)),
-        input_state=event_state(recording, opening.number, "in"),
+        input_state=state_of(recording, opening.number, "in"),
         decision=_decision_data(decisions[0]) if decisions else None,
         acts=tuple(_act(recording, event) for event in events if _acts(event)),
-        output_state=event_state(recording, opening.number, "out"),
+        output_state=state_of(recording, opening.number, "out"),
         error=None if failed is None else error_data(failed),
         started_us=recording.run.started_us + opening.issued_us,
         duration_us=max(known) - opening.issued_us if finished else None,

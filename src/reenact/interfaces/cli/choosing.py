@@ -10,9 +10,12 @@ import click
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
+from reenact.errors import BlobMissing
 from reenact.facts.expressions import compile_expression
+from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import Since, pairs
+from reenact.store.proofs import UNPROVEN
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,8 +50,17 @@ def filters_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
     return filters
 
 
-def chosen(store: Store, where: str | None, limit: int | None, filters: Mapping[str, Any]) -> Iterator[Run]:
+def chosen(
+    store: Store, where: str | None, limit: int | None, filters: Mapping[str, Any], told: Callable[[str], object]
+) -> Iterator[Run]:
     """The runs that are meant, newest first.
+
+    Args:
+        store: Where they are.
+        where: An expression that holds for them.
+        limit: How many, at most.
+        filters: As ``Store.runs`` takes them.
+        told: Told of each run of which nobody knows whether the expression holds: a state is not proven.
 
     Raises:
         UsageError: The expression cannot be read.
@@ -56,4 +68,14 @@ def chosen(store: Store, where: str | None, limit: int | None, filters: Mapping[
     if where is None:
         return store.runs(**filters, **({"limit": limit} if limit else {}))
     expression = compile_expression(where, RUN_WORDS)
-    return (run for run in store.runs(**filters) if expression.holds(RunScope(run, partial(store.open, run))))
+
+    def holds(run: Run) -> bool:
+        try:
+            return bool(expression.holds(RunScope(run, partial(store.open, run))))
+        except BlobMissing as missing:
+            if missing.reason != UNPROVEN:
+                raise
+            told(f"reenact: run {tail(run.id)} is left out: {missing.args[0]}")
+            return False
+
+    return filter(holds, store.runs(**filters))

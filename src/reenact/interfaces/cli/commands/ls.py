@@ -61,7 +61,7 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
     shell = current(ctx)
     filters = filters_of(wanted)
     with opened(shell) as store:
-        runs = islice(chosen(store, where, limit, filters), limit)
+        runs = islice(chosen(store, where, limit, filters, shell.talk), limit)
         twigs = draw(runs) if tree else (Twig(run, 0, "") for run in runs)
         if shell.json:
             expiring = Expiring(store)

@@ -166,7 +166,7 @@ def _json(
     if view.oneline:
         return
     if view.state:
-        for step in steps_of(recording):
+        for step in steps_of(recording, shown=True):
             shell.line({"type": "step"} | step_data(step))
         return
     first, last = stretch or (0, None)
@@ -282,7 +282,7 @@ def _cut(text: str, width: int) -> str:
 
 def _steps(recording: Recording, width: int) -> Iterator[str]:
     """The steps: what each was given, decided, did and left."""
-    for step in steps_of(recording):
+    for step in steps_of(recording, shown=True):
         name = preview.safe(step.name) or "(derived)"
         yield f"step {step.number}  {name}  #{step.first}..{step.last}  {preview.duration(step.duration_us)}"
         if step.input_state is not None:

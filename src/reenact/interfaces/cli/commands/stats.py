@@ -59,7 +59,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **
     shell = current(ctx)
     names = tuple(dict.fromkeys(names)) or ("agent",)
     with opened(shell) as store:
-        runs = list(chosen(store, where, None, filters_of(wanted)))
+        runs = list(chosen(store, where, None, filters_of(wanted), shell.talk))
         with Working(f"adding up {counted(len(runs), 'run')}"):
             priced = prices() if any(run.totals.models for run in runs) else None
             account = account_of(store, runs, priced)
