@@ -76,6 +76,7 @@ def recording() -> list[Row]:
     read, model, write = ("record_read[400]", "record_model[400]", "durable_write[200]")
     added, kept, chunk = Figure(model, "added_us"), Figure(model, "save_ms"), Figure("first_chunk", "later_ms")
     vcr, large, grown, models = "vcr_http[1000]", "large_argument[20]", "grown_state[200]", "grown_models[200]"
+    sent = "spans[1000]"
     return [
         Row("record an HTTP read: added in the agent's thread", Figure(read, "added_us"), "µs", "most", 60),
         Row("  the thread's own work alone", Figure(read, "added_work_us"), "µs", "most", 60),
@@ -107,6 +108,9 @@ def recording() -> list[Row]:
             "record a write: added, its intent durable first",
             Figure(write, "added_us"), "µs", "shown", 0, Figure("fsync[200]", "us"),
         ),
+        Row("send a span of a recorded call: agent's thread", Figure(sent, "thread_us"), "µs", "most", 20),
+        Row("  by the clock, with the threads beside it", Figure(sent, "wall_us"), "µs"),
+        Row("  what a span costs there by itself", Figure("sdk_spans[1000]", "thread_us"), "µs"),
         Row("first chunk of a stream: later than unrecorded", chunk, "ms", "most", 0.3),
         Row("  against a neighbour", chunk, "ms", "faster", 60, Figure("vcr_first_chunk", "later_ms")),
     ]  # fmt: skip

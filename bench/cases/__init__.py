@@ -30,6 +30,7 @@ from bench.cases.http import (
 )
 from bench.cases.long_values import long_bytes, long_rows, long_text
 from bench.cases.neighbours import plain_transport, vcr_first_chunk, vcr_http
+from bench.cases.spans import sdk_spans, spans
 from bench.cases.start import (
     import_bare,
     import_recorder,
@@ -84,7 +85,9 @@ CASES: Mapping[str, Callable[[int], Mapping[str, float]]] = {
         record_short,
         replay_short,
         run_goldens_of_20,
+        sdk_spans,
         show_help,
+        spans,
         temporal_replay,
         temporal_replay_bare,
         vcr_first_chunk,
