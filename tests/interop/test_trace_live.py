@@ -6,9 +6,15 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import grpc
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
 
 from reenact.interop.otlp.exporters import MOST, Exporter
 from reenact.interop.otlp.sending import TIMEOUT_S, Unsent
@@ -171,6 +177,51 @@ def test_a_forked_child_sends_its_own_spans(desk: Tried, receiver: Receiver) -> 
     assert names == ["invoke_agent again", "invoke_agent child", "invoke_agent parent"]
 
 
+class Collector:
+    """A receiver of OTLP over gRPC, on the official library."""
+
+    def __init__(self) -> None:
+        self.got: list[ExportTraceServiceRequest] = []
+        self.told: list[dict[str, str]] = []
+        self.pool = ThreadPoolExecutor(2)
+        self.server = grpc.server(self.pool)
+        method = grpc.unary_unary_rpc_method_handler(
+            self._export, ExportTraceServiceRequest.FromString, ExportTraceServiceResponse.SerializeToString
+        )
+        service = "opentelemetry.proto.collector.trace.v1.TraceService"
+        self.server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, {"Export": method})])
+        self.endpoint = f"grpc://127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
+        self.server.start()
+
+    def _export(self, request: ExportTraceServiceRequest, context: Any) -> ExportTraceServiceResponse:
+        self.got.append(request)
+        self.told.append(dict(context.invocation_metadata()))
+        return ExportTraceServiceResponse()
+
+
+def test_spans_go_over_grpc_and_leave_no_trace_in_the_recording(desk: Tried, server: Server) -> None:
+    serve(server)
+    collector = Collector()
+    settings(desk, collector.endpoint)
+    desk.environment["OTEL_EXPORTER_OTLP_HEADERS"] = "Api-Key=k"
+    done = recorded(desk, server)
+    assert (done.code, done.out) == (0, b"It is lost.\n200\n"), done.err.decode()
+    spans = [each for got in collector.got for each in got.resource_spans[0].scope_spans[0].spans]
+    assert {span.span_id.hex() for span in spans} == set(spans_of(desk))
+    assert collector.told[0]["api-key"] == "k"
+    port = collector.endpoint.rpartition(":")[2].encode()
+    assert port not in desk.reenact("--json", "show", "@").out + desk.reenact("kit", "@").out
+    server.close()
+    count = len(collector.got)
+    replayed = desk.reenact("replay", "@")
+    assert replayed.code == 0 and b"same" in replayed.err, replayed.err.decode()
+    assert len(collector.got) == count
+    collector.server.stop(0).wait()
+    collector.pool.shutdown()
+    gone = desk.reenact("export", "otel", "@")
+    assert gone.code != 0 and b"answered UNAVAILABLE" in gone.err, gone.err.decode()
+
+
 def test_what_the_gate_removes_is_in_no_span(desk: Tried, server: Server, receiver: Receiver) -> None:
     settings(desk, receiver.server.url, content="inline")
     key = "sk-proj-" + "a1B2" * 12
@@ -236,3 +287,19 @@ def test_spans_nest_in_the_callers_trace_through_its_own_provider(desk: Tried) -
     assert request[0] == run[0] == tool[0]
     assert (run[2], tool[2]) == (request[1], run[1])
     assert (tool[3], tool[4], run[4]) == ("shop", "ERROR", "UNSET")
+
+
+def test_a_value_that_is_written_in_pieces_is_a_span_like_any_other(desk: Tried, receiver: Receiver) -> None:
+    settings(desk, receiver.server.url, content="inline")
+    desk.writes(
+        "long.py",
+        "import reenact\n"
+        "@reenact.tool\n"
+        "def fetch(kind):\n"
+        "    return b'x' * (9 << 20) if kind == 'bytes' else 'y' * (9 << 20)\n"
+        "print(len(fetch('bytes')), len(fetch('text')))\n",
+    )
+    done = desk.reenact("record", "--", "python", "long.py")
+    assert done.code == 0 and b"no more spans" not in done.err, done.err.decode()
+    assert sorted(span.name for span in receiver.spans)[:2] == ["execute_tool fetch", "execute_tool fetch"]
+    assert len(receiver.spans) == 3

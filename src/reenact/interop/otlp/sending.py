@@ -1,4 +1,4 @@
-"""Spans over the wire: one request of OTLP over HTTP, with what the server says of it. No library, no retry."""
+"""Spans over the wire: one request of OTLP over HTTP or gRPC, with what the server says of it; no retry."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -16,7 +17,12 @@ from reenact.interop.otlp.sent import Batch, as_protobuf
 
 TIMEOUT_S: Final = 10.0
 """What OpenTelemetry's own exporters wait for a request."""
+_SCHEMES: Final = {"http": (False, False), "https": (True, False), "grpc": (False, True), "grpcs": (True, True)}
+"""Of an endpoint: whether it is TLS, and whether it is gRPC."""
+_EXPORT: Final = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+_BUSY: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "CANCELLED"})
 _GZIP_FROM: Final = 1024
+_MEDIA: Final = "application/x-protobuf"
 _PATH: Final = "/v1/traces"
 _MOST_SAID: Final = 200
 _HEADERS: Final = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
@@ -38,6 +44,7 @@ class Target:
         secure: Over TLS.
         host, port, path: The address.
         headers: Further headers, credentials among them.
+        rpc: Over gRPC, which has no path.
     """
 
     secure: bool
@@ -45,6 +52,7 @@ class Target:
     port: int
     path: str
     headers: Mapping[str, str]
+    rpc: bool = False
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -54,31 +62,32 @@ def target(endpoint: str, environ: Mapping[str, str] | None = None) -> Target:
     """Where an endpoint is: a base URL gets OTLP's path.
 
     Args:
-        endpoint: ``http://localhost:4318``, with or without a path.
+        endpoint: ``http://localhost:4318``, with or without a path; ``grpc://localhost:4317``; ``grpcs://`` is TLS.
         environ: Where ``OTEL_EXPORTER_OTLP_HEADERS`` is read; None for the process's.
 
     Raises:
-        UsageError: It is no address of HTTP.
+        UsageError: It is no address of either.
     """
     try:
         parts = urlsplit(endpoint)
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in _SCHEMES or not parts.hostname:
         raise UsageError(
             f"{endpoint!r} is no endpoint that spans can be sent to",
-            cause="it is written http://HOST:PORT or https://HOST; OTLP over HTTP has port 4318",
+            cause="it is http://HOST:4318 or https://HOST for HTTP, grpc://HOST:4317 or grpcs://HOST for gRPC",
             next_command="reenact config",
         )
     path = parts.path.rstrip("/")
-    secure = parts.scheme == "https"
+    secure, rpc = _SCHEMES[parts.scheme]
     return Target(
         secure,
         parts.hostname,
         port or (443 if secure else 80),
         (path if path.endswith(_PATH) else path + _PATH) + (f"?{parts.query}" if parts.query else ""),
         headers_in(os.environ if environ is None else environ),
+        rpc,
     )
 
 
@@ -96,7 +105,10 @@ def send(to: Target, batches: Iterable[Batch], timeout_s: float = TIMEOUT_S) -> 
         Unsent: Nobody took them, or not all of them.
     """
     body = as_protobuf(batches)
-    headers = {**to.headers, "Content-Type": "application/x-protobuf", "User-Agent": "reenact"}
+    if to.rpc:
+        _called(to, body, timeout_s)
+        return
+    headers = {**to.headers, "Content-Type": _MEDIA, "User-Agent": "reenact"}
     if len(body) >= _GZIP_FROM:
         body = gzip.compress(body, 1, mtime=0)
         headers["Content-Encoding"] = "gzip"
@@ -124,9 +136,31 @@ def send(to: Target, batches: Iterable[Batch], timeout_s: float = TIMEOUT_S) -> 
         raise Unsent(f"{to} refused {rejected} spans: {why or 'it does not say why'}")
 
 
+def _called(to: Target, body: bytes, timeout_s: float) -> None:
+    """Send spans over gRPC."""
+    try:
+        grpc = import_module("grpc")
+    except ImportError:
+        raise Unsent(f"{to} is gRPC, which needs pip install 'reenact[otel]'") from None
+    channel = (
+        grpc.secure_channel(str(to), grpc.ssl_channel_credentials()) if to.secure else grpc.insecure_channel(str(to))
+    )
+    try:
+        metadata = [(name.lower(), value) for name, value in to.headers.items()]
+        said: bytes = channel.unary_unary(_EXPORT)(body, timeout=timeout_s, metadata=metadata)
+    except grpc.RpcError as error:
+        code = error.code().name
+        raise Unsent(f"{to} answered {code}: {error.details()}"[:_MOST_SAID], again=code in _BUSY) from None
+    finally:
+        channel.close()
+    rejected, why = _rejected(said, _MEDIA)
+    if rejected:
+        raise Unsent(f"{to} refused {rejected} spans: {why or 'it does not say why'}")
+
+
 def _rejected(said: bytes, media: str) -> tuple[int, str]:
     """How many spans a server says it has refused, and why: ``ExportTraceServiceResponse.partial_success``."""
-    if media.split(";", maxsplit=1)[0].strip() != "application/x-protobuf" or not said:
+    if media.split(";", maxsplit=1)[0].strip() != _MEDIA or not said:
         return 0, ""
     partial = dict(_fields(said)).get(1, b"")
     if not isinstance(partial, bytes):
