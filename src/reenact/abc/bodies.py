@@ -9,6 +9,8 @@ from reenact.errors import BlobMissing
 from reenact.facts.event import Payload
 from reenact.facts.large import Withheld
 
+UNPROVEN = "unproven"
+"""Why a state is not read: a list in it was declared to grow only, and that it does is not proven."""
 WITHHELD = "withheld"
 """Why a payload is missing (``BlobMissing.reason``) of which size and digest are kept."""
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from reenact.abc.bodies import WITHHELD
+from reenact.abc.bodies import UNPROVEN, WITHHELD
 from reenact.abc.redaction import Redactor
 from reenact.abc.session import Crossing, Frozen, Rerun
 from reenact.abc.store import Recording
@@ -71,7 +71,6 @@ from reenact.seams.looks import NOTE as LOOK
 from reenact.seams.restating import restated
 from reenact.seams.strands import release
 from reenact.seams.watch import WATCH
-from reenact.store.proofs import UNPROVEN
 
 T = TypeVar("T")
 

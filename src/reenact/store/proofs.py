@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reenact.abc.bodies import UNPROVEN
 from reenact.errors import BlobMissing
 from reenact.facts.growing import unproven
 from reenact.facts.ids import tail
-
-UNPROVEN = "unproven"
-"""The reason of the error."""
 
 
 def require_proven(run: str, event: int, names: Sequence[str], note: str, proofs: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from reenact.abc.bodies import UNPROVEN
 from reenact.abc.store import Recording, Store
 from reenact.errors import BlobMissing
 from reenact.facts.call import Json, Kind
@@ -25,7 +26,6 @@ from reenact.store.checkpoints import (
     snapshot_at,
     snapshots_before,
 )
-from reenact.store.proofs import UNPROVEN
 from reenact.store.references import find_event
 from reenact.timetravel.authorship import Setting, last_set
 from reenact.timetravel.readings import Decision, decides, decision_of

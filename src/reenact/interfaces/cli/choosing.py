@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from reenact.abc.bodies import UNPROVEN
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.errors import BlobMissing
@@ -15,7 +16,6 @@ from reenact.facts.expressions import compile_expression
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import Since, pairs
-from reenact.store.proofs import UNPROVEN
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
 
 F = TypeVar("F", bound=Callable[..., Any])
