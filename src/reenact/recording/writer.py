@@ -182,9 +182,9 @@ class Writer:
         self._bytes_lock = _thread.RLock()  # a signal handler may print while its own thread holds it
         self._room: list[Any] = []
         self.limits = Limits()
+        """What is kept of what comes back to the run."""
         self.tap: Callable[[Sequence[Record]], object] | None = None
         """Shown what has been cleaned, once it was offered to the log; a fault in it costs no record."""
-        """What is kept of what comes back to the run."""
         self._start()
 
     # --- the agent's side --------------------------------------------------------------------------------------
