@@ -21,6 +21,8 @@ from reenact.interop.originals import Original
 from reenact.interop.otlp import documents as otlp
 from reenact.interop.otlp import reader as traces
 from reenact.interop.refusing import refused
+from reenact.interop.rows import claude_code
+from reenact.interop.rows.reading import read as rows
 from reenact.interop.traces import Trace
 
 GROUP: Final = "reenact.readers"
@@ -206,6 +208,12 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         "traces of OpenTelemetry (OTLP as JSON, JSON Lines or protobuf), in any dialect of model calls",
         otlp.fits,
         traces.read,
+    ),
+    _Traces(
+        "claude-code",
+        "sessions of Claude Code (JSON Lines)",
+        claude_code.fits,
+        lambda file: rows(file, claude_code.Sessions),
     ),
 )
 """The readers of this package, in the order in which they are listed."""

@@ -63,9 +63,9 @@ def command(ctx: click.Context, /, form: str, file: Path, agent: str, tag: Seque
 
     FORMAT is vcr (cassettes of VCR.py, YAML or JSON, of old versions too, and of VCR for Ruby and Betamax), har (HTTP
     archives of browsers and proxies), json (what reenact export json wrote), messages (JSON Lines: logged pairs of
-    request and response, or conversations with a model, each of which becomes a run) or otlp (traces of OpenTelemetry,
-    each of which becomes a run). FILE may be - for standard input. Packages that are installed may add formats of their
-    own; reenact import --help lists all of them.
+    request and response, or conversations with a model, each of which becomes a run), otlp (traces of OpenTelemetry,
+    each of which becomes a run) or a log of one of the tools that are listed below. FILE may be - for standard input.
+    Packages that are installed may add formats of their own; reenact import --help lists all of them.
 
     All of the file is read before anything is written; what cannot be read is refused by its place in the file, or of
     traces left out and named. Such a run knows neither the program nor the order of its calls: replay it with --cmd or

@@ -1,0 +1,289 @@
+"""Traces out of a log of rows: a first pass finds which rows are of which run, a second one reads what they say.
+
+Neither holds a file of JSON Lines: what is in memory grows by some dozens of bytes a row. A row that cannot be read is
+left, by its place.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from hashlib import blake2b
+from typing import Any, BinaryIO, Final, Protocol
+
+from reenact.facts.call import Json
+from reenact.interop.originals import Original
+from reenact.interop.otlp.documents import LARGEST, Form, Left, Place, places, read_at
+from reenact.interop.refusing import refused
+from reenact.interop.traces import Facts, Item, Sort, Trace, Wrong
+
+REPEATED: Final = "rows that stand in the file more than once"
+
+_MOST_LEFT: Final = 50
+_LISTS: Final = ("data", "Records", "records", "events", "traces")
+"""Keys under which a document holds its rows."""
+_DAMAGED: Final = (RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError)
+
+Row = Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Belongs:
+    """Where a row belongs.
+
+    Attributes:
+        run: The id of its run.
+        key: Rows of a run with one key are read together, where the first of them stands; empty for by itself.
+        at_us: When it happened, microseconds since the epoch; None where it does not say.
+    """
+
+    run: str
+    key: str = ""
+    at_us: int | None = None
+
+
+class Teller(Protocol):
+    """Tells the rows of one run, from its beginning."""
+
+    def told(self, rows: list[Row]) -> Iterable[Item]:
+        """What rows with one key tell. May raise what damaged data raises: they become a step then."""
+
+    def rest(self) -> Iterable[Item]:
+        """What remains when all rows were told."""
+
+
+class Log(Protocol):
+    """What the rows of one format mean. It is made anew for each file."""
+
+    @property
+    def source(self) -> str:
+        """Name of the format."""
+
+    def belongs(self, row: Row) -> Belongs | str:
+        """Where a row belongs, or why it is left. May raise what damaged data raises."""
+
+    def facts(self, row: Row) -> Facts:
+        """What a row says of its run."""
+
+    def teller(self, began_us: int | None) -> Teller:
+        """What tells the rows of a run that began then."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """The rows of one run."""
+
+    id: str
+    rows: array[int] = field(default_factory=lambda: array("Q"))
+    ranks: array[int] = field(default_factory=lambda: array("Q"))
+    keys: dict[str, int] = field(default_factory=dict)
+    seen: set[int] = field(default_factory=set)
+    digest: int = 0
+    began_us: int | None = None
+    facts: Facts = field(default_factory=Facts)
+    repeated: int = 0
+
+    def add(self, number: int, row: Row, belongs: Belongs, said: Facts) -> None:
+        """One more row, if it is not here already."""
+        text = json.dumps(row, sort_keys=True, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        content = int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
+        if content in self.seen:
+            self.repeated += 1
+            return
+        self.seen.add(content)
+        self.digest = (self.digest + content) % (1 << 128)
+        self.rows.append(number)
+        self.ranks.append(self.keys.setdefault(belongs.key, number) if belongs.key else number)
+        if belongs.at_us is not None and (self.began_us is None or belongs.at_us < self.began_us):
+            self.began_us = belongs.at_us
+        pairs = ((each.name, getattr(self.facts, each.name) or getattr(said, each.name)) for each in fields(Facts))
+        self.facts = Facts(**dict(pairs))
+
+
+@dataclass(slots=True)
+class _File:
+    """What the first pass found."""
+
+    original: Original
+    form: Form
+    held: list[Row] = field(default_factory=list)
+    """The rows of a file that is one document."""
+    at: array[int] = field(default_factory=lambda: array("Q"))
+    size: array[int] = field(default_factory=lambda: array("Q"))
+    runs: dict[str, _Found] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+    unread: int = 0
+
+    def leave(self, what: str) -> None:
+        """Note what cannot be read."""
+        self.unread += 1
+        if len(self.left) < _MOST_LEFT:
+            self.left.append(what)
+
+    def row(self, file: BinaryIO, number: int) -> Row:
+        """A row by its number."""
+        if self.form is Form.WHOLE:
+            return self.held[number]
+        row = read_at(file, self.form, Place(self.at[number], self.size[number], number))
+        return row if isinstance(row, Mapping) else {}
+
+
+def read(original: Original, make: Callable[[], Log]) -> Iterator[Trace]:
+    """Every run of a log, in the order in which they began.
+
+    Args:
+        original: The file: JSON Lines, or one document that is a row or holds a list of rows.
+        make: Makes what knows the format.
+
+    Raises:
+        InteropError: It holds nothing that can be read.
+    """
+    log = make()
+    with original.open() as file:
+        found = _File(original, _form(file))
+        for place, row in _rows(file, found):
+            _place(found, log, place, row)
+    if not found.runs:
+        cause = "; ".join(found.left[:3]) or "it holds nothing"
+        raise refused(f"the file holds no row of {log.source} that can be read", cause)
+    more = found.unread - len(found.left)
+    left = (*found.left, f"and {more} more") if more else tuple(found.left)
+    for each in sorted(found.runs.values(), key=lambda run: (run.began_us or 0, run.rows[0])):
+        each.keys, each.seen = {}, set()
+        yield Trace(
+            source=log.source,
+            id=_named(log.source, each.id),
+            digest=f"{each.digest:032x}",
+            items=_Items(found, each, log),
+            spans=len(each.rows),
+            began_us=each.began_us,
+            facts=each.facts,
+            remarks={REPEATED: each.repeated} if each.repeated else {},
+            left=left,
+            original=_Rows(found, each),
+        )
+
+
+def _named(source: str, run: str) -> str:
+    """The id of a trace: not the log's own, which is often that of a session, and kept under another name then."""
+    return blake2b(f"{source}:{run}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _form(file: BinaryIO) -> Form:
+    """One document, or one on each line."""
+    first = file.readline(LARGEST + 1).removeprefix(b"\xef\xbb\xbf").strip()
+    file.seek(0)
+    if first[:1] != b"{" and first[:1] != b"[":
+        return Form.LINES if first else Form.WHOLE
+    try:
+        json.loads(first)
+    except ValueError:
+        return Form.WHOLE if len(first) < _OPENING else Form.LINES
+    except RecursionError:
+        return Form.LINES
+    return Form.LINES if file.read(len(first) + 2).strip() != first or first[:1] == b"{" else Form.WHOLE
+
+
+_OPENING: Final = 3
+"""A document over several lines begins with one that holds nothing but a bracket; a longer one is a damaged row."""
+
+
+def _rows(file: BinaryIO, found: _File) -> Iterator[tuple[str, Any]]:
+    """Every row with the words for its place; what is none is left."""
+    for place in places(file, found.form):
+        document = place if isinstance(place, Left) else read_at(file, found.form, place)
+        if isinstance(document, Left):
+            found.leave(str(document))
+            continue
+        assert isinstance(place, Place)
+        rows = _listed(document)
+        if found.form is Form.LINES and rows is not None and len(found.at) == 0 and place.size == found.original.size:
+            found.form = Form.WHOLE  # one line that is the whole document
+        if found.form is Form.LINES:
+            found.at.append(place.at)
+            found.size.append(place.size)
+            yield place.name(found.form), document
+            continue
+        for row in rows if rows is not None else [document]:
+            found.held.append(row)
+            yield f"row {len(found.held)}", row
+
+
+def _listed(document: Any) -> list[Any] | None:
+    """The rows that a document holds; None for one that is a row itself."""
+    if isinstance(document, list):
+        return document
+    if isinstance(document, dict):
+        return next((document[name] for name in _LISTS if isinstance(document.get(name), list)), None)
+    return None
+
+
+def _place(found: _File, log: Log, place: str, row: Any) -> None:
+    number = (len(found.held) if found.form is Form.WHOLE else len(found.at)) - 1
+    if not isinstance(row, Mapping):
+        found.leave(f"{place}: it is no object")
+        return
+    try:
+        belongs = log.belongs(row)
+        if isinstance(belongs, str):
+            found.leave(f"{place}: {belongs}")
+            return
+        said = log.facts(row)
+        run = found.runs.get(belongs.run) or _Found(belongs.run)
+        run.add(number, row, belongs, said)
+        found.runs[belongs.run] = run
+    except _DAMAGED as error:
+        found.leave(f"{place}: it cannot be told ({type(error).__name__})")
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """The items of a run, made anew each time they are asked for."""
+
+    found: _File
+    run: _Found
+    log: Log
+
+    def __iter__(self) -> Iterator[Item]:
+        teller = self.log.teller(self.run.began_us)
+        for rows in self._groups():
+            try:
+                items = [*teller.told(rows)]
+            except _DAMAGED as error:
+                items = [Item(Sort.OTHER, "damaged row", error=Wrong(type(error).__name__, "it cannot be told"))]
+            yield from items
+        yield from teller.rest()
+
+    def _groups(self) -> Iterator[list[Row]]:
+        run = self.run
+        with self.found.original.open() as file:
+            group: list[Row] = []
+            last = -1
+            for rank, number in sorted(zip(run.ranks, run.rows, strict=True)):
+                if rank != last and group:
+                    yield group
+                    group = []
+                last = rank
+                group.append(self.found.row(file, number))
+            if group:
+                yield group
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What a run came in, row by row."""
+
+    found: _File
+    run: _Found
+
+    def __iter__(self) -> Iterator[bytes]:
+        found = self.found
+        with found.original.open() as file:
+            for number in self.run.rows:
+                if found.form is Form.WHOLE:
+                    yield json.dumps(found.held[number], separators=(",", ":")).encode() + b"\n"
+                    continue
+                file.seek(found.at[number])
+                yield file.read(found.size[number]).removeprefix(b"\xef\xbb\xbf").rstrip() + b"\n"
