@@ -30,7 +30,7 @@ def row(number: int, kind: str, message: Any = None, **more: Any) -> dict[str, A
         "parentUuid": f"{number - 1:08x}-0000-4000-8000-000000000000" if number > 1 else None,
         "isSidechain": False,
         "userType": "external",
-        "cwd": "/home/a/desk",
+        "cwd": "/desk",
         "sessionId": SESSION,
         "version": "2.1.1",
         "gitBranch": "main",
