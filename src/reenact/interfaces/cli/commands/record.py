@@ -123,6 +123,8 @@ def _tell(shell: Shell, run: Run, dropped: str) -> None:
         shell.talk(preview.safe(f"reenact: its code cannot be replayed: {item.about}; {item.capture[0]}"))
     for reason in run.degraded[:1]:
         shell.talk(f"reenact: the recording is incomplete: {preview.safe(reason)}")
+        if "cannot be written" in reason:
+            shell.next("df -h")
 
 
 def _served(run: Run) -> str:
