@@ -22,7 +22,7 @@ golden run: golden* --mode=frozen|missing|rerecord|review| --accept= --accept-al
 golden drift: golden* -j= --workers= --store= --json --no-pager --help -h
 golden rm: golden --store= --json --no-pager --help -h
 experiment: golden* --where= --session=session --candidate= --expect= --repeat= --threshold= -j= --workers= --on= --fresh --store= --json --no-pager --help -h
-kit: run --budget --store= --json --no-pager --help -h
+kit: run --budget --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --where= -k= --store= --json --no-pager --help -h
 pack: run -o=file --output=file --no-check --store= --json --no-pager --help -h
 unpack: file --store= --json --no-pager --help -h
 import: vcr|har|json|messages|otlp|claude-code| file --only= --url= --param= --agent=agent --tag=tag --dry-run --store= --json --no-pager --help -h

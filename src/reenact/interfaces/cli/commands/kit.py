@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
+from reenact.errors import UsageError
 from reenact.facts.ids import tail
 from reenact.facts.kit import Allowance, Bucket, Hold, Item, Kit, Standing, Verdict, allowance_data, item_data, kit_data
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import whole_run
+from reenact.interfaces.cli.auditing import tell_audit
+from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.commands.show import headline
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Working
@@ -36,20 +40,36 @@ _WORDS = {
     reenact kit @
     reenact kit @failed --budget
     reenact --json kit 7f3c
+    reenact kit --agent refunds --since 7d
     """,
 )
-@click.argument("ref", default="@")
+@click.argument("ref", required=False)
 @click.option("--budget", is_flag=True, help="The non-determinism budget: what holds each source of chance.")
+@choosing
 @click.pass_context
-def command(ctx: click.Context, ref: str, budget: bool) -> None:
+def command(ctx: click.Context, /, ref: str | None, budget: bool, where: str | None, **wanted: Any) -> None:
     """Show the replay kit of REF (default: @, the last run) in three buckets: input, environment, side effects.
 
     Each item is captured, pinned (fixed by a name or value that is in the recording), partial or missing, with the
     evidence and how to capture it, cheapest first; of an imported trace it is exact, semantic or absent. The verdict is
     one of: replays as code, replays as events, cold case. With --json the first line is the kit, then one line an item,
     then one a line of the budget.
+
+    With options that choose runs (--agent, --since, --where …) it is an audit of all of them: how many can be replayed,
+    which item would make the most of the others replayable, and how the share has moved since the code changed.
     """
     shell = current(ctx)
+    if where is not None or any(wanted.values()):
+        if ref is not None or budget:
+            raise UsageError(
+                "one run has a kit, and many have an audit",
+                cause=f"{ref or '--budget'} means one run, and the other options choose many",
+                next_command="reenact kit --help",
+            )
+        with opened(shell) as store:
+            tell_audit(shell, store, chosen(store, where, None, filters_of(wanted), shell.talk))
+        return
+    ref = ref or "@"
     with opened(shell, ref) as store:
         run = store.run(whole_run(ref))
         with Working(f"looking through {run.totals.events} events"):

@@ -1,0 +1,177 @@
+"""The audit of many runs: which missing item of their kits would make most of them replayable, and how that moved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from reenact.facts.call import Json
+from reenact.facts.kit import Item, Kit, Stops
+from reenact.facts.run import Run
+from reenact.facts.traced import is_traced
+
+_FIXTURES: Final = frozenset(("history", "model_calls", "tool_calls", "retrievals", "chunks", "payloads"))
+"""What a replay of a trace answers from: its program is given with ``--cmd``, and nobody can have recorded it."""
+_SHORT: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """One run of an audit.
+
+    Attributes:
+        run: The run.
+        lacking: Items of its kit that are missing or partial, and count or keep it from being replayed.
+        needed: Names of those among them without which it cannot be replayed; none where it can.
+        code: Its version and its commit, as far as they are known.
+    """
+
+    run: Run
+    lacking: tuple[Item, ...]
+    needed: frozenset[str]
+    code: str
+
+    @property
+    def replays(self) -> bool:
+        """Whether it can be replayed: as code, or a trace with a program that is given."""
+        return not self.needed
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """An item that some runs lack.
+
+    Attributes:
+        name: Of the item.
+        runs: Their ids, newest first.
+        gains: How many more of all runs could be replayed with it, and with what stands before it in the audit.
+        about: What is said of it in the newest of them.
+        capture: How to capture it, cheapest first.
+    """
+
+    name: str
+    runs: tuple[str, ...]
+    gains: int
+    about: str
+    capture: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON-able data."""
+        return {
+            "item": self.name, "runs": len(self.runs), "gains": self.gains, "about": self.about,
+            "capture": list(self.capture), "newest": self.runs[0],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The share of an agent's runs that can be replayed, before its code changed last and since.
+
+    Attributes:
+        agent: Its name; empty where the runs have none.
+        code: Version and commit of the newest runs.
+        before, since: How many could be replayed, of how many.
+    """
+
+    agent: str
+    code: str
+    before: tuple[int, int]
+    since: tuple[int, int]
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON-able data."""
+        return {"agent": self.agent, "code": self.code, "before": list(self.before), "since": list(self.since)}
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What many kits come to.
+
+    Attributes:
+        runs: How many runs there are, and ``replays`` how many of them can be replayed.
+        helps: What would make more of them replayable, in the order in which it gains most.
+        others: What else they lack, without which they can be replayed; most runs first.
+        moved: The share before and since the last change, agent by agent.
+    """
+
+    runs: int
+    replays: int
+    helps: tuple[Lack, ...]
+    others: tuple[Lack, ...]
+    moved: tuple[Moved, ...]
+
+
+def audited(run: Run, kit: Kit) -> Audited:
+    """One run, with what it lacks.
+
+    Args:
+        run: The run.
+        kit: Its kit.
+    """
+    lacking = [item for item in kit.items if not item.there and (item.expected or item.stops is not Stops.NOTHING)]
+    if is_traced(run):
+        needed = {item.name for item in lacking if item.name in _FIXTURES}
+    else:
+        needed = {item.name for item in lacking if item.stops is not Stops.NOTHING}
+    commit = kit.item("commit")
+    known = str(commit.value)[:_SHORT] if commit is not None and commit.there and commit.value else ""
+    return Audited(run, tuple(lacking), frozenset(needed), " ".join(filter(None, (run.version, known))))
+
+
+def audit(runs: Iterable[Audited]) -> Audit:
+    """What some runs come to: pure.
+
+    Args:
+        runs: They, newest first.
+    """
+    every = list(runs)
+    lacks = dict(_lacks(every))
+    helps = tuple(_in_order(every, lacks))
+    ahead = {each.name for each in helps}
+    others = sorted((each for each in lacks.values() if each.name not in ahead), key=lambda each: -len(each.runs))
+    return Audit(len(every), sum(each.replays for each in every), helps, tuple(others), tuple(_moved(every)))
+
+
+def _lacks(runs: list[Audited]) -> Iterator[tuple[str, Lack]]:
+    found: dict[str, list[tuple[str, Item]]] = {}
+    for each in runs:
+        for item in each.lacking:
+            found.setdefault(item.name, []).append((each.run.id, item))
+    for name, told in found.items():
+        capture = next((item.capture for _, item in told if item.capture), ())
+        yield name, Lack(name, tuple(run for run, _ in told), 0, told[0][1].about, capture)
+
+
+def _in_order(runs: list[Audited], lacks: Mapping[str, Lack]) -> Iterator[Lack]:
+    """The items that keep runs from being replayed: each time the one that gains most. Where none gains any alone, the
+    one that most of the runs need that need the fewest further ones."""
+    left = [set(each.needed) for each in runs if each.needed]
+    while left:
+        gains = Counter(name for needed in left if len(needed) == 1 for name in needed)
+        fewest = min(map(len, left))
+        wanted = gains or Counter(name for needed in left if len(needed) == fewest for name in needed)
+        name = min(wanted, key=lambda each: (-wanted[each], -len(lacks[each].runs), each))
+        for needed in left:
+            needed.discard(name)
+        before = len(left)
+        left = [needed for needed in left if needed]
+        found = lacks[name]
+        yield Lack(name, found.runs, before - len(left), found.about, found.capture)
+
+
+def _moved(runs: list[Audited]) -> Iterator[Moved]:
+    """Newest first: those at the head that have the newest code came since it changed."""
+    agents: dict[str, list[Audited]] = {}
+    for each in runs:
+        agents.setdefault(each.run.agent, []).append(each)
+    for agent, of in sorted(agents.items()):
+        code = of[0].code
+        since = next((n for n, each in enumerate(of) if each.code != code), len(of))
+        if code and since < len(of):
+            yield Moved(agent, code, _share(of[since:]), _share(of[:since]))
+
+
+def _share(runs: list[Audited]) -> tuple[int, int]:
+    return sum(each.replays for each in runs), len(runs)
