@@ -21,7 +21,7 @@ from reenact.interop.originals import Original
 from reenact.interop.otlp import documents as otlp
 from reenact.interop.otlp import reader as traces
 from reenact.interop.refusing import refused
-from reenact.interop.rows import claude_code
+from reenact.interop.rows import anthropic, bedrock, claude_code, openai
 from reenact.interop.rows.reading import read as rows
 from reenact.interop.traces import Trace
 
@@ -214,6 +214,24 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         "sessions of Claude Code (JSON Lines)",
         claude_code.fits,
         lambda file: rows(file, claude_code.Sessions),
+    ),
+    _Traces(
+        "openai",
+        "batches of OpenAI (requests, results), stored completions and responses",
+        openai.fits,
+        lambda file: rows(file, openai.Answers),
+    ),
+    _Traces(
+        "anthropic",
+        "message batches of Anthropic (requests, results), and messages",
+        anthropic.fits,
+        lambda file: rows(file, anthropic.Batches),
+    ),
+    _Traces(
+        "bedrock",
+        "model invocation logs of Amazon Bedrock, from S3 or CloudWatch",
+        bedrock.fits,
+        lambda file: rows(file, bedrock.Invocations),
     ),
 )
 """The readers of this package, in the order in which they are listed."""

@@ -36,6 +36,7 @@ class Held:
         span: Its id.
         start_us, end_us: Since the run began.
         rest: What else the row says.
+        missing: Parts of a request that the log leaves out.
     """
 
     url: str
@@ -47,6 +48,7 @@ class Held:
     start_us: int | None = None
     end_us: int | None = None
     rest: Mapping[str, Json] | None = None
+    missing: tuple[str, ...] = ()
 
 
 def model_call(held: Held) -> Item:
@@ -79,6 +81,7 @@ def model_call(held: Held) -> Item:
         "answer": semantic(answered or said),
         "usage": exact(reading.usage),
         "times": exact(held.start_us is not None and held.end_us is not None),
+        **dict.fromkeys(held.missing, Grade.ABSENT),
     }
     name = reading.model_asked or reading.model_answered or "model"
     return Item(
@@ -98,8 +101,16 @@ def model_call(held: Held) -> Item:
 def _reading(held: Held, asked: Json) -> Reading | None:
     head: dict[str, Json] = {"method": "POST", "url": held.url, "headers": []}
     status = held.status if held.status >= _FAILED or held.error is None else _FAILED
-    answer: dict[str, Json] = {"status": status, "headers": [["content-type", "application/json"]]}
-    return read(head, _body(asked), answer, b"" if held.response is None else _body(held.response))
+    pieces = isinstance(held.response, list)
+    kind = "text/event-stream" if pieces else "application/json"
+    answer: dict[str, Json] = {"status": status, "headers": [["content-type", kind]]}
+    response = b"" if held.response is None else _events(held.response) if pieces else _body(held.response)
+    return read(head, _body(asked), answer, response)
+
+
+def _events(pieces: Json) -> bytes:
+    """The pieces of a stream, which a log holds as a list, as the stream that they were."""
+    return b"".join(b"data: " + _body(each) + b"\n\n" for each in listing(pieces))
 
 
 def _body(data: Json) -> bytes:

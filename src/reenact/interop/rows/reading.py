@@ -34,7 +34,7 @@ class Belongs:
     """Where a row belongs.
 
     Attributes:
-        run: The id of its run.
+        run: The id of its run; empty for that of all such rows of a file, which has none.
         key: Rows of a run with one key are read together, where the first of them stands; empty for by itself.
         at_us: When it happened, microseconds since the epoch; None where it does not say.
     """
@@ -154,7 +154,7 @@ def read(original: Original, make: Callable[[], Log]) -> Iterator[Trace]:
         each.keys, each.seen = {}, set()
         yield Trace(
             source=log.source,
-            id=_named(log.source, each.id),
+            id=_named(log.source, each.id or f"{each.digest:032x}"),
             digest=f"{each.digest:032x}",
             items=_Items(found, each, log),
             spans=len(each.rows),

@@ -1,0 +1,103 @@
+"""Invocation logs of Amazon Bedrock: a row for each call, with the bodies that the model got and gave.
+
+A row names no run. Calls whose messages go on where those of an earlier one ended are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import quote
+
+from reenact.facts.call import Json
+from reenact.interop.messages import opened
+from reenact.interop.rows.calls import Held, mapping, microseconds, model_call, since, text
+from reenact.interop.rows.reading import Belongs, Row, Teller
+from reenact.interop.rows.recovered import Conversations, Recovered
+from reenact.interop.traces import Facts, Item, Wrong
+
+SOURCE: Final = "bedrock"
+
+_METHODS: Final = {
+    "Converse": "converse",
+    "ConverseStream": "converse",
+    "InvokeModel": "invoke",
+    "InvokeModelWithResponseStream": "invoke-with-response-stream",
+}
+
+
+def fits(head: bytes) -> bool:
+    """Whether a file that begins so looks like an invocation log."""
+    return b"ModelInvocationLog" in head
+
+
+class Invocations:
+    """The rows of such logs."""
+
+    source: Final = SOURCE
+
+    def __init__(self) -> None:
+        self._conversations = Conversations()
+
+    def belongs(self, row: Row) -> Belongs | str:
+        """By the conversation."""
+        said = _row(row)
+        own = text(said.get("requestId"))
+        if said.get("operation") not in _METHODS or not own:
+            return f"no call of a model ({str(said.get('operation') or said.get('schemaType') or 'unknown')[:40]})"
+        run = self._conversations.run_of(mapping(said.get("input")).get("inputBodyJson"), own)
+        return Belongs(run, f"request {own}", microseconds(said.get("timestamp")))
+
+    def facts(self, row: Row) -> Facts:
+        """Whose role has called, and the session, where the request's metadata name one."""
+        said = _row(row)
+        data = mapping(said.get("requestMetadata"))
+        session = next((text(data[name]) for name in ("session", "sessionId", "session_id") if name in data), "")
+        return Facts(SOURCE, user=text(mapping(said.get("identity")).get("arn")), session=session)
+
+    def teller(self, began_us: int | None) -> Teller:
+        """Each row as a model call, calls of tools as the next row tells them."""
+        return _Told(began_us)
+
+
+def _row(row: Row) -> Row:
+    """A row, out of the event of CloudWatch that holds it as a text."""
+    inner = opened(row.get("message")) if "schemaType" not in row else None
+    return inner if isinstance(inner, dict) else row
+
+
+class _Told:
+    """A conversation while it is told."""
+
+    def __init__(self, began_us: int | None) -> None:
+        self._began_us = began_us
+        self._tools = Recovered()
+
+    def told(self, rows: list[Row]) -> Iterator[Item]:
+        """The model call of a row."""
+        item = model_call(self._held(_row(rows[0])))
+        yield from self._tools.before(item)
+        yield item
+
+    def rest(self) -> Iterator[Item]:
+        """Calls of tools that nothing answers."""
+        return self._tools.rest()
+
+    def _held(self, row: Row) -> Held:
+        given, came = mapping(row.get("input")), mapping(row.get("output"))
+        region = text(row.get("region")) or "us-east-1"
+        method = _METHODS[text(row.get("operation"))]
+        model = quote(text(row.get("modelId")), safe=":.")
+        code = text(row.get("errorCode"))
+        names = ("requestId", "accountId", "operation", "requestMetadata", "inferenceRegion")
+        rest: dict[str, Json] = {name: row[name] for name in names if row.get(name)}
+        rest |= {each: side[each] for side in (given, came) for each in side if each.endswith("S3Path")}
+        return Held(
+            f"https://bedrock-runtime.{region}.amazonaws.com/model/{model}/{method}",
+            given.get("inputBodyJson"),
+            came.get("outputBodyJson"),
+            error=Wrong(code, code) if code else None,
+            span=text(row.get("requestId")),
+            start_us=since(microseconds(row.get("timestamp")), self._began_us),
+            rest=rest,
+        )

@@ -1,0 +1,151 @@
+"""Files of OpenAI's API: requests and results of a batch, stored completions and stored responses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from reenact.facts.call import Json
+from reenact.interop.rows.calls import Held, listing, mapping, microseconds, model_call, since, text
+from reenact.interop.rows.reading import Belongs, Row, Teller
+from reenact.interop.rows.recovered import Recovered
+from reenact.interop.traces import Facts, Item, Wrong
+
+SOURCE: Final = "openai"
+
+_BASE: Final = "https://api.openai.com"
+_LIKE: Final = re.compile(
+    rb'"custom_id".*"(?:body|response)"|"object"\s*:\s*"(?:chat\.completion|response)"', re.DOTALL
+)
+_CHAT: Final = "/v1/chat/completions"
+_RESPONSES: Final = "/v1/responses"
+_ANSWERED: Final = frozenset(
+    {
+        *("id", "object", "created", "created_at", "completed_at", "model", "status", "error", "incomplete_details"),
+        *("choices", "output", "output_text", "usage", "system_fingerprint", "service_tier", "moderation"),
+        *("metadata", "request_id", "input_items"),
+    }
+)
+"""Fields of a stored answer that are none of its request."""
+
+
+def fits(head: bytes) -> bool:
+    """Whether a file that begins so looks like a batch or stored answers."""
+    return b'"params"' not in head and _LIKE.search(head) is not None
+
+
+class Answers:
+    """The rows of such files: a batch is one run, stored answers are one for each chain of them."""
+
+    source: Final = SOURCE
+
+    def __init__(self) -> None:
+        self._chains: dict[str, str] = {}
+
+    def belongs(self, row: Row) -> Belongs | str:
+        """A batch by what its requests are called, a response by the one before it."""
+        custom = text(row.get("custom_id"))
+        if custom and (isinstance(row.get("body"), Mapping) or "response" in row or "error" in row):
+            created = mapping(mapping(row.get("response")).get("body")).get("created")
+            return Belongs("", f"custom {custom}", microseconds(created))
+        kind, own = row.get("object"), text(row.get("id"))
+        at_us = microseconds(row.get("created") or row.get("created_at"))
+        if kind == "chat.completion" and own:
+            return Belongs(own, "", at_us)
+        if kind == "response" and own:
+            before = text(row.get("previous_response_id"))
+            said = text(mapping(row.get("conversation")).get("id"))
+            run = said or self._chains.get(before) or own
+            self._chains[own] = run
+            return Belongs(run, "", at_us)
+        return "no request or result of a batch, no chat completion and no response"
+
+    def facts(self, row: Row) -> Facts:
+        """The user, where a request names one."""
+        body = mapping(row.get("body")) or row
+        return Facts(SOURCE, user=text(body.get("safety_identifier")) or text(body.get("user")))
+
+    def teller(self, began_us: int | None) -> Teller:
+        """Each row, or request with its result, as a model call."""
+        return _Told(began_us)
+
+
+class _Told:
+    """A batch or a chain while it is told."""
+
+    def __init__(self, began_us: int | None) -> None:
+        self._began_us = began_us
+        self._tools = Recovered()
+
+    def told(self, rows: list[Row]) -> Iterator[Item]:
+        """The model call of a row, or of a request with its result; before it the tools that it tells of."""
+        first = rows[0]
+        chained = not first.get("custom_id")
+        item = model_call(self._stored(first) if chained else self._of_batch(rows))
+        if not chained:
+            yield item
+            return
+        yield from self._tools.before(item)
+        yield item
+
+    def rest(self) -> Iterator[Item]:
+        """Calls of tools that nothing answers."""
+        return self._tools.rest()
+
+    def _of_batch(self, rows: list[Row]) -> Held:
+        asked = next((row for row in rows if isinstance(row.get("body"), Mapping)), {})
+        result = next((row for row in rows if "response" in row or "error" in row), {})
+        response = mapping(result.get("response"))
+        body = response.get("body")
+        status = response.get("status_code")
+        error = mapping(result.get("error"))
+        at_us = since(microseconds(mapping(body).get("created") or mapping(body).get("created_at")), self._began_us)
+        path = text(asked.get("url")) or (_RESPONSES if mapping(body).get("object") == "response" else _CHAT)
+        return Held(
+            _BASE + path,
+            asked.get("body"),
+            body,
+            status if isinstance(status, int) else 200,
+            _wrong(error),
+            span=text(rows[0].get("custom_id")),
+            start_us=at_us,
+            rest={"request_id": response.get("request_id")} if response.get("request_id") else {},
+        )
+
+    def _stored(self, row: Row) -> Held:
+        chat = row.get("object") == "chat.completion"
+        request: dict[str, Json] = {name: value for name, value in row.items() if name not in _ANSWERED}
+        request["model"] = row.get("model")
+        given = row.get("messages") if chat else _input(row)
+        request["messages" if chat else "input"] = given if given is not None else []
+        failed = mapping(row.get("error"))
+        missing = () if given is not None else ("messages", "system") if chat else ("messages",)
+        return Held(
+            _BASE + (_CHAT if chat else _RESPONSES),
+            request,
+            row,
+            error=Wrong(str(failed.get("code") or "error"), str(failed.get("message") or "")[:2000])
+            if failed
+            else None,
+            span=text(row.get("id")),
+            start_us=since(microseconds(row.get("created") or row.get("created_at")), self._began_us),
+            end_us=since(microseconds(row.get("completed_at")), self._began_us),
+            rest={"metadata": row["metadata"]} if row.get("metadata") else {},
+            missing=missing,
+        )
+
+
+def _wrong(error: Mapping[str, Any]) -> Wrong | None:
+    return Wrong(str(error.get("code") or "error"), str(error.get("message") or "")[:2000]) if error else None
+
+
+def _input(row: Mapping[str, Any]) -> Json:
+    """What a response was asked, which the API gives beside it: a text, items, or a list of them, newest first."""
+    given = row.get("input")
+    if given is not None:
+        return given
+    items = row.get("input_items")
+    if isinstance(items, Mapping):
+        return listing(items.get("data"))
+    return items if isinstance(items, list) else None
