@@ -341,7 +341,6 @@ ANTHROPIC: Final = Table(
         "finish": ("anthropic.message.stop_reason",),
         "request_id": ("anthropic.request.id",),
         "param.service_tier": ("anthropic.request.service_tier",),
-        "status": ("http.response.status_code",),
     },
 )
 
@@ -355,6 +354,7 @@ GENERAL: Final = Table(
         "commit": ("vcs.ref.head.revision", "git.commit.sha", "git.commit.id"),
         "service": ("service.name",),
         "version": ("service.version",),
+        "status": ("http.response.status_code",),
     },
 )
 
