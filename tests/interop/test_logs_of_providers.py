@@ -10,6 +10,7 @@ import pytest
 import yaml
 from anthropic.types.messages import MessageBatchIndividualResponse
 from openai.types.chat import ChatCompletion
+from openai.types.evals.runs import OutputItemListResponse
 
 from reenact.abc.store import Store
 from reenact.errors import InteropError
@@ -251,12 +252,98 @@ def test_bodies_that_are_elsewhere_are_absent_and_named(bring: Bring, store: Sto
     assert event.attributes["span"]["attributes"]["inputBodyS3Path"] == "s3://logs/in.json"
 
 
+# --- Vertex AI -----------------------------------------------------------------------------------------------------
+
+
+def test_rows_of_vertex_hold_what_gemini_was_asked(bring: Bring, store: Store, shared_data: Path) -> None:
+    pairs = traffic(shared_data, "google__test_google_tool_output.yaml")
+    place = "projects/p/locations/europe-west4"
+    rows = [
+        {
+            "endpoint": f"{place}/publishers/google/models/gemini",
+            "logging_time": f"2026-01-08 10:00:{number:02d} UTC",
+            "request_id": str(number), "model": "gemini-2.0-flash", "api_method": "generateContent",
+            "request_payload": [json.dumps(asked)], "response_payload": [json.dumps(came)],
+            "full_request": json.dumps(asked) if number else None, "full_response": came if number else None,
+        }
+        for number, (asked, came) in enumerate(pairs)
+    ]  # fmt: skip
+    (run,) = bring("vertex", lines(*rows))
+    found = models(store, run)
+    assert len(found) == len(pairs) > 1
+    for event, (asked, came) in zip(found, pairs, strict=True):
+        reading = reading_of(store, run, event)
+        assert event.attributes["span"]["dialect"] == "google.gemini"
+        assert (reading.provider, reading.region, reading.model_asked) == ("vertex", "europe-west4", "gemini-2.0-flash")
+        assert len(reading.messages) == len(asked["contents"])
+        assert reading.usage["tokens_in"] == came["usageMetadata"]["promptTokenCount"]
+    claude = {"anthropic_version": "vertex-2023-10-16", "messages": [{"role": "user", "content": "a"}]}
+    message = {"type": "message", "id": "m", "content": [{"type": "text", "text": "b"}], "stop_reason": "end_turn"}
+    row = {"request_id": "c", "model": "claude-opus-4-5", "full_request": claude, "full_response": message}
+    (other,) = bring("vertex", json.dumps([row]))
+    assert models(store, other)[0].attributes["span"]["dialect"] == "anthropic.messages"
+    assert [each.id for each in bring("vertex", lines(*rows))] == [run.id]
+
+
+# --- OpenAI Evals --------------------------------------------------------------------------------------------------
+
+
+def output_item(number: int, asked: list[Any], came: Any) -> dict[str, Any]:
+    """An output item, checked by the SDK's own type."""
+    message = came["choices"][0]["message"]
+    used = {"cached_tokens": 0, "completion_tokens": 5, "prompt_tokens": 9, "total_tokens": 14}
+    sample = {
+        "input": [{"role": each["role"], "content": str(each.get("content") or "")} for each in asked],
+        "output": [{"role": "assistant", "content": str(message.get("content") or "called")}], "usage": used,
+        "model": came["model"], "seed": 7, "temperature": 0.5, "top_p": 1.0, "max_completion_tokens": 99,
+        "finish_reason": "stop", "error": {"code": "", "message": ""},
+    }  # fmt: skip
+    made = {
+        "id": f"outputitem_{number}", "object": "eval.run.output_item", "created_at": 1_767_000_000 + number,
+        "eval_id": "eval_1", "run_id": "evalrun_1", "status": "pass", "datasource_item_id": number, "sample": sample,
+        "datasource_item": {"question": "?", "ideal": "!"},
+        "results": [{"name": "close", "passed": True, "score": 0.9}],
+    }  # fmt: skip
+    found: dict[str, Any] = OutputItemListResponse.model_validate(made).to_dict()
+    found["sample"]["error"] = None
+    return found
+
+
+def test_an_output_item_is_a_run_with_its_sample_and_its_grade(bring: Bring, store: Store, shared_data: Path) -> None:
+    rows = [output_item(n, asked["messages"], came) for n, (asked, came) in enumerate(traffic(shared_data, OPENAI))]
+    runs = bring("evals", lines(*rows))
+    assert len(runs) == len(rows) > 1
+    recording = store.open(runs[0])
+    item, sampled, grade, original = recording.events()
+    assert (item.name, grade.name, original.name) == ("item", "grader close", "original")
+    assert json.loads(recording.body(item.request)) == {"question": "?", "ideal": "!"}
+    assert json.loads(recording.body(grade.answer))["passed"] is True
+    reading = reading_of(store, runs[0], sampled)
+    assert (reading.text, reading.params["seed"]) == (rows[0]["sample"]["output"][0]["content"], 7)
+    assert [each.id for each in bring("evals", json.dumps({"object": "list", "data": rows}))] == [e.id for e in runs]
+
+
+def test_data_sets_and_logs_of_oaieval_are_read(bring: Bring, store: Store) -> None:
+    system = {"role": "system", "content": "Be short."}
+    data = ({"item": {"q": 1}}, {"item": {"q": 1}}, {"input": [system], "ideal": "yes"})
+    assert len(bring("evals", lines(*data))) == 3
+    log = {"run_id": "r", "sample_id": "s.1", "created_by": "", "created_at": "2026-01-08 10:00:00.5+00:00"}
+    sampling = {**log, "event_id": 0, "type": "sampling", "data": {"prompt": [system], "sampled": ["yes"]}}
+    match = {**log, "event_id": 1, "type": "match", "data": {"correct": True, "expected": "yes"}}
+    (run,) = bring("evals", lines({"spec": {"model": "m"}}, sampling, match, {"final_report": {"accuracy": 1}}))
+    model, judged, _ = store.open(run).events()
+    assert (reading_of(store, run, model).text, judged.name) == ("yes", "match")
+    assert len(run.capture["import"]["left"]) == 2
+
+
 # --- damaged files -------------------------------------------------------------------------------------------------
 
 GOOD: dict[str, Any] = {
     "openai": {"custom_id": "a", "url": "/v1/chat/completions", "body": {"model": "m", "messages": []}},
     "anthropic": {"custom_id": "a", "params": {"model": "m", "messages": []}},
     "bedrock": invocation(1, "Converse", NOVA, {"messages": []}, None),
+    "evals": {"sample_id": "s", "run_id": "r", "event_id": 1, "type": "sampling", "data": {"prompt": "a"}},
+    "vertex": {"request_id": "1", "model": "gemini", "full_request": {"contents": []}},
 }
 
 
@@ -288,6 +375,12 @@ def test_no_shape_of_bodies_costs_the_file(bring: Bring, form: str) -> None:
         elif form == "anthropic":
             rows.append({"custom_id": f"a{number}", "params": body})
             rows.append({"custom_id": f"a{number}", "result": {"type": "succeeded", "message": body}})
+        elif form == "vertex":
+            rows.append({"request_id": number + 1, "full_request": body, "response_payload": [body, body]})
+            rows.append({"request_id": number + 99, "full_request": {"contents": body}, "full_response": body})
+        elif form == "evals":
+            rows.append({"id": number, "datasource_item": {"a": 1}, "sample": {"input": body, "output": body}})
+            rows.append({"id": number + 99, "datasource_item": {"a": 1}, "sample": body, "results": [body]})
         else:
             rows.append(invocation(number, "InvokeModel", NOVA, body, body, identity=7, timestamp=[]))
     runs = bring(form, lines(*rows))

@@ -21,7 +21,7 @@ from reenact.interop.originals import Original
 from reenact.interop.otlp import documents as otlp
 from reenact.interop.otlp import reader as traces
 from reenact.interop.refusing import refused
-from reenact.interop.rows import anthropic, bedrock, claude_code, openai
+from reenact.interop.rows import anthropic, bedrock, claude_code, evals, openai, vertex
 from reenact.interop.rows.reading import read as rows
 from reenact.interop.traces import Trace
 
@@ -232,6 +232,18 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         "model invocation logs of Amazon Bedrock, from S3 or CloudWatch",
         bedrock.fits,
         lambda file: rows(file, bedrock.Invocations),
+    ),
+    _Traces(
+        "evals",
+        "OpenAI Evals: data sets, output items with graders' results, logs of oaieval",
+        evals.fits,
+        lambda file: rows(file, evals.Samples),
+    ),
+    _Traces(
+        "vertex",
+        "request-response logs of Vertex AI, as JSON out of BigQuery",
+        vertex.fits,
+        lambda file: rows(file, vertex.Requests),
     ),
 )
 """The readers of this package, in the order in which they are listed."""

@@ -1,0 +1,128 @@
+"""Files of OpenAI Evals: data sets, output items with samples and graders' results, and logs of oaieval."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from reenact.facts.call import Json
+from reenact.interop.messages import opened
+from reenact.interop.rows.calls import Held, listing, mapping, microseconds, model_call, semantic, since, text
+from reenact.interop.rows.reading import Belongs, Row, Teller
+from reenact.interop.traces import Facts, Item, Sort, Wrong
+
+SOURCE: Final = "evals"
+
+_URL: Final = "https://api.openai.com/v1/chat/completions"
+_LIKE: Final = re.compile(rb'"datasource_item"|"item"\s*:|"sample_id"|"ideal"\s*:')
+_PARAMETERS: Final = ("model", "seed", "temperature", "top_p", "max_completion_tokens")
+
+
+def fits(head: bytes) -> bool:
+    """Whether a file that begins so looks like a data set or results of an evaluation."""
+    return _LIKE.search(head) is not None
+
+
+class Samples:
+    """The rows of such files: each item of a data set is a run, with what was sampled and how it was graded."""
+
+    source: Final = SOURCE
+
+    def __init__(self) -> None:
+        self._items = 0
+
+    def belongs(self, row: Row) -> Belongs | str:
+        """By the item, or by the sample of a log."""
+        at_us = microseconds(row.get("created_at"))
+        if isinstance(row.get("datasource_item"), Mapping):
+            return Belongs(f"{row.get('run_id')} {row.get('id') or row.get('datasource_item_id')}", "", at_us)
+        if text(row.get("sample_id")) and "event_id" in row:
+            return Belongs(f"{row.get('run_id')} {row['sample_id']}", "", at_us)
+        if isinstance(row.get("item"), Mapping) or ("input" in row and "ideal" in row):
+            self._items += 1
+            return Belongs(f"item {self._items}", "", at_us)
+        return f"no item, no sample and no result ({', '.join(sorted(map(str, row))[:4])[:80]})"
+
+    def facts(self, row: Row) -> Facts:
+        """The agent is the model that was evaluated."""
+        return Facts(text(mapping(row.get("sample")).get("model")) or SOURCE)
+
+    def teller(self, began_us: int | None) -> Teller:
+        """An item as a step, what was sampled as a model call, each grader's result as a step."""
+        return _Told(began_us)
+
+
+class _Told:
+    """An item while it is told."""
+
+    def __init__(self, began_us: int | None) -> None:
+        self._began_us = began_us
+
+    def told(self, rows: list[Row]) -> Iterator[Item]:
+        """What a row says."""
+        row = rows[0]
+        at_us = since(microseconds(row.get("created_at")), self._began_us)
+        if "event_id" in row:
+            yield _event(row, at_us)
+            return
+        item = row.get("datasource_item") or row.get("item")
+        if item is None:
+            item = {name: row[name] for name in ("input", "ideal")}
+        yield _step("item", item, None, at_us)
+        sample = mapping(row.get("sample"))
+        if sample:
+            yield _sample(sample, at_us)
+        for result in map(mapping, listing(row.get("results"))):
+            yield _step(f"grader {result.get('name') or result.get('type') or ''}".strip()[:200], None, result, at_us)
+
+    def rest(self) -> Iterator[Item]:
+        """Nothing: a row tells all of its item."""
+        return iter(())
+
+
+def _step(name: str, asked: Json, answered: Json, at_us: int | None) -> Item:
+    grades = {"input": semantic(asked is not None), "output": semantic(answered is not None or asked is not None)}
+    given = dict(answered) if isinstance(answered, Mapping) else answered
+    return Item(
+        Sort.OTHER, name, start_us=at_us, end_us=at_us, asked=asked, answered=given, grades=grades, dialect=SOURCE
+    )
+
+
+def _sample(sample: Mapping[str, Any], at_us: int | None) -> Item:
+    """What was sampled: messages that a model was given, and those it gave."""
+    given, came = sample.get("input"), sample.get("output")
+    request: dict[str, Json] = {name: sample[name] for name in _PARAMETERS if sample.get(name) is not None}
+    request["messages"] = _messages(given, "user")
+    said = _messages(came, "assistant")
+    if not said and text(sample.get("output_text")):
+        said = [{"role": "assistant", "content": sample["output_text"]}]
+    error = mapping(sample.get("error"))
+    wrong = Wrong(str(error.get("code") or "error"), str(error.get("message") or "")[:2000]) if error else None
+    response: dict[str, Json] | None = None
+    if said:
+        choice = {"index": 0, "message": said[-1], "finish_reason": sample.get("finish_reason") or "stop"}
+        response = {"model": sample.get("model"), "choices": [choice], "usage": sample.get("usage")}
+    missing = ("tools",) if given else ("messages", "system", "tools")
+    return model_call(Held(_URL, request, response, error=wrong, start_us=at_us, missing=missing))
+
+
+def _event(row: Row, at_us: int | None) -> Item:
+    """A row of a log: what was sampled, or how it was judged."""
+    data = mapping(row.get("data"))
+    if row.get("type") != "sampling":
+        return _step(text(row.get("type"))[:200] or "event", None, data, at_us)
+    sampled = opened(data.get("sampled"))
+    words = sampled[0] if isinstance(sampled, list) and sampled else sampled
+    request: Json = {"model": data.get("model") or "", "messages": _messages(data.get("prompt"), "user")}
+    choice = {"index": 0, "message": {"role": "assistant", "content": words}, "finish_reason": "stop"}
+    response: Json = {"model": data.get("model"), "choices": [choice], "usage": data.get("usage")}
+    missing = ("tools", "parameters")
+    return model_call(Held(_URL, request, response if words is not None else None, start_us=at_us, missing=missing))
+
+
+def _messages(value: Any, role: str) -> list[Json]:
+    """Messages, or a text as one."""
+    if isinstance(value, str):
+        return [{"role": role, "content": value}]
+    return [dict(each) for each in listing(value) if isinstance(each, Mapping)]
