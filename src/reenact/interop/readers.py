@@ -21,7 +21,7 @@ from reenact.interop.originals import Original
 from reenact.interop.otlp import documents as otlp
 from reenact.interop.otlp import reader as traces
 from reenact.interop.refusing import refused
-from reenact.interop.rows import anthropic, bedrock, claude_code, evals, openai, vertex
+from reenact.interop.rows import anthropic, bedrock, claude_code, evals, mlflow, openai, vertex
 from reenact.interop.rows.reading import read as rows
 from reenact.interop.traces import Trace
 
@@ -244,6 +244,12 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         "request-response logs of Vertex AI, as JSON out of BigQuery",
         vertex.fits,
         lambda file: rows(file, vertex.Requests),
+    ),
+    _Traces(
+        "mlflow",
+        "traces of MLflow (JSON, JSON Lines)",
+        mlflow.fits,
+        lambda file: rows(file, mlflow.Traces),
     ),
 )
 """The readers of this package, in the order in which they are listed."""
