@@ -167,6 +167,28 @@ def test_a_write_is_refused_and_made_once_where_it_is_allowed(forks: Forks, name
     assert orders(names) == [*before, "plum"]
 
 
+def test_what_is_written_over_a_connection_that_goes_live_is_committed_by_a_commit_that_is_answered(
+    forks: Forks, tmp_path: Path
+) -> None:
+    """With ``--live all`` the connection is the database itself, and its commit asks what was asked before."""
+    forks.record(
+        """
+        import sqlite3, reenact
+        db = sqlite3.connect("words.db")
+        db.execute("CREATE TABLE IF NOT EXISTS t (word TEXT)")
+        @reenact.tool(effect="read")
+        def think(): return "one"
+        db.execute("INSERT INTO t VALUES (?)", (think(),))
+        db.commit()
+        print(db.execute("SELECT word FROM t").fetchall())
+        """
+    )
+    report = forks.fork(0, "--result", 'think#1="two"', "--live", "all", "--allow-write", "INSERT words.db")
+    assert report["printed"] == "[('one',), ('two',)]\n"
+    with sqlite3.connect(forks.desk.folder / "words.db") as connection:
+        assert connection.execute("SELECT word FROM t").fetchall() == [("one",), ("two",)]
+
+
 def test_who_may_write_may_commit_it(forks: Forks, names: Path) -> None:
     """Also where the program commits once more than it did."""
     forks.record(TWICE)

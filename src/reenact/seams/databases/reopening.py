@@ -30,6 +30,8 @@ _SETTINGS: Final = frozenset(
 _ATTRIBUTES: Final = ("text_factory", "isolation_level", "autocommit")
 """What a program may set on a connection that decides what is read, and when what it writes is committed."""
 
+_UNMADE: Final = "a write that it had not committed was not made again"
+
 _TEMPORARY: Final = re.compile(r"CREATE\s+TEMP(?:ORARY)?\b", re.IGNORECASE)
 
 
@@ -114,7 +116,7 @@ class Reopening:
         """
         if self.live is None:
             if self._uncommitted:
-                self._lost = "a write that it had not committed was not made again"
+                self._lost = _UNMADE
             elif self._saved:
                 self._lost = "a savepoint that it had set was not set again"
             elif not os.path.exists(self._path):
@@ -132,6 +134,15 @@ class Reopening:
             self.live = live
         _make_like(self.live, stand_in)
         return self.live
+
+    def require_no_loss(self, lane: Lane) -> None:
+        """What is about to be committed in the world is not what the program has written: that was answered alone.
+
+        Raises:
+            ForkError: It has written something; the fork stops.
+        """
+        if self._uncommitted:
+            raise cannot_go_on(lane, self._name, _UNMADE)
 
     def close(self) -> None:
         """Close the real one, if there is one."""

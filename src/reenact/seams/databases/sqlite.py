@@ -221,7 +221,16 @@ class _Connection:
         if not self._database or (lane is None and played is None):
             getattr(real, what)()
         elif lane is not None:
-            _Crossing(lane, lambda: further(self._database, what, effect)).answer(getattr(real, what), lambda _: None)
+            crossed = _Crossing(lane, lambda: further(self._database, what, effect))
+
+            def perform() -> None:
+                if played is not None and played.live is None and what == "commit":
+                    played.require_no_loss(lane)
+                getattr(real, what)()
+
+            crossed.answer(perform, lambda _: None)
+            if played is None and crossed.frozen and real.in_transaction:
+                getattr(real, what)()  # a fork has answered it, and what it ends here was written by the fork
         if played is not None:
             if played.live is not None and played.live.in_transaction:  # a part of the writes that went live in it
                 getattr(played.live, what)()

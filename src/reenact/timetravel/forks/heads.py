@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
@@ -14,6 +14,7 @@ from reenact.facts.ids import tail
 from reenact.facts.order import Delivery
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.run import Run, Status
+from reenact.timetravel.forks.ledger import taken_back_at_the_end
 from reenact.timetravel.forks.places import inside
 
 _ERROR = 400
@@ -39,15 +40,35 @@ class Head:
 
 def head_of(recording: Recording) -> Head:
     """Where an interrupted or failed run goes on: where Ctrl-C was typed, or at the first call that nobody saw the end
-    of; else at the call it failed with; else behind its last event.
+    of; else at the call it failed with; else behind its last event. In any case not behind a write that its database
+    has taken back.
 
     Raises:
         UsageError: It has not been interrupted and has not failed.
     """
     require_broken(recording.run)
     typed = _ctrl_c(recording)
-    if typed is not None:
-        return _before(recording, typed)
+    return _with_taken_back(recording, _before(recording, typed) if typed is not None else _broken_off(recording))
+
+
+def _with_taken_back(recording: Recording, head: Head) -> Head:
+    """What a database has taken back when the process ended is made again, with the transaction it was part of; where
+    a tool made it, that has done more, and needs a word."""
+    lost = taken_back_at_the_end(recording)
+    if not lost:
+        return head
+    tools = tuple({each.number: each for event in lost if (each := inside(recording, event)) is not None}.values())
+    lost = (*tools, *lost)
+    return replace(
+        head,
+        at=min(head.at, *(event.number for event in lost)),
+        anew=tuple(sorted({*head.anew, *(event.number for event in lost)})),
+        doubts=(*head.doubts, *(tool for tool in tools if acts(tool.call) and tool not in head.doubts)),
+    )
+
+
+def _broken_off(recording: Recording) -> Head:
+    """Where a run goes on that no Ctrl-C has ended."""
     unfinished = [event for event in _outermost(recording) if event.is_open]
     if unfinished:
         return Head(unfinished[0].number, (), tuple(event for event in unfinished if acts(event.call)))

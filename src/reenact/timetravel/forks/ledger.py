@@ -17,7 +17,7 @@ from reenact.facts.call import Call, EndKind, Kind, Outcome, Stream, Value
 from reenact.facts.effects import Claim, Identities, acts, root_of
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
-from reenact.facts.run import Run
+from reenact.facts.run import Run, Status
 from reenact.seams.databases.statements import ends_with
 from reenact.timetravel.forks.course import MADE
 from reenact.timetravel.forks.plan import Plan
@@ -126,9 +126,10 @@ def _is_open(outcome: Stream) -> bool:
 
 
 def _is_undone(recording: Recording, event: Event, told: bytes) -> bool:
-    """Whether a statement left a transaction open that was rolled back. Which of several connections to a database a
-    call is made on is not kept: after any commit there it counts as made. Not every commit is a call: where nothing is
-    open any more before the rollback (a savepoint was released, the connection commits by itself now), it was one."""
+    """Whether a statement left a transaction open that was rolled back, or that its process never ended. Which of
+    several connections to a database a call is made on is not kept: after any commit there it counts as made. Not every
+    commit is a call: where nothing is open any more before the rollback (a savepoint was released, the connection
+    commits by itself now), it was one."""
     if event.kind != Kind.DB or not isinstance(event.outcome, Value) or not _leaves_open(told):
         return False
     same = event.call.head.get("database")
@@ -140,7 +141,23 @@ def _is_undone(recording: Recording, event: Event, told: bytes) -> bool:
         if ending == "commit" or not (ending or taken_back or _may_be_open(recording, each)):
             return False
         taken_back = taken_back or ending == "rollback"
-    return taken_back
+    return taken_back or recording.run.status is not Status.RECORDING  # its process has ended without a commit
+
+
+def taken_back_at_the_end(recording: Recording) -> tuple[Event, ...]:
+    """Statements whose transaction was open when their process ended, in order: the database has taken them back. Of a
+    database with several connections those count that came after the last end of a transaction on any of them."""
+    found: list[Event] = []
+    settled: set[object] = set()
+    for event in recording.events(kinds=[Kind.DB], backwards=True):
+        database = event.call.head.get("database")
+        if database in settled:
+            continue
+        if ends_with(event.call) or not _may_be_open(recording, event):
+            settled.add(database)
+        elif acts(event.call) and "sql" in event.call.head and isinstance(event.outcome, Value):
+            found.append(event)
+    return tuple(reversed(found))
 
 
 def _may_be_open(recording: Recording, event: Event) -> bool:
