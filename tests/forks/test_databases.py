@@ -324,14 +324,31 @@ print(shop.execute("SELECT count(*) FROM orders").fetchone())
 def test_a_commit_that_one_fork_has_made_is_answered_in_the_next(forks: Forks, names: Path) -> None:
     """What it gave is nothing, and says nothing of a transaction."""
     forks.record(ROLLED_BACK.replace("ENDED", "rollback"))
-    (forks.desk.folder / "agent.py").write_text(ROLLED_BACK.replace("ENDED", "commit"))
-    made = forks.fork(0, "--allow-write", "commit shop.db")
-    assert [answer["name"] for answer in made["answers"] if answer["how"] == "live"][:1] == ["commit shop.db"]
-    again = forks.fork(0, "--allow-write", "commit shop.db")
+    (forks.desk.folder / "agent.py").write_text(ROLLED_BACK.replace("ENDED", "commit").replace("plum", "pear"))
+    before = orders(names)
+    allowed = ("--allow-write", "INSERT shop.db")
+    made = forks.fork(0, *allowed)
+    assert [answer["name"] for answer in made["answers"] if answer["how"] == "live"][:2] == [
+        "INSERT shop.db",
+        "commit shop.db",
+    ]
+    assert orders(names) == [*before, "pear"]
+    again = forks.fork(0, *allowed)
     assert "Traceback" not in again["said"] and again["status"] == "ok"
     told = next(answer for answer in again["answers"] if answer["name"] == "commit shop.db")
     assert told["how"] == "frozen" and "it was made as" in told["why"]
+    assert orders(names) == [*before, "pear"]
     forks.replays_exactly(again["run"])
+
+
+def test_a_commit_of_what_was_answered_alone_is_not_made(forks: Forks, names: Path) -> None:
+    """It would commit nothing, and say that it did."""
+    forks.record(ROLLED_BACK.replace("ENDED", "rollback"))
+    before = orders(names)
+    (forks.desk.folder / "agent.py").write_text(ROLLED_BACK.replace("ENDED", "commit"))
+    stopped = forks.fork(0, "--allow-write", "commit shop.db", status=2)
+    assert "a write that it had not committed was not made again" in stopped["message"]
+    assert orders(names) == before
 
 
 DIES = (
