@@ -341,12 +341,13 @@ def test_a_commit_that_one_fork_has_made_is_answered_in_the_next(forks: Forks, n
     forks.replays_exactly(again["run"])
 
 
-def test_a_commit_of_what_was_answered_alone_is_not_made(forks: Forks, names: Path) -> None:
+@pytest.mark.parametrize("live", ["reads", "all"])
+def test_a_commit_of_what_was_answered_alone_is_not_made(forks: Forks, names: Path, live: str) -> None:
     """It would commit nothing, and say that it did."""
     forks.record(ROLLED_BACK.replace("ENDED", "rollback"))
     before = orders(names)
     (forks.desk.folder / "agent.py").write_text(ROLLED_BACK.replace("ENDED", "commit"))
-    stopped = forks.fork(0, "--allow-write", "commit shop.db", status=2)
+    stopped = forks.fork(0, "--allow-write", "commit shop.db", "--live", live, status=2)
     assert "a write that it had not committed was not made again" in stopped["message"]
     assert orders(names) == before
 

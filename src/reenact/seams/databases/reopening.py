@@ -30,7 +30,7 @@ _SETTINGS: Final = frozenset(
 _ATTRIBUTES: Final = ("text_factory", "isolation_level", "autocommit")
 """What a program may set on a connection that decides what is read, and when what it writes is committed."""
 
-_UNMADE: Final = "a write that it had not committed was not made again"
+UNMADE: Final = "a write that it had not committed was not made again"
 
 _TEMPORARY: Final = re.compile(r"CREATE\s+TEMP(?:ORARY)?\b", re.IGNORECASE)
 
@@ -116,7 +116,7 @@ class Reopening:
         """
         if self.live is None:
             if self._uncommitted:
-                self._lost = _UNMADE
+                self._lost = UNMADE
             elif self._saved:
                 self._lost = "a savepoint that it had set was not set again"
             elif not os.path.exists(self._path):
@@ -135,14 +135,10 @@ class Reopening:
         _make_like(self.live, stand_in)
         return self.live
 
-    def require_no_loss(self, lane: Lane) -> None:
-        """What is about to be committed in the world is not what the program has written: that was answered alone.
-
-        Raises:
-            ForkError: It has written something; the fork stops.
-        """
-        if self._uncommitted:
-            raise cannot_go_on(lane, self._name, _UNMADE)
+    @property
+    def would_lose(self) -> bool:
+        """Whether a commit in the world would commit nothing of what the program wrote: that was answered alone."""
+        return self.live is None and self._uncommitted
 
     def close(self) -> None:
         """Close the real one, if there is one."""

@@ -27,7 +27,7 @@ from reenact.seams import contacts, file_changes, places
 from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import in_memory
 from reenact.seams.databases import attaching
-from reenact.seams.databases.reopening import Reopening, cannot_go_on
+from reenact.seams.databases.reopening import UNMADE, Reopening, cannot_go_on
 from reenact.seams.databases.statements import effect_of, ending_of, further, statement
 from reenact.seams.http.exchange import guarded
 from reenact.seams.lanes import Lane, listening
@@ -179,6 +179,8 @@ class _Connection:
     _changed = False
     _unsaved = False
     """Whether a statement that may have changed something waits for a commit."""
+    _answered = False
+    """Whether one of them was answered from a recording, over a connection that is live."""
     _cursors: Any = None
 
     def _begin(self, cursors: Any, database: str) -> None:
@@ -224,8 +226,8 @@ class _Connection:
             crossed = _Crossing(lane, lambda: further(self._database, what, effect))
 
             def perform() -> None:
-                if played is not None and played.live is None and what == "commit":
-                    played.require_no_loss(lane)
+                if what == "commit" and (self._answered if played is None else played.would_lose):
+                    raise cannot_go_on(lane, self._database, UNMADE)
                 getattr(real, what)()
 
             crossed.answer(perform, lambda _: None)
@@ -235,7 +237,7 @@ class _Connection:
             if played.live is not None and played.live.in_transaction:  # a part of the writes that went live in it
                 getattr(played.live, what)()
             played.ended()
-        self._changed = self._unsaved = False
+        self._changed = self._unsaved = self._answered = False
 
     @property
     def in_transaction(self) -> bool:
@@ -377,6 +379,7 @@ class _Cursor:
         self._told, self._rows, self._more, self._event = told, map(_row, told["rows"]), told["more"], crossed.event
         owner._changed = told["open"]
         owner._unsaved = owner._unsaved and told["open"]
+        owner._answered = told["open"] and (owner._answered or (played is None and crossed.frozen and owner._unsaved))
         if crossed.frozen or self._live is not None:
             self._describe(told["columns"])
         return self
