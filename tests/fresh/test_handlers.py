@@ -37,8 +37,9 @@ HEAD = """
 
     signal.signal(signal.SIGALRM, handle)
     print(time.time(), random.random())
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    ALARM
 """
+ALARM = "signal.setitimer(signal.ITIMER_REAL, 0.1)"
 TAIL = """
     print(time.time(), random.random(), os.urandom(2).hex(), measure("end"), len(seen))
 """
@@ -57,11 +58,11 @@ WAITS = {
     "an exchange of a coroutine": """
     import asyncio
     import httpx
-    async def ask():
-        async with httpx.AsyncClient() as client:
-            return (await client.get(os.environ["WORLD"])).text
     async def main():
-        print(await asyncio.gather(ask(), ask()))
+        async with httpx.AsyncClient(verify=False) as client:
+            asks = [client.get(os.environ["WORLD"]) for _ in range(2)]
+            ALARM  # now, so that it rings while the answers are awaited, and not while httpx is imported
+            print([each.text for each in await asyncio.gather(*asks)])
     asyncio.run(main())
     """,
 }
@@ -74,7 +75,7 @@ class Slow(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The one question."""
-        self.ends.wait(0.4)
+        self.ends.wait(0.5)
         try:
             self.send_response(200)
             self.send_header("Content-Length", "8")
@@ -100,7 +101,9 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 def _write(desk: Desk, program: str) -> None:
-    (desk.folder / "agent.py").write_text(program)
+    """Keep a program; it sets its alarm at the last of the places that are marked."""
+    *before, after = program.split("ALARM")
+    (desk.folder / "agent.py").write_text("pass".join(before) + ALARM + after)
 
 
 @pytest.mark.parametrize("name", WAITS)
@@ -193,7 +196,7 @@ def test_a_handler_that_raises_before_a_call_is_made_raises_there_again(desk: De
     recorded = desk.record(["python", "agent.py"])
     assert recorded.out.count(b"late") == 2 and b"answered" in recorded.out, recorded.err
     quicker = (desk.folder / "agent.py").read_text().replace("range(rounds)", "range(1)")
-    _write(desk, quicker)
+    (desk.folder / "agent.py").write_text(quicker)
     replayed = desk.replay()
     assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err
 

@@ -11,7 +11,7 @@ import pytest
 from reenact.seams.lanes import Lane
 from reenact.seams.strands.owning import Owners, interrupted, is_within
 
-from .desk import Desk, unlike
+from .desk import Desk
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there are no signals to speak of")
 
@@ -192,7 +192,7 @@ def test_it_runs_again_where_the_answer_is_awaited(tmp_path: Path, name: str) ->
     recorded = desk.record(["python", "agent.py"])
     assert b"Traceback" not in recorded.err, recorded.err
     for _ in range(2):
-        assert unlike(recorded, desk.replay()) == ""
+        assert desk.differs(recorded) == ""
 
 
 def test_what_a_handler_asks_is_the_agents_own_and_asked_of_nobody_again(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_what_a_handler_asks_is_the_agents_own_and_asked_of_nobody_again(tmp_pat
     recorded = desk.record(["python", "agent.py"])
     assert recorded.out.count(b"logged 6") == 2 and b"7 events (0 model, 6 tool)" in recorded.err, recorded.err
     (desk.folder / "log.txt").unlink()
-    assert unlike(recorded, desk.replay()) == ""
+    assert desk.differs(recorded) == ""
     assert not (desk.folder / "log.txt").exists()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .desk import Desk, unlike
+from .desk import Desk
 
 RACES = """
 import os, select, selectors, signal, socket, threading, time
@@ -66,4 +66,4 @@ def test_readiness_and_time_out_race_to_the_same_end(tmp_path: Path) -> None:
     assert b"\nValueError\n" in recorded.out, "what a closed one raises by itself"
     assert b" select " in desk.run("reenact", "show", "@", "--all").out
     for _ in range(2):
-        assert unlike(recorded, desk.replay()) == ""
+        assert desk.differs(recorded) == ""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .desk import Desk, Ended, unlike
+from .desk import Desk, Ended
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="there are no signals to speak of")
 
@@ -90,7 +90,7 @@ def test_a_signal_is_had_again_where_the_program_waited(tmp_path: Path, name: st
     desk = Desk(tmp_path)
     recorded = _interrupted(desk, *WAITS[name])
     assert b"after" in recorded.out, recorded.err
-    assert unlike(recorded, desk.replay()) == ""
+    assert desk.differs(recorded) == ""
 
 
 OWN = {
@@ -193,7 +193,7 @@ def test_which_signal_a_program_waited_for_is_told_again(tmp_path: Path) -> None
     bare, recorded = desk.run("python", "agent.py"), desk.record(["python", "agent.py"])
     assert (recorded.code, recorded.out) == (bare.code, bare.out) == (0, bare.out), recorded.err
     for _ in range(2):
-        assert unlike(recorded, desk.replay()) == ""
+        assert desk.differs(recorded) == ""
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -268,7 +268,7 @@ def test_what_a_handler_does_beside_a_thread_that_is_waited_for_is_in_order(tmp_
     recorded = desk.record(["python", "agent.py"])
     assert recorded.out.count(b"heard") == recorded.out.count(b"over") == 3, recorded.err
     for _ in range(2):
-        assert unlike(recorded, desk.replay()) == ""
+        assert desk.differs(recorded) == ""
 
 
 RAISES_BESIDE = """
@@ -306,7 +306,7 @@ def test_a_handler_that_raises_beside_a_thread_leaves_the_order_whole(tmp_path: 
     recorded = desk.record(["python", "agent.py"])
     assert b"heard" in recorded.out, recorded.err
     for _ in range(2):
-        assert unlike(recorded, desk.replay()) == ""
+        assert desk.differs(recorded) == ""
 
 
 WITHIN = """

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .desk import Desk, Ended, unlike
+from .desk import Desk, Ended
 
 PROGRAMS = {
     "the age of a line of the log": """
@@ -95,7 +95,7 @@ def test_it_replays_exactly(tmp_path: Path, name: str) -> None:
     (desk.folder / "agent.py").write_text(textwrap.dedent(PROGRAMS[name]))
     recorded = desk.record(["python", "agent.py"])
     assert recorded.code == 0, recorded.err
-    assert unlike(recorded, desk.replay()) == ""
+    assert desk.differs(recorded) == ""
 
 
 STOPPED = {
@@ -115,7 +115,7 @@ def test_a_tool_whose_own_code_runs_prints_for_itself(tmp_path: Path) -> None:
     (desk.folder / "agent.py").write_text(textwrap.dedent(PROGRAMS["a tool that prints"]))
     recorded = desk.record(["python", "agent.py"])
     assert b"searching a ... found" in recorded.out
-    assert unlike(recorded, desk.replay("--through", "search")) == ""
+    assert desk.differs(recorded, "--through", "search") == ""
     assert "searching last" not in desk.run("reenact", "replay", "@", "--events").out.decode()
 
 
@@ -159,7 +159,7 @@ def test_ctrl_c_where_the_program_waits_ends_it_again(
         rest, err = process.communicate(timeout=30)
     recorded = Ended(process.returncode, out + rest, err)
     assert recorded.code == -signal.SIGINT and b"after" in recorded.out
-    assert unlike(recorded, desk.replay()) == ""
+    assert desk.differs(recorded) == ""
 
 
 @pytest.mark.parametrize("outlet", [">&-", "2>&-", "| true", "> /dev/full"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fresh.desk import Desk, unlike
+from tests.fresh.desk import Desk
 from tests.ringing import ALARMS, RUNG
 
 pytestmark = ALARMS
@@ -102,7 +102,7 @@ def test_it_goes_on_as_the_program_does_by_itself(tmp_path: Path, name: str) -> 
     _broken(desk, PROGRAMS[name])
     bare, resumed = desk.run("python", "agent.py"), desk.run("reenact", "resume")
     assert (resumed.code, resumed.out) == (bare.code, bare.out) == (0, bare.out), resumed
-    assert unlike(resumed, desk.replay()) == ""
+    assert desk.differs(resumed) == ""
 
 
 def test_one_that_nobody_handles_ends_it_as_it_ends_a_program(tmp_path: Path) -> None:
