@@ -9,6 +9,8 @@ from pathlib import Path
 from reenact.store.connection import connect_writing
 from reenact.store.inheriting import Heir
 from reenact.store.payloads import compress
+from reenact.store.schema import SHIFT
+from reenact.store.slot_rows import packed_rows, put_rows, states_of
 from reenact.store.splice_rows import SPLICED, Spliced
 from reenact.store.versions import Format, write_format
 from reenact.store.words import plain
@@ -19,12 +21,13 @@ def age(path: Path, old: int) -> None:
     with closed(connect_writing(path)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         _unfold(connection)
+        _unpack(connection)
         if old == 1:
             for (log,) in connection.execute("SELECT DISTINCT log FROM piece ORDER BY log DESC").fetchall():
                 Heir(connection, log).take_back_all()
         _make_whole(connection)
         _say(connection)
-        for table in ("frame", "text", *(("piece", "passage") if old == 1 else ())):
+        for table in ("shape", "frame", "text", *(("piece", "passage") if old == 1 else ())):
             connection.execute(f"DROP TABLE {table}")
         write_format(connection, Format(old, old))
         connection.execute("COMMIT")
@@ -38,6 +41,27 @@ def _unfold(connection: sqlite3.Connection) -> None:
             f"(SELECT x.{column} FROM event x WHERE x.id = first_of(event.{column}, event.id))) "
             f"WHERE first_of({column}, id) IS NOT NULL"
         )
+
+
+def _unpack(connection: sqlite3.Connection) -> None:
+    """A row a slot, and each value in the row of a payload."""
+    states = states_of(connection)
+    for row in packed_rows(connection, 0, 1 << 62):
+        log = row.event >> SHIFT
+        for kept in states.unpack(row).kept:
+            if kept.short and kept.data:
+                digest = states.digest(kept)
+                connection.execute(
+                    "INSERT OR IGNORE INTO payload(digest, size, codec, owner, data) VALUES (?, ?, 0, ?, ?)",
+                    (digest, len(kept.data), log, kept.data),
+                )
+                connection.execute(
+                    "INSERT OR IGNORE INTO held(payload, log) "
+                    "SELECT id, ?1 FROM payload WHERE digest = ?2 AND owner != ?1",
+                    (log, digest),
+                )
+        connection.execute("DELETE FROM slot WHERE event = ? AND phase = ?", (row.event, row.phase))
+        put_rows(connection, states.as_slots(row))
 
 
 def _say(connection: sqlite3.Connection) -> None:

@@ -24,7 +24,7 @@ from reenact.store.checking import check_store
 from reenact.store.folding import FOLDED, Folding, first_of, parts_of, unfolded, whole
 from reenact.store.schema import SHIFT
 from reenact.store.sqlite import SqliteStore
-from reenact.store.versions import Format, read_format, write_format
+from reenact.store.versions import OLDEST_READER, WRITTEN, Format, read_format, write_format
 from tests.store.records import closing, failed, issued, new_run, opening, settled
 
 LOG = 7 << SHIFT
@@ -251,6 +251,6 @@ def test_a_store_of_format_3_is_not_folded_until_it_is_one_of_today(path: Path) 
             assert read_format(connection) == (3, 3)
         record(store, [[issued(0, b"x" * 3000)]])
         with rows(path) as connection:
-            assert read_format(connection) == (4, 4)
+            assert read_format(connection) == (WRITTEN, OLDEST_READER)
         record(store, calls(9))
         assert folded(path) == 8

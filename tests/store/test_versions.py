@@ -47,7 +47,7 @@ def test_a_store_that_needs_a_newer_reader_is_refused_by_name_of_version_and_lef
     mark(path, 9, 8)
     before = path.read_bytes()
     for use in (lambda store: [*store.runs()], lambda store: store.begin(new_run())):
-        with SqliteStore(path) as store, pytest.raises(FormatTooNew, match=r"format 9.*up to 4") as caught:
+        with SqliteStore(path) as store, pytest.raises(FormatTooNew, match=rf"format 9.*up to {WRITTEN}") as caught:
             use(store)  # type: ignore[no-untyped-call]
         assert (caught.value.written, caught.value.readable, caught.value.exit_code) == (9, WRITTEN, 4)  # type: ignore[attr-defined]
     assert path.read_bytes() == before
@@ -71,7 +71,7 @@ def test_an_older_store_is_open_for_reading_only_until_it_is_migrated(path: Path
             store.begin(new_run())
     with closed(sqlite3.connect(path, isolation_level=None)) as connection:
         steps = {0: lambda c: c.execute("CREATE TABLE added(x)") and None, **MIGRATIONS}
-        assert migrate(connection, read_format(connection), steps=steps) == [0, 1, 2, 3]
+        assert migrate(connection, read_format(connection), steps=steps) == [0, *MIGRATIONS]
         assert read_format(connection) == (WRITTEN, OLDEST_READER)
         assert connection.execute("SELECT count(*) FROM added").fetchone() == (0,)
     with SqliteStore(path) as store:

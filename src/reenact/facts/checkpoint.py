@@ -69,6 +69,7 @@ class Snapshot:
         slots: Digest of each slot by its name, in order; an empty digest where the value is of no bytes.
         unproven: Names of those that are not known to have been so: lists that were declared to grow only.
         note: What is noted about these, until it is known which they are.
+        short: Values of a few bytes that were at hand with their digests, by name.
     """
 
     event: int
@@ -77,3 +78,4 @@ class Snapshot:
     slots: Mapping[str, str] = field(default_factory=dict)
     unproven: tuple[str, ...] = ()
     note: str = ""
+    short: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)

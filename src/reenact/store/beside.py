@@ -14,6 +14,7 @@ from reenact.errors import BlobCorrupt, BlobMissing
 from reenact.store.contents import Contents
 from reenact.store.frames import DEFLATED
 from reenact.store.payloads import WITHHELD, KeyedHash, decompress
+from reenact.store.slot_rows import States
 from reenact.store.streams import FIRST_LINK, Chunk, parts_of
 
 CHECK_SUM = "does not agree with its check sum"
@@ -30,6 +31,7 @@ class Beside:
 
     Attributes:
         broken: What is wrong with payloads, by digest, as far as they were read.
+        states: Reads the rows of states.
         indexed: Whether the text index can be asked.
     """
 
@@ -38,6 +40,7 @@ class Beside:
         self.hasher = KeyedHash(key)
         self.broken: dict[bytes, str] = {}
         self._contents = Contents(self.hasher, self.rows)
+        self.states = States(self.rows, self.hasher)
         self._tables = {name for (name,) in self.rows("SELECT name FROM sqlite_master")}
         self.indexed = self.has("words_index") and self._answers("SELECT rowid FROM words_index LIMIT 1")
         self.paths = _AnyPath()

@@ -10,6 +10,7 @@ from reenact.store.connection import Reading
 from reenact.store.contents import Contents
 from reenact.store.payloads import RAW, KeyedHash, corrupt, missing
 from reenact.store.schema import LOW
+from reenact.store.slot_rows import short_value
 from reenact.store.span import Span
 from reenact.store.stream_rows import StreamRows
 
@@ -69,6 +70,9 @@ class Bodies:
         )
         if row is not None:
             return b"".join(data for _, _, data in self._streams.parts(row[0] & LOW))
+        short = short_value(self._reading.rows, self._hasher, digest, self._span.first, self._span.end)
+        if short is not None:
+            return short
         raise missing(text, self._span.run, self._event_with(text))
 
     def pieces(self, payload: Payload) -> Iterator[bytes]:

@@ -11,6 +11,7 @@ from reenact.store.payloads import release
 from reenact.store.pieces import is_there
 from reenact.store.runrows import remember_last, run_of
 from reenact.store.schema import LOW, SHIFT
+from reenact.store.slot_rows import forget_states
 from reenact.store.tombstones import forget_arrival
 from reenact.store.words import drop_text, mark_erasure
 
@@ -30,7 +31,7 @@ def forget(connection: sqlite3.Connection, log: int) -> None:
     runs = [row[0] for row in connection.execute("SELECT id FROM run WHERE log = ?", (log,))]
     for table in _RANGES:
         connection.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first, end))
-    connection.execute("DELETE FROM slot WHERE event BETWEEN ? AND ?", (first, end))
+    forget_states(connection, log)
     connection.execute("DELETE FROM note WHERE owner BETWEEN ? AND ?", (first, end))
     connection.execute("DELETE FROM ambient WHERE strand BETWEEN ? AND ?", (first, end))
     connection.execute("DELETE FROM printed WHERE owner BETWEEN ? AND ?", (first, end))

@@ -19,6 +19,7 @@ from reenact.store.payloads import decompress
 from reenact.store.pieces import Part, Piece, declare, is_there, pieces, place_of, readers_of, set_pieces
 from reenact.store.ranges import Ranges
 from reenact.store.schema import LOW, SHIFT
+from reenact.store.slot_rows import PACKED, States, copy_states, long_values, states_of
 from reenact.store.spoken import STREAMS, Spoken, len_of, take_output_back
 
 _AT_ONCE = 400
@@ -63,7 +64,7 @@ _MOVED = {
         "event, phase, n, name, digest, fidelity, remark",
         "event + :by, phase, n, name, digest, fidelity, remark",
         "event",
-    ),
+    ),  # of those of one slot each; the others say where their names stand
     "note": (
         "owner, name, n, fidelity, value, digest, crc",
         "owner + :by, name, n, fidelity, value, digest, crc",
@@ -140,9 +141,11 @@ class Heir:
             span = {"by": by, "first": base << SHIFT | first, "last": base << SHIFT | end - 1}
             for table, (columns, values, key) in _MOVED.items():
                 self._connection.execute(
-                    f"INSERT INTO {table}({columns}) SELECT {values} FROM {table} WHERE {key} BETWEEN :first AND :last",
+                    f"INSERT INTO {table}({columns}) SELECT {values} FROM {table} WHERE {key} BETWEEN :first AND :last"
+                    + (f" AND n != {PACKED}" if table == "slot" else ""),
                     span,
                 )
+            copy_states(self._connection, span["first"], span["last"], by)
 
     def _set(self, changed: Piece) -> None:
         self._pieces = tuple(changed if piece.base == changed.base else piece for piece in self._pieces)
@@ -379,12 +382,27 @@ def _events(connection: sqlite3.Connection, log: int, numbers: Sequence[int]) ->
             if table == "event":
                 found[address & LOW] = {}
             found.get(address & LOW, {}).setdefault(table, []).append(row)
-    for event in found.values():
+    states: States | None = None
+    for number, event in found.items():
+        if any(row[1] == PACKED for row in event.get("slot", ())):
+            states = states or states_of(connection)
+            event["slot"] = _slots(states, log << SHIFT | number, event["slot"])
         if "chunk" in event:
             event["chunk"] = [_segments(table) for (table,) in event["chunk"]]
             if None not in event["chunk"]:  # else it is damaged, and equal to none that is sound
                 event["chunk"] = b"".join(event["chunk"])
     return found
+
+
+def _slots(states: States, address: int, rows: list[Any]) -> list[Any]:
+    """The rows of an event's states, as one for each slot; one that is damaged is equal to none."""
+    found: list[Any] = []
+    for row in rows:
+        try:
+            found += [slot[1:] for slot in states.as_slots((address, *row))]
+        except ValueError:
+            found.append(object())
+    return [each if type(each) is object else list(each) for each in found]
 
 
 def _segments(table: bytes) -> bytes | None:
@@ -491,6 +509,10 @@ def _hold(connection: sqlite3.Connection, log: int) -> None:
     connection.execute(
         f"INSERT OR IGNORE INTO held(payload, log) SELECT id, :log FROM payload WHERE owner != :log AND id IN ({sql})",
         values,
+    )
+    connection.executemany(
+        "INSERT OR IGNORE INTO held(payload, log) SELECT id, ?1 FROM payload WHERE owner != ?1 AND digest = ?2",
+        [(log, digest) for digest in long_values(connection, log)],
     )
 
 

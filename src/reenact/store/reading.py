@@ -50,7 +50,7 @@ class SqliteRecording:
         self._streams = StreamRows(reading, hasher, span)
         self._bodies: Bodies = Bodies(reading, hasher, span, self._streams, None if beside is None else beside._bodies)
         self._evidence = Evidence(reading, span, self._bodies)
-        self._states = States(reading, span, self._bodies)
+        self._states = States(reading, span, self._bodies, hasher)
         self._lanes = LaneRows(reading, span)
         self._ambient = AmbientRows(reading, span, self._lanes)
         self._events = EventRows(

@@ -251,7 +251,7 @@ def _channels(connection: sqlite3.Connection, log: int) -> dict[int | bytes, str
     ):
         found[row] = f"{kind} {name}"
     for digest, name in connection.execute(
-        "SELECT DISTINCT digest, name FROM slot WHERE event BETWEEN ? AND ?", within
+        "SELECT DISTINCT digest, name FROM slot WHERE event BETWEEN ? AND ? AND n >= 0", within
     ):
         found[digest] = f"slot:{name}"
     for digest, name in connection.execute(

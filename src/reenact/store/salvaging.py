@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
@@ -259,12 +259,17 @@ class _Readable:
         yield from outcome
         evidence = self._one(number, "the evidence", lambda: dict(event.attributes)) or {}
         yield from (Noted(number, key, value) for key, value in evidence.items())
-        near = partial(self._recording.snapshots, after=number - 1, before=number + 1)
-        for snapshot in [*self._each(number, "the state", near)]:
-            state = f"the state ({snapshot.phase})"
-            taken = self._one(number, state, partial(state_of, self._recording, number, snapshot.phase))
+        for phase in self._phases(number):
+            taken = self._one(number, f"the state ({phase})", partial(state_of, self._recording, number, phase))
             if taken is not None:
                 yield taken
+
+    def _phases(self, number: int) -> Sequence[str]:
+        """The phases of an event's states; where one of these is damaged, all that a step may have."""
+        try:
+            return [each.phase for each in self._recording.snapshots(after=number - 1, before=number + 1)]
+        except ReenactError:
+            return ("in", "out")
 
     def _outcome(self, event: Event, end: int | None) -> Iterator[Record]:
         outcome, number, ended_us = event.outcome, event.number, event.ended_us or 0

@@ -1,4 +1,4 @@
-"""The tables of a SQLite store, format 4.
+"""The tables of a SQLite store, format 5.
 
 Each log (the run that owns it has ``log.id`` = ``run.id``) is numbered, and everything of a log is addressed by one
 integer: ``log << 32 | number``. So the rows of one run lie together, a range finds them, and forgetting a run is a
@@ -14,7 +14,8 @@ range delete.
 ``stream``  how a stream ended, by event
 ``chunk``   bytes of a stream, in the order they came, with a packed table of their segments
 ``payload`` bodies by keyed hash; ``owner`` is the log that brought it, ``held`` names further logs that use it
-``slot``    state at an event, one payload a slot
+``slot``    state at an event, in one row: see ``store.slot_rows``
+``shape``   names of the slots of such states, by ``log << 32 | n``
 ``note``    evidence by event, or by minus the run's number
 ``ambient`` packed ambient reads by lane and position
 ``turns``   the order: packs of deliveries by ``log << 32 | first``
@@ -36,7 +37,15 @@ from __future__ import annotations
 
 import sqlite3
 
-from reenact.store.versions import OLDEST_READER, SHARED_TABLES, SPLICED_TABLES, WRITTEN, Format, write_format
+from reenact.store.versions import (
+    OLDEST_READER,
+    SHAPE_TABLE,
+    SHARED_TABLES,
+    SPLICED_TABLES,
+    WRITTEN,
+    Format,
+    write_format,
+)
 
 SHIFT = 32
 """Bits below the number of the log in an address."""
@@ -101,6 +110,6 @@ def create(connection: sqlite3.Connection, key: bytes) -> None:
         connection: To an empty file.
         key: Secret of this store's payload hash, 32 unpredictable bytes.
     """
-    connection.executescript(TABLES + SHARED_TABLES + SPLICED_TABLES)
+    connection.executescript(TABLES + SHARED_TABLES + SPLICED_TABLES + SHAPE_TABLE)
     connection.execute("INSERT INTO meta(name, value) VALUES ('key', ?)", (key,))
     write_format(connection, Format(WRITTEN, OLDEST_READER))

@@ -9,7 +9,10 @@ from typing import Any
 from reenact.facts.checkpoint import Snapshot
 from reenact.facts.growing import mark_in
 from reenact.store.connection import Reading
+from reenact.store.payloads import RAW
+from reenact.store.rows import damaged
 from reenact.store.schema import LOW, SHIFT
+from reenact.store.slot_rows import PACKED, State, States
 
 _FIRST_PAGE = 4
 _PAGE = 1024
@@ -17,15 +20,19 @@ _LARGE = 1 << 15
 """Bytes of a payload, as it lies there, above which it is not fetched with others."""
 _NONE_YET = object()
 
+_ROW = "s.event, s.phase, s.n, s.name, s.digest, s.fidelity, s.remark"
+"""The columns of a place's first row, which may have all of a state (``store.slot_rows``)."""
+
 # CROSS JOIN: SQLite keeps the order of the tables, so that rows come in the order of the slots and a page ends early.
-_PLACES = """
-SELECT s.event, s.phase, l.path FROM slot s CROSS JOIN event e ON e.id = s.event CROSS JOIN lane l ON l.id = e.strand
+_PLACES = f"""
+SELECT {_ROW}, l.path FROM slot s CROSS JOIN event e ON e.id = s.event CROSS JOIN lane l ON l.id = e.strand
 WHERE s.n <= 0 AND s.event > ? AND s.event < ?
 """
 
 
 def snapshots(
     reading: Reading,
+    states: States,
     between: tuple[int, int],
     lane: tuple[str, ...],
     lanes: Collection[str],
@@ -37,6 +44,7 @@ def snapshots(
 
     Args:
         reading: The store's reading connection.
+        states: Reads rows that have a whole state.
         between: Addresses below and above the events wanted.
         lane: A condition on the lane ``l`` that holds for all of them (empty for none), and its values.
         lanes: Paths of the lanes wanted; empty for all.
@@ -44,7 +52,7 @@ def snapshots(
         backwards: Newest first.
 
     Returns:
-        Them, a page at a time. A step that is passed over costs about a microsecond, all of it in SQLite.
+        Them, a page at a time. A step that is passed over costs some microseconds.
     """
     condition, *values = lane
     order = "DESC" if backwards else "ASC"
@@ -63,7 +71,7 @@ def snapshots(
     while True:
         rows = reading.rows(sql, (low, high, *values, *more, page))
         fresh = [row for row in rows if (row[0], row[1]) not in known]
-        yield from _filled(reading, fresh)
+        yield from _filled(reading, states, fresh, unlike)
         if len(rows) < page:
             return
         # The last event may have a second phase on the next page, so it is asked for again.
@@ -74,8 +82,8 @@ def snapshots(
 
 
 # The strand is asked of an index of events alone, and payloads are fetched by themselves, each once a page.
-_DIGESTS = """
-SELECT s.event, s.phase, e.strand, o.digest, o.n, o.remark FROM slot s CROSS JOIN event e ON e.id = s.event
+_DIGESTS = f"""
+SELECT {_ROW}, e.strand, o.digest, o.n, o.remark FROM slot s CROSS JOIN event e ON e.id = s.event
   LEFT JOIN slot o ON o.event = s.event AND o.phase = s.phase AND o.n >= 0 AND o.name = ?
 WHERE s.n <= 0 AND s.event > ? AND s.event < ?
 """
@@ -83,6 +91,7 @@ WHERE s.n <= 0 AND s.event > ? AND s.event < ?
 
 def places(
     reading: Reading,
+    states: States,
     slot: str,
     between: tuple[int, int],
     lane: tuple[str, ...],
@@ -95,6 +104,7 @@ def places(
 
     Args:
         reading: The store's reading connection.
+        states: Reads rows that have a whole state.
         slot: Name of the slot.
         between: Addresses below and above the events wanted.
         lane: A condition on the lane ``l`` that holds for all of them (empty for none), and its values.
@@ -121,16 +131,38 @@ def places(
     while True:
         rows = reading.rows(sql, (slot, low, high, *values, page))
         fresh = rows if seen is None else [row for row in rows if (row[0], row[1]) < seen]
-        bodies = _bodies(reading, {row[3] for row in fresh if row[3]})
-        if not paths.keys() >= {row[2] for row in fresh}:  # of a run under way: a lane that is new
+        found = [_found(states, slot, row) for row in fresh]
+        bodies = _bodies(reading, {digest for digest, short, *_ in found if digest and short is None})
+        if not paths.keys() >= {row[7] for row in fresh}:  # of a run under way: a lane that is new
             paths = _strands(reading, log, lane, lanes)
-        for event, phase, strand, digest, n, remark in fresh:
-            yield event, phase, paths[strand], digest, *bodies.get(digest, (None, None)), n, remark
+        for (event, phase, *_, strand, _, _, _), (digest, short, n, remark) in zip(fresh, found, strict=True):
+            body = bodies.get(digest, (None, None)) if digest is None or short is None else (RAW, short)
+            yield event, phase, paths[strand], digest, *body, n, remark
         if len(rows) < page:
             return
         seen = rows[-1][0], rows[-1][1]
         high = seen[0] + 1  # the last event may have a second phase on the next page
         page = min(page * 4, _PAGE // 2)
+
+
+def _found(states: States, slot: str, row: tuple[Any, ...]) -> tuple[Any, bytes | None, int | None, str | None]:
+    """What a place says of a slot: its digest (None: not there), its value where that is in the row, its place among
+    the slots, and what is noted with them."""
+    if row[2] != PACKED:
+        return row[8], None, row[9], row[10]
+    state = _unpacked(states, row)
+    if slot not in state.names:
+        return None, None, None, None
+    n = state.names.index(slot)
+    kept = state.kept[n]
+    return states.digest(kept), kept.data if kept.short else None, n, row[6]
+
+
+def _unpacked(states: States, row: tuple[Any, ...]) -> State:
+    try:
+        return states.unpack(row[:7])
+    except ValueError:
+        raise damaged(f"the state of event {row[0] & LOW}") from None
 
 
 def _strands(reading: Reading, log: int, lane: tuple[str, ...], lanes: Collection[str]) -> dict[int, str]:
@@ -165,26 +197,45 @@ def distinct(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 
 
 def _condition(unlike: tuple[str, str | None]) -> str:
+    """What is asked of rows of one slot each; of those of a whole state see ``_differs``."""
+    there = "EXISTS (SELECT 1 FROM slot o WHERE o.event = s.event AND o.phase = s.phase AND o.name = ?"
     if unlike[1] is None:
-        return " AND EXISTS (SELECT 1 FROM slot o WHERE o.event = s.event AND o.phase = s.phase AND o.name = ?)"
-    return (
-        " AND NOT EXISTS (SELECT 1 FROM slot o WHERE o.event = s.event AND o.phase = s.phase AND o.name = ? "
-        "AND o.n >= 0 AND o.digest = ?)"
-    )
+        return f" AND (s.n = {PACKED} OR {there}))"
+    return f" AND (s.n = {PACKED} OR NOT {there} AND o.n >= 0 AND o.digest = ?))"
 
 
-def _filled(reading: Reading, rows: list[tuple[Any, ...]]) -> Iterator[Snapshot]:
-    """The snapshots of some places, with their slots: one statement for all of them."""
-    if not rows:
-        return
-    events = list(dict.fromkeys(row[0] for row in rows))
+def _differs(slots: dict[str, str], unlike: tuple[str, str | None] | None) -> bool:
+    """Whether a state is wanted: where a slot is there (None), or is not of a digest."""
+    if unlike is None:
+        return True
+    return unlike[0] in slots if unlike[1] is None else slots.get(unlike[0]) != unlike[1]
+
+
+def _filled(
+    reading: Reading, states: States, rows: list[tuple[Any, ...]], unlike: tuple[str, str | None] | None
+) -> Iterator[Snapshot]:
+    """The snapshots of some places that are wanted, with their slots: one statement for all of them."""
+    events = list(dict.fromkeys(row[0] for row in rows if row[2] != PACKED))
+    slots = _slots(reading, events) if events else {}
+    for row in rows:
+        event, phase, path = row[0], row[1], row[7]
+        if row[2] == PACKED:
+            names, kept = _unpacked(states, row)
+            found = {name: states.digest(each).hex() for name, each in zip(names, kept, strict=True)}
+            if _differs(found, unlike):
+                short = {name: each.data for name, each in zip(names, kept, strict=True) if each.short}
+                yield Snapshot(event & LOW, phase, path, found, note=mark_in(row[6]) if names else "", short=short)
+            continue
+        own = slots.get((event, phase), [])
+        note = mark_in(own[0][4]) if own else ""
+        yield Snapshot(event & LOW, phase, path, {name: digest.hex() for _, _, name, digest, _ in own}, note=note)
+
+
+def _slots(reading: Reading, events: list[int]) -> dict[tuple[int, str], list[Any]]:
+    """The slots of the states at some events that have a row each."""
     found = reading.rows(
         "SELECT event, phase, name, digest, remark FROM slot "
         f"WHERE event IN ({', '.join('?' * len(events))}) AND n >= 0 ORDER BY event, phase, n",
         events,
     )
-    slots = {place: list(group) for place, group in groupby(found, key=lambda row: (row[0], row[1]))}
-    for event, phase, path in rows:
-        own = slots.get((event, phase), [])
-        note = mark_in(own[0][4]) if own else ""
-        yield Snapshot(event & LOW, phase, path, {name: digest.hex() for _, _, name, digest, _ in own}, note=note)
+    return {place: list(group) for place, group in groupby(found, key=lambda row: (row[0], row[1]))}

@@ -22,6 +22,7 @@ from reenact.store.removing import MARK
 from reenact.store.rows import sum_of
 from reenact.store.runrows import amended_run
 from reenact.store.schema import LOW, MENTIONED, SHIFT
+from reenact.store.slot_rows import PACKED
 from reenact.store.words import plain
 
 UNREADABLE = "cannot be read"
@@ -267,6 +268,9 @@ def _held(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
 def _slot(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
     address, _, n, name, digest, fidelity, _ = row
     log, event = address >> SHIFT, address & LOW
+    if n == PACKED:
+        yield from _state(beside, row)
+        return
     if type(name) is not str or type(fidelity) is not str:
         yield Fault("slot", f"{event} {name!s}", UNREADABLE, log, Part.EVENTS, event)
     if n < 0 or not digest:
@@ -275,6 +279,29 @@ def _slot(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
         yield _lost(digest, log, event, beside.broken[digest])
     elif beside.ask("SELECT 1 FROM payload WHERE digest = ?", digest) is None:
         yield _lost(digest, log, event)
+
+
+def _state(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    """The row of a whole state."""
+    log, event = row[0] >> SHIFT, row[0] & LOW
+    try:
+        kept = beside.states.unpack(row).kept
+    except ValueError as error:
+        yield Fault("slot", f"{event} {row[1]!s}", str(error), log, Part.EVENTS, event)
+        return
+    for each in kept:
+        if each.short:
+            continue
+        if each.data in beside.broken:
+            yield _lost(each.data, log, event, beside.broken[each.data])
+        elif beside.ask("SELECT 1 FROM payload WHERE digest = ?", each.data) is None:
+            yield _lost(each.data, log, event)
+
+
+def _shape(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    address, names = row
+    if type(names) is not str or not all(type(name) is str for name in load(names)):
+        yield Fault("shape", str(address & LOW), UNREADABLE, address >> SHIFT)
 
 
 def _note(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
@@ -406,6 +433,7 @@ TABLES: tuple[Table, ...] = (
     Table(
         "event", ("id",), "strand, kind, name, request, answer, asked, asked_crc, came, came_crc", _event_row, _in_event
     ),
+    Table("shape", ("id",), "names", _shape, _in_log_of_address),
     Table("slot", ("event", "phase", "n"), "name, digest, fidelity, remark", _slot, _in_event),
     Table("note", ("owner", "name"), "value, digest, crc", _note, _noted),
     Table("ambient", ("strand", "position", "n"), "source, data, crc", _ambient, _where_read),

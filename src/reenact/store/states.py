@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +12,12 @@ from reenact.facts.event import Payload
 from reenact.facts.growing import NOTE, mark_in, unproven
 from reenact.store.bodies import Bodies
 from reenact.store.connection import Reading
-from reenact.store.payloads import missing
+from reenact.store.payloads import KeyedHash, missing
 from reenact.store.proofs import not_proven, require_proven
-from reenact.store.rows import sum_of
+from reenact.store.rows import damaged, sum_of
 from reenact.store.schema import LOW, SHIFT
+from reenact.store.slot_rows import PACKED, State
+from reenact.store.slot_rows import States as Packed
 from reenact.store.snapshots import places, snapshots
 from reenact.store.span import Span
 
@@ -27,9 +29,11 @@ class States:
         reading: The store's reading connection.
         span: Which rows are the run's.
         bodies: Its payloads.
+        hasher: The store's hash.
     """
 
-    def __init__(self, reading: Reading, span: Span, bodies: Bodies) -> None:
+    def __init__(self, reading: Reading, span: Span, bodies: Bodies, hasher: KeyedHash) -> None:
+        self._rows = Packed(reading.rows, hasher)
         self._reading = reading
         self._span = span
         self._bodies = bodies
@@ -37,16 +41,26 @@ class States:
     def slots(self, event: int, phase: str, *, proven: bool = True) -> Mapping[str, bytes] | None:
         """See ``abc.store.Recording.checkpoint_slots``."""
         rows = self._reading.rows(
-            "SELECT s.n, s.name, s.digest, p.codec, p.data, s.remark FROM slot s "
+            "SELECT s.n, s.name, s.digest, p.codec, p.data, s.remark, s.fidelity FROM slot s "
             "LEFT JOIN payload p ON p.digest = s.digest WHERE s.event = ? AND s.phase = ? ORDER BY s.n",
             (self._span.first | event, phase),
         )
         if not rows:
             return None
+        if rows[0][0] == PACKED:
+            n, name, kept, _, _, remark, fidelity = rows[0]
+            state = self._unpacked((self._span.first | event, phase, n, name, kept, fidelity, remark))
+            if proven and mark_in(remark):
+                require_proven(self._span.run, event, state.names, remark, self._proofs(self._span.first))
+            bodies = self._long({each.data for each in state.kept if not each.short}, event)
+            return {
+                name: each.data if each.short else bodies[each.data]
+                for name, each in zip(state.names, state.kept, strict=True)
+            }
         found: dict[str, bytes] = {}
         if proven and mark_in(rows[0][5]):
             require_proven(self._span.run, event, [row[1] for row in rows], rows[0][5], self._proofs(self._span.first))
-        for n, name, digest, codec, data, _ in rows:
+        for n, name, digest, codec, data, *_ in rows:
             if n < 0:
                 continue
             if not digest:
@@ -55,6 +69,27 @@ class States:
                 raise missing(digest.hex(), self._span.run, event)
             else:
                 found[name] = self._bodies.contents.of(digest, codec, data, run=self._span.run, event=event)
+        return found
+
+    def _unpacked(self, row: Sequence[Any]) -> State:
+        """What the row of a state says.
+
+        Raises:
+            StoreError: It is damaged.
+        """
+        try:
+            return self._rows.unpack(row)
+        except ValueError:
+            raise damaged(f"the state of event {row[0] & LOW}") from None
+
+    def _long(self, digests: Collection[bytes], event: int) -> dict[bytes, bytes]:
+        """The values that lie in payloads."""
+        found = {}
+        for digest in digests:
+            body = self._bodies.contents.find(digest, run=self._span.run, event=event)
+            if body is None:
+                raise missing(digest.hex(), self._span.run, event)
+            found[digest] = body
         return found
 
     def note(self, event: int, phase: str) -> str:
@@ -85,7 +120,8 @@ class States:
         """See ``abc.store.Recording``. Rows of the slots alone are read, and the lane of each step."""
         span = self._span
         around = span.between(after, before)
-        for found in snapshots(self._reading, around, (span.sql, *span.values), lanes, unlike, backwards=backwards):
+        here = (span.sql, *span.values)
+        for found in snapshots(self._reading, self._rows, around, here, lanes, unlike, backwards=backwards):
             if not found.note:
                 yield found
                 continue
@@ -100,7 +136,7 @@ class States:
         ``versions`` of ``abc.store.Recording``."""
         span = self._span
         ends = tuple(span.first | number for number in unended)
-        return places(self._reading, slot, span.between(-1, before), (span.sql, *span.values), lanes, ends)
+        return places(self._reading, self._rows, slot, span.between(-1, before), (span.sql, *span.values), lanes, ends)
 
     def version(self, place: tuple[Any, ...]) -> Version:
         """One of the places, with its bytes."""

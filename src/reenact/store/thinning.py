@@ -18,6 +18,7 @@ from reenact.store.resplicing import respliced
 from reenact.store.rows import sum_of
 from reenact.store.runrows import run_of, update_run
 from reenact.store.schema import LOW, SHIFT
+from reenact.store.slot_rows import take_out
 from reenact.store.splice_rows import SPLICED
 from reenact.store.words import drop_text, mark_erasure
 
@@ -79,6 +80,7 @@ def _take_out(connection: sqlite3.Connection, log: int) -> None:
     values = {"log": log, "first": log << SHIFT, "end": log << SHIFT | LOW, "withheld": WITHHELD}
     bodies = connection.execute(_OWN, values).fetchall()
     connection.executemany(f"UPDATE payload SET codec = {WITHHELD}, data = x'' WHERE id = ?", bodies)
+    take_out(connection, log)
     connection.execute("UPDATE chunk SET codec = :withheld, data = x'' WHERE event BETWEEN :first AND :end", values)
     connection.execute("DELETE FROM ambient WHERE strand BETWEEN :first AND :end", values)
     connection.execute("DELETE FROM printed WHERE owner BETWEEN :first AND :end", values)

@@ -12,14 +12,17 @@ from typing import NamedTuple
 
 from reenact.errors import FormatTooNew, StoreError
 
-WRITTEN = 4
-"""The format this code writes: an older reader can make nothing of rows that are kept as what differs from others."""
+WRITTEN = 5
+"""The format this code writes: an older reader can make nothing of rows that have a whole state."""
 
-OLDEST_READER = 4
+OLDEST_READER = 5
 """The oldest format whose reader can read what this code writes."""
 
 FOLDED = 4
 """The first format with rows of events that are folded."""
+
+PACKED = 5
+"""The first format with rows that have a whole state."""
 
 OLDEST_WRITTEN = 1
 """The oldest format of a store that this code goes on writing, as it is, until something comes for which that has no
@@ -64,7 +67,17 @@ def fold_rows(connection: sqlite3.Connection) -> None:
     are there stay as they are."""
 
 
-MIGRATIONS: Mapping[int, Step] = {1: share_rows, 2: splice_bodies, 3: fold_rows}
+SHAPE_TABLE = "CREATE TABLE IF NOT EXISTS shape(id INTEGER PRIMARY KEY, names TEXT NOT NULL);"
+"""What format 5 adds."""
+
+
+def pack_states(connection: sqlite3.Connection) -> None:
+    """The step from format 4 to 5, inside a transaction: a row of ``slot`` may have a whole state
+    (``store.slot_rows``), and there is a place for the names in it. States that are there stay as they are."""
+    connection.execute(SHAPE_TABLE)
+
+
+MIGRATIONS: Mapping[int, Step] = {1: share_rows, 2: splice_bodies, 3: fold_rows, 4: pack_states}
 """For each old format the step to the next one; each runs inside one transaction."""
 
 
@@ -171,6 +184,11 @@ def bring_up(connection: sqlite3.Connection) -> None:
 def has_folded(connection: sqlite3.Connection) -> bool:
     """Whether rows of events may be folded in a store."""
     return read_format(connection).written >= FOLDED
+
+
+def has_packed(connection: sqlite3.Connection) -> bool:
+    """Whether a row may have a whole state in a store."""
+    return read_format(connection).written >= PACKED
 
 
 def read_format(connection: sqlite3.Connection) -> Format:

@@ -45,9 +45,10 @@ from reenact.store.pieces import declare, is_there, place_of
 from reenact.store.rows import asked_row, ended_row, head_row, settled_row, sum_of
 from reenact.store.runrows import insert_run, row_number, update_run
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT, STRAND
+from reenact.store.slot_rows import SHAPES, Kept, Row, is_short, pack_state, put_rows, said_of
 from reenact.store.spoken import Spoken
 from reenact.store.streams import OpenStream
-from reenact.store.versions import has_folded
+from reenact.store.versions import has_folded, has_packed
 from reenact.store.words import Gathering, put_text
 
 NOTE_INLINE = 512
@@ -95,8 +96,8 @@ class SqliteLog:
                 declare(connection, number, parent)
                 bases = Heir(connection, number).bases
             serial = last_serial(connection, bases)
-            folds = has_folded(connection)
-        self._state = _State(run.id, number, hasher, bases, folds=folds)
+            folds, packs = has_folded(connection), has_packed(connection)
+        self._state = _State(run.id, number, hasher, bases, folds=folds, packs=packs)
         self._state.serial = serial
 
     def write(self, records: Sequence[Record], *, durable: bool = False) -> None:
@@ -148,7 +149,7 @@ def write_whole(connection: sqlite3.Connection, run: Run, records: Iterable[Reco
     """
     number = insert_run(connection, run)
     connection.execute("INSERT INTO log(id, events, last) VALUES (?, 0, -1)", (number,))
-    state = _State(run.id, number, hasher, folds=has_folded(connection))
+    state = _State(run.id, number, hasher, folds=has_folded(connection), packs=has_packed(connection))
     source = iter(records)
     try:
         while some := list(islice(source, _AT_ONCE)):
@@ -172,7 +173,14 @@ class _State:
     """What a log keeps in mind between its batches."""
 
     def __init__(
-        self, run_id: str, number: int, hasher: KeyedHash, bases: Sequence[int] = (), *, folds: bool = False
+        self,
+        run_id: str,
+        number: int,
+        hasher: KeyedHash,
+        bases: Sequence[int] = (),
+        *,
+        folds: bool = False,
+        packs: bool = False,
     ) -> None:
         self.run_id = run_id
         self.log = number
@@ -182,6 +190,7 @@ class _State:
         self.asked = Folding()
         self.came = Folding()
         self.folds = folds and not bases
+        self.packs = packs
         self.shares = bool(bases)
         self.spoken: dict[int, int] = {}
         self.bases_spoken = Spoken()
@@ -189,6 +198,7 @@ class _State:
         self.returned: int | None = None
         self.result = ""
         self.paths: dict[str, int] = {}
+        self.shapes: dict[tuple[str, ...], int] = {}
         self.named: set[int] = set()
         self.mentioned = 0
         self.streams: dict[int, OpenStream] = {}
@@ -209,6 +219,7 @@ class _Batch:
         self._ended: list[StreamEnded] = []
         self._paths: dict[str, int] = {}
         self._lanes: list[tuple[int, str, int | None, int]] = []
+        self._shapes: dict[tuple[str, ...], int] = {}
         self._mentioned = state.mentioned
         self._serial = state.serial
         self._spoken: dict[int, int] = {}
@@ -275,6 +286,7 @@ class _Batch:
         state.asked.commit()
         state.came.commit()
         state.paths.update(self._paths)
+        state.shapes.update(self._shapes)
         state.named |= self._named
         state.mentioned = self._mentioned
         state.serial = self._serial
@@ -435,6 +447,9 @@ class _Batch:
     def _checkpoint_taken(self, record: CheckpointTaken) -> None:
         address = self._origin | record.event
         self._connection.execute("DELETE FROM slot WHERE event = ? AND phase = ?", (address, record.phase))
+        if self._state.packs:
+            put_rows(self._connection, [self._packed(address, record)])
+            return
         rows = []
         for n, (name, body) in enumerate(record.slots.items()):
             _, digest = self._state.payloads.keep(self._connection, body, f"slot:{name}")
@@ -442,6 +457,32 @@ class _Batch:
         if not rows:
             rows.append((address, record.phase, -1, "", b"", record.fidelity.value, record.note))
         self._connection.executemany("INSERT INTO slot VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def _packed(self, address: int, record: CheckpointTaken) -> Row:
+        """A state in one row."""
+        kept = []
+        for name, body in record.slots.items():
+            if is_short(body):
+                kept.append(Kept(True, bytes(body)))
+            else:
+                kept.append(Kept(False, self._state.payloads.keep(self._connection, body, f"slot:{name}")[1]))
+        names = tuple(record.slots)
+        shape = self._shape_of(names) if names else ""
+        return pack_state(address, record.phase, names, shape, kept, said_of(record.fidelity), record.note)
+
+    def _shape_of(self, names: tuple[str, ...]) -> str:
+        """Where the names of a state's slots stand; empty where the log has too many of them."""
+        state = self._state
+        number = state.shapes.get(names, self._shapes.get(names))
+        if number is None:
+            number = len(state.shapes) + len(self._shapes)
+            if number >= SHAPES:
+                return ""
+            self._shapes[names] = number
+            self._connection.execute(
+                "INSERT OR REPLACE INTO shape(id, names) VALUES (?, ?)", (self._origin | number, dump(names))
+            )
+        return str(number)
 
     def _gap_noted(self, record: GapNoted) -> None:
         self._connection.execute(

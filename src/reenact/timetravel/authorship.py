@@ -169,7 +169,10 @@ class _Values:
             raise not_proven(self._recording.run.id, place.event, self.slot)
         if digest is None:
             return ABSENT
-        return jsonable(self._recording.body(Payload(digest, 0))) if digest else ""
+        if not digest:
+            return ""
+        short = place.short.get(self.slot)
+        return jsonable(self._recording.body(Payload(digest, 0)) if short is None else short)
 
     def of(self, place: Snapshot) -> Json | Absent:
         """What stands at the path."""

@@ -1,0 +1,327 @@
+"""The state of a step in one row of ``slot``: the digests of its long values, and its short ones themselves.
+
+A value of some bytes takes less room than the row of a payload, its place in two indexes and the row of a slot that
+names it. So a row with ``n`` = ``PACKED`` has all of a state. In the place of a slot's name stands which names its
+slots have: the number of a row of ``shape`` in its log, or a JSON list of them. In the place of a digest stands a check
+sum, and then for each slot one byte and what follows it: a digest, or as many bytes as the byte says.
+
+Rows of one slot each (``n`` from 0 on, -1 where there is none) are of older versions, and are read as they are.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from reenact.facts.call import Fidelity
+from reenact.facts.growing import is_grown
+from reenact.facts.large import is_large, is_withheld
+from reenact.store.codec import dump, load
+from reenact.store.payloads import DIGEST_SIZE, WITHHELD, KeyedHash
+from reenact.store.schema import LOW, SHIFT
+
+PACKED = -2
+"""The number ``n`` of a row that has a whole state."""
+
+SHORT = 64
+"""Bytes of a value, at most, that lies in the row."""
+
+SHAPES = 64
+"""Most rows of ``shape`` in a log: names that change with every step stand in its row."""
+
+_LONG = 255
+_SUM = 4
+_REMEMBERED = 4096
+
+Rows = Callable[[str, Sequence[Any]], list[Any]]
+"""Gives all rows of a query."""
+
+
+class Kept(NamedTuple):
+    """What a row says of one slot.
+
+    Attributes:
+        short: Whether it has the value.
+        data: The value, or its digest.
+    """
+
+    short: bool
+    data: bytes
+
+
+class State(NamedTuple):
+    """A state as its row has it.
+
+    Attributes:
+        names: Of its slots, in order.
+        kept: What is said of each.
+    """
+
+    names: tuple[str, ...]
+    kept: list[Kept]
+
+
+class Row(NamedTuple):
+    """The columns of a row of a state."""
+
+    event: int
+    phase: str
+    n: int
+    name: str
+    digest: bytes
+    fidelity: str
+    remark: str
+
+
+COLUMNS = ", ".join(Row._fields)
+
+
+def is_short(body: bytes) -> bool:
+    """Whether a value lies in the row of its state."""
+    return not (is_large(body) or is_withheld(body) or is_grown(body)) and len(body) <= SHORT
+
+
+def said_of(fidelity: Fidelity) -> str:
+    """How exact a state is, as its row says it: nothing where it is."""
+    return "" if fidelity is Fidelity.EXACT else fidelity.value
+
+
+def pack_state(
+    address: int, phase: str, names: tuple[str, ...], shape: str, kept: Iterable[Kept], fidelity: str, remark: str
+) -> Row:
+    """The row of a state.
+
+    Args:
+        address: Of its event.
+        phase: Of the state.
+        names: Of its slots, in order.
+        shape: How the row says these: the number of a row of ``shape``; empty for the names themselves.
+        kept: What is said of each.
+        fidelity: As ``said_of`` gives it.
+        remark: What is noted with it.
+    """
+    found = bytearray(_SUM)
+    for short, data in kept:
+        found.append(len(data) if short else _LONG)
+        found += data
+    listed = dump(names)
+    found[:_SUM] = _sum(address, phase, listed, found, fidelity, remark)
+    return Row(address, phase, PACKED, shape or listed, bytes(found), fidelity, remark)
+
+
+def _sum(address: int, phase: str, listed: str, data: bytes | bytearray, fidelity: str, remark: str) -> bytes:
+    said = "\0".join((phase, fidelity, remark, listed)).encode()
+    return crc32(data[_SUM:], crc32(said, address & LOW)).to_bytes(_SUM, "little")
+
+
+class States:
+    """Reads rows of states. Any thread may use it: what it keeps in mind is never changed, only replaced.
+
+    Args:
+        rows: Answers queries.
+        hasher: The store's hash.
+    """
+
+    def __init__(self, rows: Rows, hasher: KeyedHash) -> None:
+        self._rows = rows
+        self._hasher = hasher
+        self._shapes: dict[int, tuple[str, ...]] = {}
+        self._digests: dict[bytes, bytes] = {}
+
+    def unpack(self, row: Sequence[Any]) -> State:
+        """What a row says.
+
+        Args:
+            row: Its columns, as those of ``Row``.
+
+        Raises:
+            ValueError: It is damaged, or its names are gone.
+        """
+        address, phase, _, shape, data, fidelity, remark = row
+        if type(data) is not bytes or any(type(each) is not str for each in (phase, shape, fidelity, remark)):
+            raise ValueError("a state of other columns")
+        names = self.names(address, shape)
+        if data[:_SUM] != _sum(address, phase, dump(names), data, fidelity, remark):
+            raise ValueError("a state that does not agree with its check sum")
+        return State(names, list(_kept(data)))
+
+    def names(self, address: int, shape: str) -> tuple[str, ...]:
+        """The names of the slots of a state.
+
+        Args:
+            address: Of its event.
+            shape: What its row says of them.
+
+        Raises:
+            ValueError: They are gone, or damaged.
+        """
+        if shape[:1] == "[":
+            return _listed(shape)
+        place = address & ~LOW | int(shape)
+        known = self._shapes.get(place)
+        if known is None:
+            rows = self._rows("SELECT names FROM shape WHERE id = ?", (place,))
+            if not rows or type(rows[0][0]) is not str:
+                raise ValueError("the names of a state are gone")
+            known = _listed(rows[0][0])
+            self._shapes = {**self._shapes, place: known} if len(self._shapes) < SHAPES else {place: known}
+        return known
+
+    def digest(self, kept: Kept) -> bytes:
+        """The digest of a value, which says the same of every value, however it is kept; empty for no bytes."""
+        if not kept.short or not kept.data:
+            return kept.data
+        found = self._digests.get(kept.data)
+        if found is None:
+            found = self._hasher.of(kept.data)
+            if len(self._digests) >= _REMEMBERED:
+                self._digests = {}
+            self._digests[kept.data] = found
+        return found
+
+    def as_slots(self, row: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """A row as one for each slot, as older versions wrote them; ``row`` itself where it is one of these.
+
+        Raises:
+            ValueError: As ``unpack``.
+        """
+        address, phase, n, _, _, fidelity, remark = row
+        if n != PACKED:
+            return [tuple(row)]
+        state = self.unpack(row)
+        about = fidelity or Fidelity.EXACT.value, remark
+        slots = zip(state.names, state.kept, strict=True)
+        found = [(address, phase, at, name, self.digest(kept), *about) for at, (name, kept) in enumerate(slots)]
+        return found or [(address, phase, -1, "", b"", *about)]
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    found = load(text)
+    if type(found) is not list:
+        raise ValueError("names that are none")
+    return tuple(found)
+
+
+def _kept(data: bytes) -> Iterator[Kept]:
+    at = _SUM
+    while at < len(data):
+        size = data[at]
+        short = size != _LONG
+        end = at + 1 + (size if short else DIGEST_SIZE)
+        yield Kept(short, data[at + 1 : end])
+        at = end
+
+
+def short_value(rows: Rows, hasher: KeyedHash, digest: bytes, first: int, end: int) -> bytes | None:
+    """A value that lies in the row of a state only, by its digest; None where there is none. A search through the
+    states of a log, for what is asked for by its digest alone.
+
+    Args:
+        rows: Answers queries.
+        hasher: The store's hash.
+        digest: Of the value.
+        first: Address of the first event.
+        end: Address of the last one.
+    """
+    states = States(rows, hasher)
+    for row in rows(f"SELECT {COLUMNS} FROM slot WHERE event BETWEEN ? AND ? AND n = {PACKED}", (first, end)):
+        try:
+            kept = states.unpack(row).kept
+        except ValueError:
+            continue
+        for each in kept:
+            if each.short and states.digest(each) == digest:
+                return each.data
+    return None
+
+
+# --- in the transaction that changes them ------------------------------------------------------------------------
+
+
+def states_of(connection: sqlite3.Connection) -> States:
+    """Reads states by a writing connection."""
+    (key,) = connection.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
+    return States(lambda sql, values: connection.execute(sql, values).fetchall(), KeyedHash(key))
+
+
+def packed_rows(connection: sqlite3.Connection, first: int, end: int) -> list[Row]:
+    """The rows of states between two addresses, both included."""
+    return [
+        Row(*row)
+        for row in connection.execute(
+            f"SELECT {COLUMNS} FROM slot WHERE event BETWEEN ? AND ? AND n = {PACKED}", (first, end)
+        )
+    ]
+
+
+def put_rows(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows of states, or of slots."""
+    connection.executemany(f"INSERT OR REPLACE INTO slot({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def copy_states(connection: sqlite3.Connection, first: int, end: int, by: int) -> None:
+    """Give another log some rows of states.
+
+    Args:
+        connection: In a transaction.
+        first: Address of the first event.
+        end: Address of the last one.
+        by: What is added to an address.
+    """
+    states = states_of(connection)
+    found = []
+    for row in packed_rows(connection, first, end):
+        try:
+            listed = dump(states.names(row.event, row.name))
+        except ValueError:  # damaged: so it is there, too
+            listed = row.name
+        found.append(row._replace(event=row.event + by, name=listed))
+    put_rows(connection, found)
+
+
+def long_values(connection: sqlite3.Connection, log: int) -> list[bytes]:
+    """The digests of the payloads that the rows of a log's states name."""
+    found: set[bytes] = set()
+    for row in packed_rows(connection, log << SHIFT, log << SHIFT | LOW):
+        found.update(each.data for each in _kept(row.digest) if not each.short)
+    return list(found)
+
+
+def take_out(connection: sqlite3.Connection, log: int) -> None:
+    """Take the short values out of the states of a log: of each stay its size and its digest, in the row of a payload
+    without bytes."""
+    states = states_of(connection)
+    changed = []
+    for row in packed_rows(connection, log << SHIFT, log << SHIFT | LOW):
+        try:
+            names, kept = states.unpack(row)
+        except ValueError:  # nothing of it can be known
+            names, kept = (), []
+        left = []
+        for each in kept:
+            if each.short and each.data:
+                connection.execute(
+                    "INSERT OR IGNORE INTO payload(digest, size, codec, owner, data) VALUES (?, ?, ?, ?, x'')",
+                    (states.digest(each), len(each.data), WITHHELD, log),
+                )
+                left.append(Kept(False, states.digest(each)))
+            else:
+                left.append(each)
+        shape = "" if row.name[:1] == "[" or not names else row.name
+        changed.append(pack_state(row.event, row.phase, names, shape, left, row.fidelity, row.remark))
+    put_rows(connection, changed)
+
+
+def has_shapes(connection: sqlite3.Connection) -> bool:
+    """Whether there is a place for the names of slots: older formats have none."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'shape'").fetchone() is not None
+
+
+def forget_states(connection: sqlite3.Connection, log: int) -> None:
+    """Remove the states of a log."""
+    within = log << SHIFT, log << SHIFT | LOW
+    connection.execute("DELETE FROM slot WHERE event BETWEEN ? AND ?", within)
+    if has_shapes(connection):
+        connection.execute("DELETE FROM shape WHERE id BETWEEN ? AND ?", within)
