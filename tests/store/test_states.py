@@ -298,3 +298,20 @@ def test_a_damaged_state_is_named_wherever_it_is_read(store: SqliteStore) -> Non
         with pytest.raises(StoreError, match="the state of event 2 is damaged"):
             read()
     assert recording.checkpoint_slots(2, "out") is not None and recording.checkpoint_slots(3, "in") is not None
+
+
+def test_what_small_steps_are_given_and_leave_is_kept_as_what_is_new(store: SqliteStore) -> None:
+    said: list[Record] = []
+    bodies = [
+        b'{"step":%d,"plan":"decide what is to be done next, and do it","budget":%d}' % (n, 9000 - n) for n in range(40)
+    ]
+    for n, body in enumerate(bodies):
+        said += [issued(n, body, kind=Kind.STEP, name="s"), settled(n, body[:-1] + b',"done":true}')]
+    said += [issued(40, bodies[0] + b" ", name="tool"), settled(40, bodies[1] + b" ")]
+    run = recorded(store, said)
+    assert rows(store, "SELECT codec, count(*) FROM payload GROUP BY codec") == [(0, 2), (2, 80)], "not those of a tool"
+    recording = store.open(run.id)
+    for n, body in enumerate(bodies):
+        event = recording.event(n)
+        assert (recording.body(event.request), recording.body(event.answer)) == (body, body[:-1] + b',"done":true}')
+    assert rows(store, "SELECT sum(length(data)) < 80 * 24 FROM payload WHERE codec = 2") == [(1,)]

@@ -42,6 +42,9 @@ _TRIAL = 8192
 _BLOCK = 64 << 10
 """Bytes of what was woven, at least, that are compressed in one go."""
 _REMEMBERED = 50_000
+LEAST_OF_A_STEP = 64
+"""Bytes of what a step is given or leaves, at least, to be kept as a change: it is like that of the step before, and
+nothing that a replay answers with."""
 LEAST_SPLICED = 1 << 10
 MOST_SPLICED = 16 << 20
 """Bytes of a body that is kept as a change: at least, and at most, for the last versions are held in memory."""
@@ -278,13 +281,16 @@ class Payloads:
         self._growing = GrowingLists(log, hasher.begin)
         self._spliced = False
 
-    def keep(self, connection: sqlite3.Connection, body: bytes, channel: str = "") -> tuple[int | None, bytes]:
+    def keep(
+        self, connection: sqlite3.Connection, body: bytes, channel: str = "", least: int = LEAST_SPLICED
+    ) -> tuple[int | None, bytes]:
         """Keep one version of a channel.
 
         Args:
             connection: In the log's transaction.
             body: The version, whole.
             channel: The succession it belongs to; empty when it stands alone.
+            least: Bytes from which on it may be kept as a change.
 
         Returns:
             Where it lies, and its digest; nothing is kept of an empty body.
@@ -296,7 +302,7 @@ class Payloads:
         digest = self._hasher.of_body(body)
         where = self._known.get(digest) or self._staged.get(digest)
         if where is None:
-            where = self._find_or_insert(connection, digest, body, channel)
+            where = self._find_or_insert(connection, digest, body, channel, least)
         return where, digest
 
     def _keep_grown(self, connection: sqlite3.Connection, grown: Grown) -> tuple[int | None, bytes]:
@@ -346,11 +352,13 @@ class Payloads:
         self._splicing.begin_anew()
         self._spliced = False
 
-    def _find_or_insert(self, connection: sqlite3.Connection, digest: bytes, body: bytes, channel: str) -> int:
+    def _find_or_insert(
+        self, connection: sqlite3.Connection, digest: bytes, body: bytes, channel: str, least: int
+    ) -> int:
         found = self._find(connection, digest, body)
         if found is not None:
             return found
-        if LEAST_SPLICED <= len(body) <= MOST_SPLICED and not _is_apart(body):
+        if least <= len(body) <= MOST_SPLICED and not _is_apart(body):
             self._spliced = True
             self._staged[digest] = where = self._splicing.insert(connection, digest, body, channel)
             return where

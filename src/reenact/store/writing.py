@@ -40,7 +40,7 @@ from reenact.store.folding import Folding, first_of, whole
 from reenact.store.inheriting import Heir, last_serial, stretches
 from reenact.store.liveness import LiveLock
 from reenact.store.passages import share_text
-from reenact.store.payloads import KeyedHash, Payloads, compress
+from reenact.store.payloads import LEAST_OF_A_STEP, LEAST_SPLICED, KeyedHash, Payloads, compress
 from reenact.store.pieces import declare, is_there, place_of
 from reenact.store.rows import asked_row, ended_row, head_row, settled_row, sum_of
 from reenact.store.runrows import insert_run, row_number, update_run
@@ -199,6 +199,7 @@ class _State:
         self.result = ""
         self.paths: dict[str, int] = {}
         self.shapes: dict[tuple[str, ...], int] = {}
+        self.steps: dict[int, str] = {}  # channels of those that are open
         self.named: set[int] = set()
         self.mentioned = 0
         self.streams: dict[int, OpenStream] = {}
@@ -341,7 +342,10 @@ class _Batch:
         address = self._origin | record.event
         call = record.call
         channel = call.channel or f"{call.kind.value} {call.name}"
-        where, digest = self._state.payloads.keep(self._connection, call.body, channel)
+        least = LEAST_SPLICED
+        if call.kind is Kind.STEP:
+            self._state.steps[record.event], least = channel, LEAST_OF_A_STEP
+        where, digest = self._state.payloads.keep(self._connection, call.body, channel, least)
         asked = asked_row(record, digest)
         kept = self._state.asked.fold(record.event, asked, _written_here) if self._state.folds else asked
         self._events[record.event] = [
@@ -355,7 +359,11 @@ class _Batch:
     def _call_settled(self, record: CallSettled) -> None:
         outcome = record.outcome
         body = outcome.body if isinstance(outcome, Value) else b""
-        where, digest = self._state.payloads.keep(self._connection, body)
+        step = self._state.steps.pop(record.event, None)
+        if step is None:
+            where, digest = self._state.payloads.keep(self._connection, body)
+        else:
+            where, digest = self._state.payloads.keep(self._connection, body, step, LEAST_OF_A_STEP)
         self._came(record.event, settled_row(record, digest, len(body)), where)
         if record.event == self._state.returned:
             self._state.result = digest.hex()
