@@ -46,7 +46,9 @@ def _unfold(connection: sqlite3.Connection) -> None:
 def _unpack(connection: sqlite3.Connection) -> None:
     """A row a slot, and each value in the row of a payload."""
     states = states_of(connection)
-    for row in packed_rows(connection, 0, 1 << 62):
+    found = packed_rows(connection, 0, 1 << 62)
+    slots = [states.as_slots(row) for row in found]  # what a step has left may go on from what it was given
+    for row in found:
         log = row.event >> SHIFT
         for kept in states.unpack(row).kept:
             if kept.short and kept.data:
@@ -60,8 +62,9 @@ def _unpack(connection: sqlite3.Connection) -> None:
                     "SELECT id, ?1 FROM payload WHERE digest = ?2 AND owner != ?1",
                     (log, digest),
                 )
-        connection.execute("DELETE FROM slot WHERE event = ? AND phase = ?", (row.event, row.phase))
-        put_rows(connection, states.as_slots(row))
+    connection.executemany("DELETE FROM slot WHERE event = ? AND phase = ?", [row[:2] for row in found])
+    for own in slots:
+        put_rows(connection, own)
 
 
 def _say(connection: sqlite3.Connection) -> None:

@@ -165,15 +165,16 @@ def test_a_log_may_have_rows_of_both_sorts(store: SqliteStore) -> None:
     with closed(sqlite3.connect(store.path)) as connection, connection:
         (key,) = connection.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
         reader = States(lambda sql, given: connection.execute(sql, given).fetchall(), KeyedHash(key))
-        for row in connection.execute("SELECT event, phase, n, name, digest, fidelity, remark FROM slot").fetchall():
-            for kept in reader.unpack(row).kept if row[0] & 1 else ():
+        found = connection.execute("SELECT event, phase, n, name, digest, fidelity, remark FROM slot").fetchall()
+        odd = [(row, reader.unpack(row).kept, reader.as_slots(row)) for row in found if row[0] & 1]
+        for row, values, slots in odd:
+            for kept in values:
                 connection.execute(
                     "INSERT OR IGNORE INTO payload(digest, size, codec, owner, data) VALUES (?, ?, 0, ?, ?)",
                     (reader.digest(kept), len(kept.data), row[0] >> SHIFT, kept.data),
                 )
-            if row[0] & 1:
-                connection.execute("DELETE FROM slot WHERE event = ? AND phase = ?", row[:2])
-                connection.executemany("INSERT INTO slot VALUES (?, ?, ?, ?, ?, ?, ?)", reader.as_slots(row))
+            connection.execute("DELETE FROM slot WHERE event = ? AND phase = ?", row[:2])
+            connection.executemany("INSERT INTO slot VALUES (?, ?, ?, ?, ?, ?, ?)", slots)
     assert answers(store, run) == now
     assert check_store(store.path).breaks == ()
 
@@ -297,7 +298,56 @@ def test_a_damaged_state_is_named_wherever_it_is_read(store: SqliteStore) -> Non
     ):
         with pytest.raises(StoreError, match="the state of event 2 is damaged"):
             read()
-    assert recording.checkpoint_slots(2, "out") is not None and recording.checkpoint_slots(3, "in") is not None
+    with pytest.raises(StoreError, match="the state of event 2 is damaged"):
+        recording.checkpoint_slots(2, "out")  # most of it is what the step was given
+    assert recording.checkpoint_slots(1, "out") is not None and recording.checkpoint_slots(3, "in") is not None
+
+
+def test_what_a_step_has_left_says_what_has_changed(store: SqliteStore) -> None:
+    long, plan = "x" * 900, "stays as it was"
+    run = new_run()
+    log = store.begin(run)
+    log.write(
+        [
+            *opening(run),
+            issued(0),
+            taken(0, "in", long=long, plan=plan, n=1),
+            taken(0, "out", long=long, plan=plan, n=2),
+        ]
+    )
+    log.write([issued(1), taken(1, "in", long=long, n=2)])
+    log.write([taken(1, "out", n=2, more=True, long=long), taken(7, "out", n=3)])
+    assert rows(store, "SELECT sum(length(digest)) FROM slot WHERE phase = 'out'") == [(4 + 4 + 4 + 7 + 4 + 2,)]
+    recording = store.open(run.id)
+    assert list((recording.checkpoint_slots(1, "out") or {}).items()) == [
+        ("n", b"2"), ("more", b"true"), ("long", json.dumps(long).encode()),
+    ]  # fmt: skip
+    assert recording.checkpoint_slots(0, "out") == {**(recording.checkpoint_slots(0, "in") or {}), "n": b"2"}
+    log.write([taken(0, "in", plan="another"), closing(run)])
+    log.close()
+    assert recording.checkpoint_slots(0, "in") == {"plan": b'"another"'}
+    assert recording.checkpoint_slots(0, "out") == {
+        "long": json.dumps(long).encode(), "plan": json.dumps(plan).encode(), "n": b"2"
+    }  # fmt: skip
+    assert check_store(store.path).breaks == ()
+
+
+def test_what_a_step_has_left_is_whole_where_what_it_was_given_has_a_row_a_slot(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    parent = recorded(store, steps(3))
+    store.close()
+    age(tmp_path / "store.db", 2)
+    with SqliteStore(tmp_path / "store.db") as again:
+        recorded(again, [issued(0, b"y" * 3000)])
+        fork = new_run(parent=parent.id, relation="fork")
+        log = again.begin(fork)
+        said = steps(3)
+        log.write([*opening(fork), *said[:10]])
+        log.write([said[10], said[11], closing(fork)])
+        log.close()
+        assert answers(again, fork) == answers(again, parent)
+        assert check_store(again.path).breaks == ()
 
 
 def test_what_small_steps_are_given_and_leave_is_kept_as_what_is_new(store: SqliteStore) -> None:

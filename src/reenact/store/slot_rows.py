@@ -3,7 +3,8 @@
 A value of some bytes takes less room than the row of a payload, its place in two indexes and the row of a slot that
 names it. So a row with ``n`` = ``PACKED`` has all of a state. In the place of a slot's name stands which names its
 slots have: the number of a row of ``shape`` in its log, or a JSON list of them. In the place of a digest stands a check
-sum, and then for each slot one byte and what follows it: a digest, or as many bytes as the byte says.
+sum, and then for each slot one byte and what follows it: a digest, or as many bytes as the byte says; or nothing where
+a step has left what it was given. The check sum is that of the row with all of it.
 
 Rows of one slot each (``n`` from 0 on, -1 where there is none) are of older versions, and are read as they are.
 """
@@ -11,7 +12,7 @@ Rows of one slot each (``n`` from 0 on, -1 where there is none) are of older ver
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -32,6 +33,7 @@ SHAPES = 64
 """Most rows of ``shape`` in a log: names that change with every step stand in its row."""
 
 _LONG = 255
+_SAME = 254
 _SUM = 4
 _REMEMBERED = 4096
 
@@ -77,6 +79,9 @@ class Row(NamedTuple):
 
 COLUMNS = ", ".join(Row._fields)
 
+GIVEN = "in"
+"""The phase of the state that a step was given."""
+
 
 def is_short(body: bytes) -> bool:
     """Whether a value lies in the row of its state."""
@@ -89,7 +94,14 @@ def said_of(fidelity: Fidelity) -> str:
 
 
 def pack_state(
-    address: int, phase: str, names: tuple[str, ...], shape: str, kept: Iterable[Kept], fidelity: str, remark: str
+    address: int,
+    phase: str,
+    names: tuple[str, ...],
+    shape: str,
+    kept: Iterable[Kept],
+    fidelity: str,
+    remark: str,
+    given: State | None = None,
 ) -> Row:
     """The row of a state.
 
@@ -101,19 +113,39 @@ def pack_state(
         kept: What is said of each.
         fidelity: As ``said_of`` gives it.
         remark: What is noted with it.
+        given: The state that the same step was given, which has a row.
     """
-    found = bytearray(_SUM)
-    for short, data in kept:
-        found.append(len(data) if short else _LONG)
-        found += data
+    before = dict(zip(given.names, given.kept, strict=True)) if given is not None else {}
+    whole, found = bytearray(_SUM), bytearray(_SUM)
+    for name, each in zip(names, kept, strict=True):
+        entry = _entry(each)
+        whole += entry
+        found += bytes((_SAME,)) if before.get(name) == each else entry
     listed = dump(names)
-    found[:_SUM] = _sum(address, phase, listed, found, fidelity, remark)
+    found[:_SUM] = _sum(address, _said(phase, fidelity, remark, listed), whole)
     return Row(address, phase, PACKED, shape or listed, bytes(found), fidelity, remark)
 
 
-def _sum(address: int, phase: str, listed: str, data: bytes | bytearray, fidelity: str, remark: str) -> bytes:
-    said = "\0".join((phase, fidelity, remark, listed)).encode()
-    return crc32(data[_SUM:], crc32(said, address & LOW)).to_bytes(_SUM, "little")
+def _entry(kept: Kept) -> bytes:
+    return bytes((len(kept.data) if kept.short else _LONG,)) + kept.data
+
+
+def _said(phase: str, fidelity: str, remark: str, listed: str) -> bytes:
+    return "\0".join((phase, fidelity, remark, listed)).encode()
+
+
+def _sum(address: int, said: bytes, whole: bytes | bytearray) -> bytes:
+    return crc32(memoryview(whole)[_SUM:], crc32(said, address & LOW)).to_bytes(_SUM, "little")
+
+
+def _checked(
+    address: int, names: tuple[str, ...], kept: Sequence[Kept | None], said: bytes, data: bytes, whole: bytes
+) -> State:
+    """A state, where its row (``data``) has the check sum of all of it."""
+    found = [each for each in kept if each is not None]
+    if len(found) != len(names) or data[:_SUM] != _sum(address, said, whole):
+        raise ValueError("a state that does not agree with its check sum")
+    return State(names, found)
 
 
 class States:
@@ -127,25 +159,58 @@ class States:
     def __init__(self, rows: Rows, hasher: KeyedHash) -> None:
         self._rows = rows
         self._hasher = hasher
-        self._shapes: dict[int, tuple[str, ...]] = {}
+        self._shapes: dict[int, tuple[tuple[str, ...], str]] = {}
+        self._last: tuple[tuple[Any, ...], State] = ((), State((), []))
         self._digests: dict[bytes, bytes] = {}
 
-    def unpack(self, row: Sequence[Any]) -> State:
+    def unpack(self, row: Sequence[Any], given: Sequence[Any] | None = None) -> State:
         """What a row says.
 
         Args:
             row: Its columns, as those of ``Row``.
+            given: The row of what the same step was given, where it is at hand.
 
         Raises:
             ValueError: It is damaged, or its names are gone.
         """
         address, phase, _, shape, data, fidelity, remark = row
-        if type(data) is not bytes or any(type(each) is not str for each in (phase, shape, fidelity, remark)):
+        if tuple(row) == self._last[0]:
+            return self._last[1]
+        if not (type(data) is bytes and type(phase) is type(shape) is type(fidelity) is type(remark) is str):
             raise ValueError("a state of other columns")
-        names = self.names(address, shape)
-        if data[:_SUM] != _sum(address, phase, dump(names), data, fidelity, remark):
-            raise ValueError("a state that does not agree with its check sum")
-        return State(names, list(_kept(data)))
+        names, listed = self._listed(address, shape)
+        said = _said(phase, fidelity, remark, listed)
+        found = _kept(data)
+        if None not in found:
+            return _checked(address, names, found, said, data, data)
+        if given is not None:
+            try:
+                return self._joined(address, names, found, said, data, given)
+            except ValueError:
+                pass  # it may have been written again since it was read
+        rows = self._rows(
+            f"SELECT {COLUMNS} FROM slot WHERE event = ? AND phase = ? AND n = {PACKED}", (address, GIVEN)
+        )
+        if not rows or phase == GIVEN:
+            raise ValueError("the state that the step was given is gone")
+        return self._joined(address, names, found, said, data, rows[0])
+
+    def _joined(
+        self,
+        address: int,
+        names: tuple[str, ...],
+        found: Sequence[Kept | None],
+        said: bytes,
+        data: bytes,
+        given: Sequence[Any],
+    ) -> State:
+        """What a step has left, with what it was given."""
+        before = self.unpack(given)
+        self._last = tuple(given), before  # which is asked for next, by those who go back
+        known = dict(zip(before.names, before.kept, strict=True))
+        kept = [known.get(name) if each is None else each for name, each in zip(names, found, strict=True)]
+        whole = bytes(_SUM) + b"".join([_entry(each) for each in kept if each is not None])
+        return _checked(address, names, kept, said, data, whole)
 
     def names(self, address: int, shape: str) -> tuple[str, ...]:
         """The names of the slots of a state.
@@ -157,15 +222,19 @@ class States:
         Raises:
             ValueError: They are gone, or damaged.
         """
+        return self._listed(address, shape)[0]
+
+    def _listed(self, address: int, shape: str) -> tuple[tuple[str, ...], str]:
+        """The same, and their list as it stands in a row."""
         if shape[:1] == "[":
-            return _listed(shape)
+            return _listed(shape), shape
         place = address & ~LOW | int(shape)
         known = self._shapes.get(place)
         if known is None:
             rows = self._rows("SELECT names FROM shape WHERE id = ?", (place,))
             if not rows or type(rows[0][0]) is not str:
                 raise ValueError("the names of a state are gone")
-            known = _listed(rows[0][0])
+            known = _listed(rows[0][0]), rows[0][0]
             self._shapes = {**self._shapes, place: known} if len(self._shapes) < SHAPES else {place: known}
         return known
 
@@ -204,14 +273,20 @@ def _listed(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _kept(data: bytes) -> Iterator[Kept]:
+def _kept(data: bytes) -> list[Kept | None]:
+    """What a row says of each slot; None where that is as its step was given it."""
+    found: list[Kept | None] = []
     at = _SUM
     while at < len(data):
         size = data[at]
-        short = size != _LONG
-        end = at + 1 + (size if short else DIGEST_SIZE)
-        yield Kept(short, data[at + 1 : end])
+        at += 1
+        if size == _SAME:
+            found.append(None)
+            continue
+        end = at + (DIGEST_SIZE if size == _LONG else size)
+        found.append(Kept(size != _LONG, data[at:end]))
         at = end
+    return found
 
 
 def short_value(rows: Rows, hasher: KeyedHash, digest: bytes, first: int, end: int) -> bytes | None:
@@ -243,7 +318,12 @@ def short_value(rows: Rows, hasher: KeyedHash, digest: bytes, first: int, end: i
 def states_of(connection: sqlite3.Connection) -> States:
     """Reads states by a writing connection."""
     (key,) = connection.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
-    return States(lambda sql, values: connection.execute(sql, values).fetchall(), KeyedHash(key))
+    return reader_of(connection, KeyedHash(key))
+
+
+def reader_of(connection: sqlite3.Connection, hasher: KeyedHash) -> States:
+    """The same where the store's hash is at hand."""
+    return States(lambda sql, values: connection.execute(sql, values).fetchall(), hasher)
 
 
 def packed_rows(connection: sqlite3.Connection, first: int, end: int) -> list[Row]:
@@ -259,6 +339,37 @@ def packed_rows(connection: sqlite3.Connection, first: int, end: int) -> list[Ro
 def put_rows(connection: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> None:
     """Write rows of states, or of slots."""
     connection.executemany(f"INSERT OR REPLACE INTO slot({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def given_to(connection: sqlite3.Connection, states: States, address: int) -> State | None:
+    """What a step was given, where that is one row which can be read.
+
+    Args:
+        connection: In a transaction.
+        states: Reads by it.
+        address: Of the step.
+    """
+    sql = f"SELECT {COLUMNS} FROM slot WHERE event = ? AND phase = ? AND n = {PACKED}"
+    row = connection.execute(sql, (address, GIVEN)).fetchone()
+    try:
+        return None if row is None else states.unpack(row)
+    except ValueError:
+        return None
+
+
+def make_room(connection: sqlite3.Connection, address: int, phase: str) -> None:
+    """Remove a state, because it is written again; what its step has left does not go on from it any more."""
+    sql = f"SELECT {COLUMNS} FROM slot WHERE event = ? AND phase = ?"
+    if not connection.execute(sql, (address, phase)).fetchone():
+        return
+    if phase == GIVEN:
+        states = states_of(connection)
+        others = connection.execute(f"{sql.replace('phase =', 'phase !=')} AND n = {PACKED}", (address, phase))
+        for row in [Row(*each) for each in others.fetchall()]:
+            names, kept = states.unpack(row)
+            shape = "" if row.name[:1] == "[" else row.name
+            put_rows(connection, [pack_state(address, row.phase, names, shape, kept, row.fidelity, row.remark)])
+    connection.execute("DELETE FROM slot WHERE event = ? AND phase = ?", (address, phase))
 
 
 def copy_states(connection: sqlite3.Connection, first: int, end: int, by: int) -> None:
@@ -285,7 +396,7 @@ def long_values(connection: sqlite3.Connection, log: int) -> list[bytes]:
     """The digests of the payloads that the rows of a log's states name."""
     found: set[bytes] = set()
     for row in packed_rows(connection, log << SHIFT, log << SHIFT | LOW):
-        found.update(each.data for each in _kept(row.digest) if not each.short)
+        found.update(each.data for each in _kept(row.digest) if each is not None and not each.short)
     return list(found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -12,13 +12,16 @@ from reenact.store.connection import Reading
 from reenact.store.payloads import RAW
 from reenact.store.rows import damaged
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.slot_rows import PACKED, State, States
+from reenact.store.slot_rows import GIVEN, PACKED, State, States
 
 _FIRST_PAGE = 4
 _PAGE = 1024
 _LARGE = 1 << 15
 """Bytes of a payload, as it lies there, above which it is not fetched with others."""
 _NONE_YET = object()
+
+Given = Mapping[int, tuple[Any, ...]]
+"""Rows of what steps were given, by address."""
 
 _ROW = "s.event, s.phase, s.n, s.name, s.digest, s.fidelity, s.remark"
 """The columns of a place's first row, which may have all of a state (``store.slot_rows``)."""
@@ -71,7 +74,7 @@ def snapshots(
     while True:
         rows = reading.rows(sql, (low, high, *values, *more, page))
         fresh = [row for row in rows if (row[0], row[1]) not in known]
-        yield from _filled(reading, states, fresh, unlike)
+        yield from _filled(reading, states, fresh, _given(rows), unlike)
         if len(rows) < page:
             return
         # The last event may have a second phase on the next page, so it is asked for again.
@@ -131,7 +134,8 @@ def places(
     while True:
         rows = reading.rows(sql, (slot, low, high, *values, page))
         fresh = rows if seen is None else [row for row in rows if (row[0], row[1]) < seen]
-        found = [_found(states, slot, row) for row in fresh]
+        given = _given(rows)
+        found = [_found(states, slot, row, given) for row in fresh]
         bodies = _bodies(reading, {digest for digest, short, *_ in found if digest and short is None})
         if not paths.keys() >= {row[7] for row in fresh}:  # of a run under way: a lane that is new
             paths = _strands(reading, log, lane, lanes)
@@ -145,12 +149,14 @@ def places(
         page = min(page * 4, _PAGE // 2)
 
 
-def _found(states: States, slot: str, row: tuple[Any, ...]) -> tuple[Any, bytes | None, int | None, str | None]:
+def _found(
+    states: States, slot: str, row: tuple[Any, ...], given: Given
+) -> tuple[Any, bytes | None, int | None, str | None]:
     """What a place says of a slot: its digest (None: not there), its value where that is in the row, its place among
     the slots, and what is noted with them."""
     if row[2] != PACKED:
         return row[8], None, row[9], row[10]
-    state = _unpacked(states, row)
+    state = _unpacked(states, row, given)
     if slot not in state.names:
         return None, None, None, None
     n = state.names.index(slot)
@@ -158,9 +164,14 @@ def _found(states: States, slot: str, row: tuple[Any, ...]) -> tuple[Any, bytes 
     return states.digest(kept), kept.data if kept.short else None, n, row[6]
 
 
-def _unpacked(states: States, row: tuple[Any, ...]) -> State:
+def _given(rows: Sequence[tuple[Any, ...]]) -> Given:
+    """The rows of what steps were given, by address."""
+    return {row[0]: row[:7] for row in rows if row[1] == GIVEN and row[2] == PACKED}
+
+
+def _unpacked(states: States, row: tuple[Any, ...], given: Given) -> State:
     try:
-        return states.unpack(row[:7])
+        return states.unpack(row[:7], given.get(row[0]))
     except ValueError:
         raise damaged(f"the state of event {row[0] & LOW}") from None
 
@@ -212,7 +223,11 @@ def _differs(slots: dict[str, str], unlike: tuple[str, str | None] | None) -> bo
 
 
 def _filled(
-    reading: Reading, states: States, rows: list[tuple[Any, ...]], unlike: tuple[str, str | None] | None
+    reading: Reading,
+    states: States,
+    rows: list[tuple[Any, ...]],
+    given: Given,
+    unlike: tuple[str, str | None] | None,
 ) -> Iterator[Snapshot]:
     """The snapshots of some places that are wanted, with their slots: one statement for all of them."""
     events = list(dict.fromkeys(row[0] for row in rows if row[2] != PACKED))
@@ -220,7 +235,7 @@ def _filled(
     for row in rows:
         event, phase, path = row[0], row[1], row[7]
         if row[2] == PACKED:
-            names, kept = _unpacked(states, row)
+            names, kept = _unpacked(states, row, given)
             found = {name: states.digest(each).hex() for name, each in zip(names, kept, strict=True)}
             if _differs(found, unlike):
                 short = {name: each.data for name, each in zip(names, kept, strict=True) if each.short}

@@ -45,7 +45,20 @@ from reenact.store.pieces import declare, is_there, place_of
 from reenact.store.rows import asked_row, ended_row, head_row, settled_row, sum_of
 from reenact.store.runrows import insert_run, row_number, update_run
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT, STRAND
-from reenact.store.slot_rows import SHAPES, Kept, Row, is_short, pack_state, put_rows, said_of
+from reenact.store.slot_rows import (
+    GIVEN,
+    SHAPES,
+    Kept,
+    Row,
+    States,
+    given_to,
+    is_short,
+    make_room,
+    pack_state,
+    put_rows,
+    reader_of,
+    said_of,
+)
 from reenact.store.spoken import Spoken
 from reenact.store.streams import OpenStream
 from reenact.store.versions import has_folded, has_packed
@@ -221,6 +234,7 @@ class _Batch:
         self._paths: dict[str, int] = {}
         self._lanes: list[tuple[int, str, int | None, int]] = []
         self._shapes: dict[tuple[str, ...], int] = {}
+        self._reader: States | None = None
         self._mentioned = state.mentioned
         self._serial = state.serial
         self._spoken: dict[int, int] = {}
@@ -454,7 +468,7 @@ class _Batch:
 
     def _checkpoint_taken(self, record: CheckpointTaken) -> None:
         address = self._origin | record.event
-        self._connection.execute("DELETE FROM slot WHERE event = ? AND phase = ?", (address, record.phase))
+        make_room(self._connection, address, record.phase)
         if self._state.packs:
             put_rows(self._connection, [self._packed(address, record)])
             return
@@ -476,7 +490,11 @@ class _Batch:
                 kept.append(Kept(False, self._state.payloads.keep(self._connection, body, f"slot:{name}")[1]))
         names = tuple(record.slots)
         shape = self._shape_of(names) if names else ""
-        return pack_state(address, record.phase, names, shape, kept, said_of(record.fidelity), record.note)
+        given = None
+        if record.phase != GIVEN:
+            self._reader = self._reader or reader_of(self._connection, self._state.hasher)
+            given = given_to(self._connection, self._reader, address)
+        return pack_state(address, record.phase, names, shape, kept, said_of(record.fidelity), record.note, given)
 
     def _shape_of(self, names: tuple[str, ...]) -> str:
         """Where the names of a state's slots stand; empty where the log has too many of them."""
