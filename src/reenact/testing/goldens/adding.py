@@ -160,8 +160,10 @@ def _require_strength(
         raise error.__cause__ if isinstance(error.__cause__, UsageError) else error from None
     if found.reasons:
         both = f" and hold on {tail(fixed.id)}" if fixed is not None else ""
+        false = all(each.holds for each in found.each if each.reason)
+        title = "--holds is not true" if false else "too weak to be a test"
         raise UsageError(
-            "too weak to be a test: " + "; ".join(found.reasons),
+            f"{title}: " + "; ".join(found.reasons),
             cause=f"--expect must fail on run {tail(run.id)}{both}; --holds is for what holds there and must stay so",
             next_command=f"reenact show {tail(run.id)}",
         )

@@ -130,7 +130,9 @@ class GoldenSession(ForkSession):
         """Says what was asked, and how to record the answer that is missing."""
         asks = is_model(call) and call.effect is not Effect.WRITE
         kept = (
-            "what may change the world is never made again" if call.effect is Effect.WRITE else "only models are asked"
+            "what may change the world is not made again, unless by a fork with --allow-write, which can be its --fixed"
+            if call.effect is Effect.WRITE
+            else "only models are asked"
         )
         again = "" if asks else self._named.again()
         if found.place is not None and "--fixed" not in again:  # what it is answered from is the golden's own run

@@ -27,6 +27,7 @@ from reenact.seams.boot.parent import end_like
 from reenact.store import open_store
 from reenact.timetravel import preview
 from reenact.timetravel.plain import run_data
+from reenact.triage.identity import IDENTITIES
 from reenact.triage.kit import kit_of
 
 _SIGNAL = 128
@@ -169,9 +170,14 @@ def _score(kit: Kit | None) -> str:
     if kit is None:
         return ""
     there, counted = kit.score
-    missing = [preview.safe(item.name) for item in kit.lacking if _used(item)]
+    missing = [_short(item) for item in kit.lacking if _used(item)]
     more = " …" if len(missing) > _FEW else ""
     return f"  kit {there}/{counted} ({', '.join(missing[:_FEW])}{more} missing)" if missing else ""
+
+
+def _short(item: Item) -> str:
+    """Its name. An identity that the run has, and its tool calls do not carry, says so: it was not overlooked."""
+    return f"{item.name} in tool calls" if item.name in IDENTITIES else preview.safe(item.name)
 
 
 def _used(item: Item) -> bool:
