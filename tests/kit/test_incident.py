@@ -20,7 +20,9 @@ def test_the_failing_look_up_lacks_exactly_its_user_and_tenant_and_the_fixed_one
         failing = desk.record("order_lookup/agent.py", ASK, options=WHO)
         fixed = desk.record("order_lookup/agent_fixed.py", ASK, options=WHO)
     assert "#4421" in failing.stdout and "#5093" in fixed.stdout
-    assert "(user_id, tenant_id missing)" in failing.stderr and "missing" not in fixed.stderr
+    assert (
+        "(user_id in tool calls, tenant_id in tool calls missing)" in failing.stderr and "missing" not in fixed.stderr
+    )
 
     wrong, right = desk.kit("@~1"), desk.kit("@")
     assert (wrong.whole["missing"], wrong.whole["partial"]) == (["user_id", "tenant_id"], [])
