@@ -365,3 +365,18 @@ def test_what_small_steps_are_given_and_leave_is_kept_as_what_is_new(store: Sqli
         event = recording.event(n)
         assert (recording.body(event.request), recording.body(event.answer)) == (body, body[:-1] + b',"done":true}')
     assert rows(store, "SELECT sum(length(data)) < 80 * 24 FROM payload WHERE codec = 2") == [(1,)]
+
+
+def test_a_state_that_comes_from_another_log_has_its_names_with_it(store: SqliteStore) -> None:
+    one: list[Record] = [issued(0), taken(0, "in", a=1), taken(0, "out", a=1), settled(0)]
+    other: list[Record] = [issued(1), taken(1, "in", b=1), taken(1, "out", b=1), settled(1)]
+    parent = recorded(store, [*one, *other])
+    fork = recorded(store, [*other, *one], parent=parent.id, relation="fork")
+    (log,) = rows(store, "SELECT log FROM run WHERE run_id = ?", fork.id)
+    assert rows(store, "SELECT count(*) FROM slot WHERE event >> 32 = ?", *log) == [(0,)]
+    store.delete(parent)
+    recording = store.open(fork.id)
+    for phase in ("in", "out"):
+        assert recording.checkpoint_slots(0, phase) == {"a": b"1"}
+        assert recording.checkpoint_slots(1, phase) == {"b": b"1"}
+    assert check_store(store.path).breaks == ()
