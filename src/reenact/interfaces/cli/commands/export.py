@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -13,13 +14,19 @@ from reenact.facts.phrases import counted
 from reenact.facts.policy import OTEL_CONTENTS, OTEL_DIALECTS, Policy
 from reenact.facts.settings import policy_of
 from reenact.interfaces.cli.arguments import whole_run
-from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.opening import bundle_of, opened
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.interop.formats import SPANS, WRITERS, Written, spans, write
 from reenact.interop.otlp.sending import Unsent, send, target
 from reenact.interop.otlp.sent import as_json, as_protobuf
 from reenact.interop.plain import OURS, script
+from reenact.timetravel.comparing import compare_all
+from reenact.timetravel.cost import prices, run_cost
 from reenact.timetravel.preview import safe
+from reenact.timetravel.report import comparison_report, run_report
+
+REPORT = "markdown"
+"""The format that people read."""
 
 
 @click.command(
@@ -31,10 +38,13 @@ from reenact.timetravel.preview import safe
     reenact export har 7f3c > run.har
     reenact export json @ -o run.json
     reenact export otel @ -o trace.json
+    reenact export markdown @failed -o incident.md
+    reenact export markdown 7f3c e91a > comparison.md
     """,
 )
-@click.argument("form", metavar="FORMAT", type=click.Choice((*WRITERS, SPANS)))
+@click.argument("form", metavar="FORMAT", type=click.Choice((*WRITERS, SPANS, REPORT)))
 @click.argument("ref", default="@")
+@click.argument("other", metavar="[OTHER]", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: standard output.")
 @click.option(
     "--content", type=click.Choice(OTEL_CONTENTS), help="otel: where content is found, or the content itself."
@@ -42,7 +52,13 @@ from reenact.timetravel.preview import safe
 @click.option("--dialect", type=click.Choice(OTEL_DIALECTS), help="otel: whose names attributes have.")
 @click.pass_context
 def command(
-    ctx: click.Context, form: str, ref: str, output: Path | None, content: str | None, dialect: str | None
+    ctx: click.Context,
+    form: str,
+    ref: str,
+    other: str | None,
+    output: Path | None,
+    content: str | None,
+    dialect: str | None,
 ) -> None:
     """Write the HTTP exchanges of REF (default: @, the last run) in a format that other tools read.
 
@@ -53,9 +69,18 @@ def command(
     otel writes the run as a trace of OpenTelemetry: with -o as OTLP's JSON (protobuf where the file ends in .pb), else
     it is sent to otel.endpoint of the settings.
 
+    markdown writes a report to read: what was asked, what happened, what models said, how it ended. With OTHER it
+    compares the two runs.
+
     What of the run is not in the file is counted on standard error.
     """
     shell = current(ctx)
+    if other is not None and form != REPORT:
+        raise UsageError(
+            f"export {form} takes one run",
+            cause=f"{other} is a second one, and only {REPORT} compares",
+            next_command=f"reenact export {form} {ref}",
+        )
     if form == SPANS:
         _trace(shell, ref, output, policy_of(load_settings(), otel_content=content, otel_dialect=dialect))
         return
@@ -65,6 +90,9 @@ def command(
             cause="it says how spans are written",
             next_command="reenact export otel @ -o trace.json",
         )
+    if form == REPORT:
+        _report(shell, ref, other, output)
+        return
     with opened(shell) as store:
         run = store.run(whole_run(ref))
         written = write(form, store.open(run), as_json=output is not None and output.suffix == ".json")
@@ -73,6 +101,29 @@ def command(
     else:
         _save(output, written)
     _tell(shell, written, output, tail(run.id))
+
+
+def _report(shell: Shell, ref: str, other: str | None, output: Path | None) -> None:
+    """Write a run, or two beside each other, as a report."""
+    refs = [each for each in (ref, other) if each is not None]
+    with ExitStack() as opening:
+        stores = {bundle_of(each): opening.enter_context(opened(shell, each)) for each in refs}
+        found = [(stores[bundle_of(each)], whole_run(each)) for each in refs]
+        recordings = [store.open(store.run(run)) for store, run in found]
+        if len(recordings) > 1:
+            text = comparison_report(compare_all(recordings)[0])
+        else:
+            models = recordings[0].run.totals.models
+            text = run_report(recordings[0], run_cost(recordings[0], prices() if models else None))
+    data = text.encode("utf-8", "backslashreplace")
+    if output is None:
+        shell.raw(data)
+        return
+    _put(output, data)
+    names = " and ".join(tail(each.run.id) for each in recordings)
+    if shell.json:
+        shell.line({"file": str(output), "runs": [each.run.id for each in recordings]})
+    shell.talk(f"reenact: {names}: written to {safe(str(output))}")
 
 
 def _trace(shell: Shell, ref: str, output: Path | None, policy: Policy) -> None:

@@ -1,0 +1,218 @@
+"""A run, or two beside each other, as a report in Markdown: for an issue, a review, an incident's page.
+
+Texts of a run are foreign. They stand in code only, so that no renderer takes one for a heading, a link, or an image
+that it would fetch.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Final, TypeVar
+
+from reenact.abc.store import Recording
+from reenact.facts.call import Json
+from reenact.facts.difference import render
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.facts.phrases import counted
+from reenact.facts.run import Run
+from reenact.timetravel import preview
+from reenact.timetravel.comparing import Comparison, Pair
+from reenact.timetravel.gist import answer_of, command_of, error_of_run, question_of
+from reenact.timetravel.readings import decides, decision_of, model_name
+from reenact.timetravel.story import Line, tell
+
+LONGEST: Final = 4000
+"""Characters of one text, at most; how many more there are is said."""
+MOST: Final = 40
+"""Answers of models, and differences, that are told one by one; the first half and the last half of more."""
+_CELL: Final = 160
+_FIGURES: Final = ("status", "error", "answer", "events", "models", "tools", "tokens", "cost", "duration")
+_T = TypeVar("_T")
+_TICKS: Final = re.compile("`+")
+
+
+def run_report(recording: Recording, cost: Decimal | None = None) -> str:
+    """One run as a report.
+
+    Args:
+        recording: The run.
+        cost: What it cost in dollars; None where that is not known.
+
+    Returns:
+        Markdown. Costs one pass over the events, and the preview of a payload for each line.
+    """
+    run = recording.run
+    parts = [
+        f"# Run {tail(run.id)}",
+        _table(("", ""), ((name, _code(value)) for name, value in _facts(run, cost))),
+        *_section("Question", question_of(recording)),
+        "## What happened",
+        _story(list(tell(recording, width=_CELL))),
+        *_answers([event for event in recording.events() if decides(event)]),
+        *_ended(recording),
+        *_gaps(recording),
+        f"`reenact show {tail(run.id)}` shows the run, `reenact replay {tail(run.id)}` runs it again.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def comparison_report(comparison: Comparison) -> str:
+    """Two runs beside each other as a report: what each came to, and each difference.
+
+    Args:
+        comparison: The two.
+
+    Returns:
+        Markdown.
+    """
+    left, right = (comparison.summary[side] for side in ("left", "right"))
+    rows = ((name, _code(_figure(name, left[name])), _code(_figure(name, right[name]))) for name in _FIGURES)
+    names = [str(each["tail"]) for each in (left, right)]
+    found = comparison.differences
+    parts = [
+        f"# Run {names[0]} beside {names[1]}",
+        _table(("", *names), (row for row in rows if row[1] or row[2])),
+        "## Differences",
+        *([_block_of_pair(pair) for pair in _ends(found)] or ["None: all events are the same."]),
+        *_left_out(len(found), "difference", f"reenact diff {names[0]} {names[1]}"),
+        f"`reenact diff {names[0]} {names[1]} --text` shows texts word by word.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _facts(run: Run, cost: Decimal | None) -> Iterator[tuple[str, str]]:
+    yield "agent", run.agent + (f"@{run.version}" if run.agent and run.version else "")
+    yield "status", str(run.status)
+    yield "command", command_of(run)
+    yield "took", "" if run.ended_us is None else preview.duration(run.ended_us - run.started_us)
+    yield "events", str(run.totals.events)
+    if run.totals.models:
+        yield "model calls", f"{run.totals.models}, {run.totals.tokens_in} tokens in, {run.totals.tokens_out} out"
+    yield "cost", "" if cost is None else f"${preview.amount(cost)}"
+    yield "parent", tail(run.parent) if run.parent else ""
+    yield "tags", " ".join(f"{key}={value}" for key, value in run.tags.items())
+    yield "flag", run.flag or ""
+    for reason in run.degraded:
+        yield "degraded", reason
+
+
+def _story(lines: Sequence[Line]) -> str:
+    strands = any(line.strand for line in lines)
+    heads = ("#", *(("lane",) if strands else ()), "kind", "call", "took", "look at")
+    return _table(heads, (_row(line, strands) for line in lines)) if lines else "Nothing was recorded."
+
+
+def _row(line: Line, strands: bool) -> tuple[str, ...]:
+    numbers = str(line.first) if line.first == line.last else f"{line.first}..{line.last}"
+    gap = "" if not line.name or line.text.startswith("(") else " "
+    took = "" if line.elapsed_us is None else preview.duration(line.elapsed_us)
+    call = _code(f"{line.name}{gap}{line.text}")
+    kind = "" if line.kind == "…" else line.kind
+    return (numbers, *((_code(line.strand),) if strands else ()), kind, call, took, _code(line.mark))
+
+
+def _answers(calls: Sequence[Event]) -> Iterator[str]:
+    """What models said and decided, in full as far as a report has room."""
+    if calls:
+        yield "## Answers of models"
+    for event in _ends(calls):
+        decision = decision_of(event)
+        yield f"### {event.number}: {_code(model_name(event))}"
+        if decision is None:
+            yield "No answer was read."
+            continue
+        if decision.text:
+            yield _block(decision.text)
+        for name, arguments in decision.tools:
+            yield f"asks for {_code(name)}"
+            yield _block(json.dumps(arguments, ensure_ascii=False, indent=1, default=str))
+        if decision.finish:
+            yield f"finish: {_code(decision.finish)}"
+    yield from _left_out(len(calls), "answer", "reenact show --all")
+
+
+def _ended(recording: Recording) -> Iterator[str]:
+    run = recording.run
+    if run.interrupted_at is not None:
+        yield f"## End\n\nThe run was interrupted at event {run.interrupted_at}."
+    elif error := error_of_run(run):
+        yield from _section("Error", error)
+    else:
+        yield from _section("Answer", answer_of(recording))
+
+
+def _gaps(recording: Recording) -> Iterator[str]:
+    rows = [f"- {_code(what)} at {_code(place)}, {counted(count, 'time')}" for what, place, count in recording.gaps()]
+    if rows:
+        yield "## Not recorded"
+        yield "\n".join(rows)
+
+
+def _block_of_pair(pair: Pair) -> str:
+    left, right = pair.numbers
+    at = " and ".join(str(number) for number in (left, right) if number is not None)
+    name = model_name(pair.event) if decides(pair.event) else pair.event.name
+    title = f"### {at}: {', '.join(pair.changes)}, {_code(name)}"
+    found = render(pair.differences()) if left is not None and right is not None else ""
+    return f"{title}\n\n{_block(found)}" if found else title
+
+
+def _figure(name: str, value: Json) -> str:
+    if value is None:
+        return ""
+    if name == "duration" and isinstance(value, (int, float)):
+        return preview.duration(round(value * 1_000_000))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _ends(found: Sequence[_T]) -> list[_T]:
+    """All of few, the first and the last of many."""
+    return list(found) if len(found) <= MOST else [*found[: MOST // 2], *found[-MOST // 2 :]]
+
+
+def _left_out(count: int, what: str, command: str) -> Iterator[str]:
+    if count > MOST:
+        yield f"{counted(count - MOST, what)} between the first and the last are left out: `{command}` has them."
+
+
+def _section(title: str, text: str) -> Iterator[str]:
+    if text:
+        yield f"## {title}"
+        yield _block(text)
+
+
+def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; a row whose second cell is empty, where there are two, is left out."""
+    heads = tuple(heads)
+    lines = [_joined(heads), _joined(["---"] * len(heads))]
+    return "\n".join([*lines, *(_joined(row) for row in rows if len(row) != len(("", "")) or row[1])])
+
+
+def _joined(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _code(text: str) -> str:
+    """A text as code on one line, also in a table; empty for none."""
+    plain = preview.clip(preview.safe(" ".join(text.split())), _CELL).replace("|", "\\|")
+    if not plain:
+        return ""
+    fence = "`" * (_longest_ticks(plain) + 1)
+    gap = " " if plain.startswith("`") or plain.endswith("`") else ""
+    return f"{fence}{gap}{plain}{gap}{fence}"
+
+
+def _block(text: str) -> str:
+    """A text as a block of code; what is too long is cut, and its length said."""
+    shown = "\n".join(preview.safe(line) for line in text[:LONGEST].splitlines())
+    more = f"\n… {len(text) - LONGEST} more characters" if len(text) > LONGEST else ""
+    fence = "`" * max(3, _longest_ticks(shown) + 1)
+    return f"{fence}text\n{shown}{more}\n{fence}"
+
+
+def _longest_ticks(text: str) -> int:
+    return max((len(found) for found in _TICKS.findall(text)), default=0)
