@@ -79,7 +79,7 @@ def command(
         raise UsageError(
             f"export {form} takes one run",
             cause=f"{other} is a second one, and only {REPORT} compares",
-            next_command=f"reenact export {form} {ref}",
+            next_command=f"reenact export markdown {ref} {other}",
         )
     if form == SPANS:
         _trace(shell, ref, output, policy_of(load_settings(), otel_content=content, otel_dialect=dialect))
