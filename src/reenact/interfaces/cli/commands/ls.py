@@ -10,10 +10,10 @@ import click
 
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
-from reenact.errors import ReenactError
+from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import made_us, tail
 from reenact.facts.phrases import counted
-from reenact.facts.run import Run
+from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.expires import Expiring
 from reenact.interfaces.cli.opening import opened
@@ -27,6 +27,8 @@ from reenact.timetravel.lineage import Twig, draw, origin
 from reenact.timetravel.plain import run_data
 from reenact.timetravel.priced import priced_run
 from reenact.timetravel.vocabulary import run_failed
+from reenact.triage.cold import Reason, reasons
+from reenact.triage.kit import kit_of
 
 _WIDE = 110
 """Fewest columns of a terminal that shows the figures too."""
@@ -41,15 +43,19 @@ _LOOKED_AT = 200
     example="""
     reenact ls --failed --since 2h
     reenact ls --tree -n 20
+    reenact ls --cold --since 7d
     reenact ls --tenant acme --where "calls(search_docs) > 5 and status == 'ok'"
     """,
 )
 @choosing
 @click.option("-n", "limit", type=click.IntRange(min=1), metavar="N", help="Show at most N runs.")
 @click.option("--tree", is_flag=True, help="As a graph: forks, kept replays and child runs below their parents.")
+@click.option("--cold", is_flag=True, help="Only runs that cannot be replayed, each with the reason and its fix.")
 @click.pass_context
-def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: bool, **wanted: Any) -> None:
+def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: bool, cold: bool, **wanted: Any) -> None:
     """List runs, newest first.
+
+    With --cold the kit of each run is made, which reads its events: choose runs of a big store with --since or --agent.
 
     \b
     Names in --where:
@@ -60,7 +66,16 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
     """
     shell = current(ctx)
     filters = filters_of(wanted)
+    if cold and tree:
+        raise UsageError(
+            "cold cases are a list, not a graph",
+            cause="--cold and --tree were both given",
+            next_command="reenact ls --cold",
+        )
     with opened(shell) as store:
+        if cold:
+            _cold(shell, store, islice(_cold_cases(store, chosen(store, where, None, filters, shell.talk)), limit))
+            return
         runs = islice(chosen(store, where, limit, filters, shell.talk), limit)
         twigs = draw(runs) if tree else (Twig(run, 0, "") for run in runs)
         if shell.json:
@@ -86,6 +101,41 @@ def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtere
         _graph(chain((first,), twigs)) if tree else _table(store, (twig.run for twig in chain((first,), twigs)))
     )
     shell.next(f"reenact show {tail(first.run.id)}")
+
+
+def _cold_cases(store: Store, runs: Iterable[Run]) -> Iterator[tuple[Run, tuple[Reason, ...]]]:
+    """The runs among some that are cold, each with why. One that is still being recorded may yet have what it lacks."""
+    for run in runs:
+        why = () if run.status is Status.RECORDING else reasons(kit_of(store, run))
+        if why:
+            yield run, why
+
+
+def _cold(shell: Shell, store: Store, cases: Iterator[tuple[Run, tuple[Reason, ...]]]) -> None:
+    if shell.json:
+        for run, why in cases:
+            shell.line(run_data(run) | {"question": _question(store, run), "cold": [each.to_json() for each in why]})
+        return
+    with Working("looking for what cannot be replayed"):
+        found = list(cases)
+    if not found:
+        shell.talk("no cold cases: each of these runs can be replayed")
+        shell.next("reenact kit")
+        return
+    rows = _table(store, (run for run, _ in found))
+    shell.lines((next(rows),))
+    for row, (_, why) in zip(rows, found, strict=True):
+        shell.lines((row, *_reasons(why)))
+    shell.next(f"reenact kit {tail(found[0][0].id)}")
+
+
+def _reasons(why: tuple[Reason, ...]) -> Iterator[str]:
+    """Each reason, and under it the cheapest way to capture it."""
+    width = columns()
+    for each in why:
+        yield preview.clip(f"          {preview.safe(each.item)}: {preview.safe(each.about)}", width)
+        if each.capture:
+            yield preview.clip(f"          next time: {preview.safe(each.capture[0])}", width)
 
 
 def _graph(twigs: Iterable[Twig]) -> Iterator[str]:
