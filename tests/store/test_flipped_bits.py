@@ -67,3 +67,16 @@ def test_a_flipped_bit_is_named_or_changes_nothing(tmp_path: Path, seed: int) ->
         path.unlink()
     assert felt["an error"] > 10, felt
     assert felt["another answer"] <= 8, felt
+
+
+def test_a_table_that_is_declared_otherwise_is_named(tmp_path: Path) -> None:
+    """Printed lines came in another order where ``INTEGER PRIMARY KEY`` had become something else by one bit."""
+    made = fill(tmp_path / "made.db")
+    assert not check_store(made.path).breaks
+    whole = made.path.read_bytes()
+    sound, flipped = b"TABLE printed(id INTEGER PRIMARY KEY", b"TABLE printed(id INTEGES PRIMARY KEY"
+    assert whole.count(sound) == 1
+    made.path.write_bytes(whole.replace(sound, flipped))
+    assert [(each.what, each.name) for each in check_store(made.path).breaks if each.what == "schema"] == [
+        ("schema", "printed")
+    ]

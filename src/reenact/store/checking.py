@@ -19,7 +19,7 @@ from reenact.store.connection import connect_reading, explain
 from reenact.store.guarding import UNSOUND
 from reenact.store.pieces import Part
 from reenact.store.ranges import unpack_ranges
-from reenact.store.schema import LOW, SHIFT
+from reenact.store.schema import LOW, SHIFT, TEXTS, declared
 from reenact.store.soundness import TABLES, UNREADABLE, Fault, Place, Table
 from reenact.store.versions import check_readable, read_format
 
@@ -127,6 +127,7 @@ class _Walk:
     def checked(self, told: Told) -> Checked:
         """Everything."""
         self._file()
+        self._schema()
         for table in TABLES:
             if self._beside.has(table.name):
                 self._table(table, told)
@@ -143,6 +144,13 @@ class _Walk:
             if text != "ok":
                 for line in str(text).splitlines():
                     self._note(Fault("file", line.strip("* "), "", 0))
+
+    def _schema(self) -> None:
+        """The texts that say what a table is: SQLite reads by them, and has no check sum of them."""
+        wanted = declared()
+        for name, text in _quiet(self._connection, TEXTS):
+            if wanted.get(name, text) != text:
+                self._note(Fault("schema", str(name), "is declared in another way than in a sound store", 0))
 
     def _count(self, table: str) -> int:
         try:

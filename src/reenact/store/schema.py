@@ -36,6 +36,7 @@ inside a row, as the hash does for payloads.
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 from reenact.store.versions import (
     OLDEST_READER,
@@ -46,6 +47,9 @@ from reenact.store.versions import (
     Format,
     write_format,
 )
+
+TEXTS = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
+"""The text of each table and index, by name."""
 
 SHIFT = 32
 """Bits below the number of the log in an address."""
@@ -113,3 +117,10 @@ def create(connection: sqlite3.Connection, key: bytes) -> None:
     connection.executescript(TABLES + SHARED_TABLES + SPLICED_TABLES + SHAPE_TABLE)
     connection.execute("INSERT INTO meta(name, value) VALUES ('key', ?)", (key,))
     write_format(connection, Format(WRITTEN, OLDEST_READER))
+
+
+def declared() -> dict[str, str]:
+    """The text that a store has of each of its tables and indexes, by name; it is the same in every format."""
+    with closing(sqlite3.connect(":memory:")) as empty:
+        empty.executescript(TABLES + SHARED_TABLES + SPLICED_TABLES + SHAPE_TABLE)
+        return dict(empty.execute(TEXTS))
