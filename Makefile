@@ -33,7 +33,7 @@ environments:
 
 test:
 	@"$(PYTHON)" scripts/environment.py .venv test
-	$(RUN) -m pytest $(SPREAD) $(PYTEST_ARGS)
+	$(RUN) scripts/suite.py $(SPREAD) $(PYTEST_ARGS)
 	@$(RUN) scripts/across.py -- $(SPREAD) $(PYTEST_ARGS)
 
 across:
