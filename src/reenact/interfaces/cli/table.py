@@ -77,7 +77,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("unpack", _SHARE, "a packed run into the store"),
     Entry("import", _SHARE, "recordings of other tools into the store"),
     Entry("export", _SHARE, "a run in an open format"),
-    Entry("serve", _SHARE, "the OTLP receiver", "serve: a receiver of OpenTelemetry traces."),
+    Entry("serve", _SHARE, "receive traces of OpenTelemetry as runs"),
     Entry("push", _SHARE, "runs to another store", "push URL: runs of this store to another one."),
     Entry("pull", _SHARE, "runs from another store", "pull URL: runs of another store into this one."),
     Entry("textconv", _SHARE, "a packed run as text, for git diff"),

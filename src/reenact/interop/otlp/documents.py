@@ -30,6 +30,12 @@ _FRAME: Final = 4
 _KNOWN: Final = re.compile(rb'"(?:resource_?[sS]pans|resource_?[lL]ogs|batches|trace_?[iI]d|context\.trace_id)"')
 
 
+_MESSAGES: Final[Mapping[str, tuple[str, str]]] = {
+    "resourceSpans": ("opentelemetry.proto.trace.v1.trace_pb2", "TracesData"),
+    "resourceLogs": ("opentelemetry.proto.logs.v1.logs_pb2", "LogsData"),
+}
+
+
 class Form(StrEnum):
     """How a file holds its documents."""
 
@@ -195,7 +201,7 @@ def document(file: BinaryIO, form: Form, place: Place) -> Any:
     data = file.read(place.size)
     if form in (Form.WHOLE, Form.LINES):
         return read_json(data.removeprefix(b"\xef\xbb\xbf"))
-    return _decoded(data, resource=form is Form.MESSAGE)
+    return _message(data, form is Form.MESSAGE)
 
 
 def raw(file: BinaryIO, place: Place) -> bytes:
@@ -204,12 +210,31 @@ def raw(file: BinaryIO, place: Place) -> bytes:
     return file.read(place.size).removeprefix(b"\xef\xbb\xbf").rstrip() + b"\n"
 
 
-def _decoded(data: bytes, *, resource: bool) -> Mapping[str, Any]:
-    """A message of protobuf as the JSON that a printer of protobuf makes of it."""
+def _message(data: bytes, resource: bool) -> Mapping[str, Any]:
+    """A message of a file: of all resources, or one resource."""
+    if resource:
+        return {"resourceSpans": [_told(data, _MESSAGES["resourceSpans"][0], "ResourceSpans")]}
+    return decoded(data, "resourceSpans")
+
+
+def decoded(data: bytes, field: str) -> Mapping[str, Any]:
+    """A message of protobuf as the JSON that a printer of protobuf makes of it.
+
+    Args:
+        data: A request, or what a file exporter wrote: both have their resources in the same field.
+        field: The list of those (``resourceSpans``, ``resourceLogs``).
+
+    Raises:
+        InteropError: It is none, or the package that reads it is not installed.
+    """
+    return _told(data, *_MESSAGES[field])
+
+
+def _told(data: bytes, module: str, name: str) -> Mapping[str, Any]:
     try:
         printer = import_module("google.protobuf.json_format")
         errors = import_module("google.protobuf.message")
-        messages = import_module("opentelemetry.proto.trace.v1.trace_pb2")
+        messages = import_module(module)
     except ImportError:
         raise refused(
             "reading protobuf needs opentelemetry-proto, which is not installed",
@@ -217,14 +242,14 @@ def _decoded(data: bytes, *, resource: bool) -> Mapping[str, Any]:
             next_command="pip install 'reenact[otel]'",
         ) from None
     try:
-        made = (messages.ResourceSpans if resource else messages.TracesData).FromString(data)
+        made = getattr(messages, name).FromString(data)
     except errors.DecodeError as error:
         raise refused("this is no OTLP", f"the message cannot be decoded: {error}") from None
     try:
         found: dict[str, Any] = printer.MessageToDict(made)
     except (RecursionError, ValueError) as error:
         raise refused("it cannot be told as JSON", f"{type(error).__name__}: nested too deeply, or damaged") from None
-    return {"resourceSpans": [found]} if resource else found
+    return found
 
 
 def read_at(file: BinaryIO, form: Form, place: Place) -> Any | Left:

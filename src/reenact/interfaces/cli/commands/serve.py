@@ -1,0 +1,155 @@
+"""``reenact serve``: traces of OpenTelemetry come in over HTTP and gRPC, and are runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from contextlib import ExitStack
+
+import click
+
+from reenact.abc.settings import load_settings
+from reenact.abc.sources import CLOCK, ENTROPY
+from reenact.errors import UsageError
+from reenact.facts.ids import tail
+from reenact.facts.phrases import counted
+from reenact.facts.settings import policy_of
+from reenact.interfaces.cli.opening import opened
+from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.interop.otlp.listening import Address, Listening, is_loopback, listen, listen_rpc
+from reenact.interop.otlp.receiving import Received, Receiver
+from reenact.timetravel.plain import run_data
+from reenact.timetravel.preview import safe
+
+_HTTP = "127.0.0.1:4318"
+_RPC = "127.0.0.1:4317"
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+_WAKE_S = 0.5
+"""How often the main thread looks whether it has been told to end: where a signal does not wake a lock."""
+
+
+@click.command(
+    cls=Command,
+    name="serve",
+    short_help="receive traces of OpenTelemetry as runs",
+    example="""
+    reenact serve
+    OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 python agent.py
+    RECEIVER_TOKEN=… reenact serve --bind 0.0.0.0:4318 --token-env RECEIVER_TOKEN
+    """,
+)
+@click.option("--bind", metavar="HOST:PORT", default=_HTTP, show_default=True, help="Where HTTP is taken; port 0: any.")
+@click.option("--grpc", metavar="HOST:PORT", help=f"Where gRPC is taken. Default: {_RPC}, if it can be.")
+@click.option("--token-env", metavar="NAME", help="Variable with the token that senders must show.")
+@click.pass_context
+def command(ctx: click.Context, bind: str, grpc: str | None, token_env: str | None) -> None:
+    """Take traces of OpenTelemetry in, until Ctrl-C: each becomes a run, as reenact import otlp makes one.
+
+    The run of a trace is in the store when its request is answered. Spans of the same trace that come later are laid
+    to it: the run is made anew under its id. Records of logs go to the spans they are on. Metrics are not taken.
+
+    It listens on this machine alone. With --bind to another address senders must show a token (authorization: Bearer
+    …), and --token-env names the variable that holds it. gRPC needs reenact[otel].
+    """
+    shell = current(ctx)
+    token = _token(token_env)
+    web, rpc = _address(bind, token), _address(grpc or _RPC, token)
+    over = threading.Event()
+    with ExitStack() as closing:
+        store = closing.enter_context(opened(shell))
+        receiver = Receiver(store, policy_of(load_settings()), CLOCK, ENTROPY)
+        told = _Told(shell)
+        listening = [listen(web, receiver, token, told)]
+        closing.callback(listening[0].close)
+        spoken, why = listen_rpc(rpc, receiver, token, told)
+        if spoken is not None:
+            closing.callback(spoken.close)
+            listening.append(spoken)
+        elif grpc is not None:
+            raise UsageError(
+                f"gRPC cannot be taken at {grpc}: {why}",
+                cause="another program has the port, or grpcio is missing",
+                next_command="pip install 'reenact[otel]'",
+            )
+        _ends(over)
+        _begun(shell, listening, why)
+        while not over.wait(_WAKE_S):
+            pass
+    shell.talk(f"reenact: {counted(told.spans, 'span')} of {counted(len(told.runs), 'trace')} received")
+    if told.runs:
+        shell.next("reenact ls")
+
+
+class _Told:
+    """Says what has come in, a line a request, from whatever thread it came in."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._lock = threading.Lock()
+        self.runs: set[str] = set()
+        self.spans = 0
+
+    def __call__(self, received: Received, spans: int) -> None:
+        with self._lock:
+            self.spans += spans
+            for run, count in received.runs:
+                self.runs.add(run.id)
+                if self._shell.json:
+                    self._shell.line(run_data(run))
+                else:
+                    agent = f"  {safe(run.agent)}" if run.agent else ""
+                    self._shell.data(f"{tail(run.id)}{agent}  {counted(count, 'span')} came")
+            if received.why:
+                self._shell.talk(f"reenact: {received.rejected} not read: {safe(received.why)}")
+
+
+def _token(name: str | None) -> str:
+    """The token that senders must show; empty for none."""
+    if name is None:
+        return ""
+    found = os.environ.get(name, "")
+    if not found:
+        raise UsageError(
+            f"{name} is not set",
+            cause="it holds the token that senders must show",
+            next_command=f"{name}=$(openssl rand -hex 16) reenact serve --token-env {name}",
+        )
+    return found
+
+
+def _address(text: str, token: str) -> Address:
+    """Where to listen; beyond this machine only with a token."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 0xFFFF:
+        raise UsageError(
+            f"{text!r} is no address to listen on",
+            cause="it is HOST:PORT",
+            next_command=f"reenact serve --bind {_HTTP}",
+        )
+    host = host.strip("[]")
+    if not token and not is_loopback(host):
+        raise UsageError(
+            f"{host} is reached from other machines, and anybody there could write into the store",
+            cause="there is no token that senders must show",
+            next_command=f"reenact serve --bind {text} --token-env RECEIVER_TOKEN",
+        )
+    return Address(host, int(port))
+
+
+def _ends(over: threading.Event) -> None:
+    """Signals that tell us to end let the requests that have come be answered."""
+    for name in _SIGNALS:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: over.set())
+
+
+def _begun(shell: Shell, listening: list[Listening], without_rpc: str) -> None:
+    """Say where it listens: the port may have been any."""
+    if shell.json:
+        shell.line({"listening": [each.url for each in listening]})
+    shell.talk(f"reenact: listening on {' and '.join(each.url for each in listening)}; Ctrl-C ends it")
+    if without_rpc:
+        shell.talk(f"reenact: no gRPC: {without_rpc}")
+    shell.talk(f"next: OTEL_EXPORTER_OTLP_ENDPOINT={listening[0].url} python agent.py")

@@ -1,0 +1,272 @@
+"""OTLP over sockets: HTTP with protobuf or JSON, and gRPC where its package is installed.
+
+The answer goes out when what was asked is in the store. A request is held in memory as a whole, so few large ones are
+read at a time.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from typing import Any, Final
+
+from reenact.errors import ReenactError, UsageError
+from reenact.interop.otlp.intake import (
+    JSON,
+    LARGEST,
+    PATHS,
+    PROTOBUF,
+    Unfit,
+    accepted,
+    lines_of,
+    refusal,
+    too_large,
+    unpacked,
+)
+from reenact.interop.otlp.receiving import Received, Receiver, reason
+
+Told = Callable[[Received, int], None]
+"""Is told of each request that was taken, and how many spans it brought."""
+
+_SMALL: Final = 1 << 20
+_PATIENCE_S: Final = 30.0
+_GRACE_S: Final = 5.0
+_SERVICES: Final = {
+    "/opentelemetry.proto.collector.trace.v1.TraceService/Export": "resourceSpans",
+    "/opentelemetry.proto.collector.logs.v1.LogsService/Export": "resourceLogs",
+}
+_WORKERS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen; port 0 is any that is free."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """What listens.
+
+    Attributes:
+        url: Where.
+        close: Takes nothing more, answers what has come, and ends.
+    """
+
+    url: str
+    close: Callable[[], None]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _Desk:
+    """What both ways in share: who may, how much, and what becomes of it."""
+
+    def __init__(self, receiver: Receiver, token: str, told: Told) -> None:
+        self._receiver = receiver
+        self._token = token
+        self._told = told
+        self._large = threading.BoundedSemaphore(1)
+
+    def admits(self, shown: str) -> bool:
+        """Whether a sender has shown the token, if one is wanted."""
+        return not self._token or hmac.compare_digest(shown.encode(), f"Bearer {self._token}".encode())
+
+    @contextmanager
+    def room_for(self, size: int) -> Iterator[None]:
+        """Hold a request of some bytes: large ones one after the other."""
+        if size <= _SMALL:
+            yield
+            return
+        with self._large:
+            yield
+
+    def take(self, body: bytes, media: str, field: str) -> Received:
+        """Keep a request.
+
+        Raises:
+            Unfit: It is not taken; nothing of it was kept.
+        """
+        try:
+            lines = lines_of(body, media, field)
+            received = self._receiver.take(lines)
+        except ReenactError as error:
+            raise Unfit(503, "UNAVAILABLE", reason(error)) from None
+        self._told(received, sum(count for _, count in received.runs))
+        return received
+
+
+def listen(address: Address, receiver: Receiver, token: str, told: Told) -> Listening:
+    """Take requests over HTTP, each in a thread of its own.
+
+    Args:
+        address: Where.
+        receiver: Keeps them.
+        token: What senders must show; empty for nothing.
+        told: Is told of each.
+
+    Raises:
+        UsageError: Nothing can listen there.
+    """
+    desk = _Desk(receiver, token, told)
+    made = type("Handler", (_Handler,), {"desk": desk})
+    kind = type("Server", (_Server,), {"address_family": _family(address.host)})
+    try:
+        server = kind((address.host, address.port), made)
+    except OSError as error:
+        raise UsageError(
+            f"nothing can listen on {address.host}:{address.port}: {error.strerror}",
+            cause="another program has the port, or the address is not this machine's",
+            next_command="reenact serve --bind 127.0.0.1:0",
+        ) from None
+    thread = threading.Thread(target=server.serve_forever, name="reenact-otlp", daemon=True)
+    thread.start()
+
+    def close() -> None:
+        server.shutdown()
+        server.server_close()  # waits for the requests that are being answered
+
+    return Listening(f"http://{_shown(address.host)}:{server.server_address[1]}", close)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False
+    block_on_close = True
+    request_queue_size = 128
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    desk: _Desk
+    protocol_version = "HTTP/1.1"
+    server_version = "reenact"
+    sys_version = ""
+    timeout = _PATIENCE_S
+
+    def do_POST(self) -> None:
+        """One request."""
+        media = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        answer = media if media in (JSON, PROTOBUF) else JSON
+        try:
+            body = self._take(media)
+        except Unfit as error:
+            self.close_connection = True  # what is left of the request is not read
+            self._answer(error.status, answer, refusal(answer, str(error)))
+        except OSError:  # the sender is gone, or says nothing more
+            self.close_connection = True
+        else:
+            self._answer(200, answer, body)
+
+    def do_GET(self) -> None:
+        """A person looks."""
+        self._answer(200, "text/plain", b"reenact takes OTLP here: POST /v1/traces, /v1/logs\n")
+
+    def _take(self, media: str) -> bytes:
+        field = PATHS.get(self.path.partition("?")[0])
+        if field is None:
+            raise Unfit(404, "UNIMPLEMENTED", f"only {' and '.join(PATHS)} are taken here")
+        if not self.desk.admits(self.headers.get("authorization", "")):
+            raise Unfit(401, "UNAUTHENTICATED", "show the token: authorization: Bearer …")
+        length = self.headers.get("content-length", "")
+        if not length.isdigit():
+            raise Unfit(411, "INVALID_ARGUMENT", "say the length of the body: content-length")
+        if int(length) > LARGEST:
+            raise too_large()
+        encoding = self.headers.get("content-encoding", "")
+        with self.desk.room_for(int(length) if not encoding else LARGEST):
+            body = self.rfile.read(int(length))
+            if len(body) < int(length):
+                raise Unfit(400, "INVALID_ARGUMENT", "the body is cut off")
+            received = self.desk.take(unpacked(body, encoding), media, field)
+        return accepted(media, field, received.rejected, received.why)
+
+    def _answer(self, status: int, media: str, body: bytes) -> None:
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", media)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        except OSError:
+            self.close_connection = True
+
+    def log_message(self, *args: Any) -> None:
+        """Nothing: what comes in is told a line a request."""
+
+
+def listen_rpc(address: Address, receiver: Receiver, token: str, told: Told) -> tuple[Listening | None, str]:
+    """Take requests over gRPC.
+
+    Args:
+        address, receiver, token, told: As for ``listen``.
+
+    Returns:
+        What listens, or None and why nothing does: the package is not installed, or the port is taken.
+    """
+    try:
+        grpc: Any = import_module("grpc")
+    except ImportError:
+        return None, "grpcio is not installed: pip install 'reenact[otel]'"
+    desk = _Desk(receiver, token, told)
+    size = ("grpc.max_receive_message_length", LARGEST)
+    server = grpc.server(ThreadPoolExecutor(_WORKERS), options=[size, ("grpc.so_reuseport", 0)])
+    server.add_generic_rpc_handlers([_router(grpc, desk)])
+    try:
+        port = server.add_insecure_port(f"{_shown(address.host)}:{address.port}")
+    except RuntimeError:
+        port = 0
+    if not port:
+        return None, f"nothing can listen on {address.host}:{address.port}: another program has the port"
+    server.start()
+    return Listening(f"grpc://{_shown(address.host)}:{port}", lambda: server.stop(_GRACE_S).wait()), ""
+
+
+def _router(grpc: Any, desk: _Desk) -> Any:
+    """What finds the method that a request is for."""
+
+    def answer(field: str) -> Callable[[bytes, Any], bytes]:
+        def export(body: bytes, context: Any) -> bytes:
+            try:
+                if not desk.admits(dict(context.invocation_metadata()).get("authorization", "")):
+                    raise Unfit(401, "UNAUTHENTICATED", "show the token: authorization: Bearer …")
+                with desk.room_for(len(body)):
+                    received = desk.take(body, PROTOBUF, field)
+            except Unfit as error:
+                context.abort(grpc.StatusCode[error.code], str(error))
+                raise
+            return accepted(PROTOBUF, field, received.rejected, received.why)
+
+        return export
+
+    def service(details: Any) -> Any:
+        field = _SERVICES.get(details.method)
+        return None if field is None else grpc.unary_unary_rpc_method_handler(answer(field))
+
+    return type("Router", (grpc.GenericRpcHandler,), {"service": lambda _self, details: service(details)})()

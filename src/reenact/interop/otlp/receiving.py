@@ -1,0 +1,144 @@
+"""Spans that come in become runs as they come: the run of a trace is there when its request is answered.
+
+A trace comes in pieces, and late. Each piece is laid to what its run was made of, and the run is made anew under the
+id that it has; what people have set on it stays. So the cost of a piece grows with its trace: from ``MOST`` spans on
+the next piece becomes a run of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reenact.abc.sources import Clock, Entropy
+from reenact.abc.store import Store
+from reenact.errors import InteropError, ReenactError, RunNotFound
+from reenact.facts.call import Value
+from reenact.facts.imported import NOTE
+from reenact.facts.policy import Policy
+from reenact.facts.run import Run
+from reenact.facts.thinned import why_thinned
+from reenact.facts.traced import ORIGINAL, trace_of
+from reenact.interop.landing import TAG, Landing
+from reenact.interop.originals import Original
+from reenact.interop.otlp import reader
+from reenact.interop.traces import Trace
+from reenact.recording.opening import Who
+
+FILE: Final = "received over OTLP"
+"""What a run that came in so has in the place of its file's name."""
+MOST: Final = 2_000
+"""Spans of a run, at most, to which a further piece of its trace is laid."""
+
+_REMEMBERED: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What became of one request.
+
+    Attributes:
+        runs: The runs that its traces are now, and how many spans each has.
+        rejected: How many spans could not be read.
+        why: Why; empty where all could be.
+    """
+
+    runs: tuple[tuple[Run, int], ...] = ()
+    rejected: int = 0
+    why: str = ""
+
+
+class Receiver:
+    """Takes requests, one at a time, whatever thread they come in.
+
+    Args:
+        store: Where to.
+        policy: What may be kept and how.
+        clock, entropy: For the runs' own identity.
+    """
+
+    def __init__(self, store: Store, policy: Policy, clock: Clock, entropy: Entropy) -> None:
+        self._store = store
+        self._landing = Landing(store, FILE, "", Who(), policy, clock, entropy)
+        self._lock = threading.Lock()
+        self._seen: OrderedDict[bytes, None] = OrderedDict()
+
+    def take(self, lines: bytes) -> Received:
+        """Keep what a request holds; when this returns it is in the store.
+
+        Args:
+            lines: The request as lines of JSON. One that came before, byte for byte, is a repetition and is passed
+                over: its sender has not heard the answer.
+
+        Raises:
+            StoreError: It could not be written.
+        """
+        name = hashlib.sha256(lines).digest()
+        with self._lock:
+            if not lines or name in self._seen:
+                return Received()
+            found = self._keep(lines)
+            self._seen[name] = None
+            if len(self._seen) > _REMEMBERED:
+                self._seen.popitem(last=False)
+            return found
+
+    def _keep(self, lines: bytes) -> Received:
+        try:
+            traces = list(reader.read(Original(FILE, None, lines)))
+        except InteropError as error:
+            return Received((), max(1, lines.count(b"\n")), f"{error.message} ({error.cause})")
+        runs = [self._land(each) for each in traces]
+        left = traces[0].left
+        return Received(
+            tuple((run, each.spans) for run, each in zip(runs, traces, strict=True)), len(left), "; ".join(left)
+        )
+
+    def _land(self, piece: Trace) -> Run:
+        known, others = self._landing.known(piece)
+        if known is not None:
+            return known
+        before = self._open(piece.id)
+        if before is None:
+            return self._landing.land(replace(piece, left=()), 0, earlier=others)
+        lines = b"".join((*_original(self._store, before), *piece.original))
+        whole = next(each for each in reader.read(Original(FILE, None, lines)) if each.id == piece.id)
+        if whole.digest == trace_of(before)["digest"]:
+            return before
+        made = self._landing.land(whole, 0, earlier=False)
+        return self._replaced(before, made)
+
+    def _replaced(self, before: Run, made: Run) -> Run:
+        """The new run under the id of the one before, which goes."""
+        now = replace(made, id=before.id, started_us=before.started_us, tags={**made.tags, **before.tags})
+        run = self._store.exchange(now, replace(before, id=made.id))
+        self._store.delete(made.id)
+        return run
+
+    def _open(self, trace: str) -> Run | None:
+        """The newest run of a trace that further pieces may be laid to."""
+        try:
+            for run in self._store.runs(tag={TAG: trace}):
+                came = (run.capture.get(NOTE) or {}).get("file") == FILE
+                if came and trace_of(run)["spans"] < MOST and not why_thinned(run):
+                    return run
+        except RunNotFound:
+            pass
+        return None
+
+
+def _original(store: Store, run: Run) -> Iterator[bytes]:
+    """What a run was made of, as it is kept."""
+    recording = store.open(run)
+    for event in recording.events():
+        if event.name == ORIGINAL and isinstance(event.outcome, Value):
+            yield recording.body(event.answer)
+
+
+def reason(error: ReenactError) -> str:
+    """What a sender is told when the store has failed."""
+    return f"it could not be kept: {error.message}"

@@ -1,0 +1,326 @@
+"""``reenact serve``: what OpenTelemetry's own exporters send is a run when they hear the answer, and hostile requests
+cost nothing."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from reenact.interop.otlp.intake import LARGEST
+
+from .conftest import Tried
+
+SPANS = """
+    import sys
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    kind, endpoint = sys.argv[1:]
+    if kind == "grpc":
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+        exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True)
+    else:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        exporter = OTLPSpanExporter(endpoint=endpoint + "/v1/traces")
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))  # a request for each span: the trace comes in pieces
+    tracer = provider.get_tracer("agent")
+    NAMES = "gen_ai.operation.name"
+    with tracer.start_as_current_span("invoke", attributes={NAMES: "invoke_agent", "gen_ai.agent.name": "shop"}):
+        for n in range(3):
+            attributes = {NAMES: "execute_tool", "gen_ai.tool.name": "look", "gen_ai.tool.call.arguments": f'[{n}]'}
+            with tracer.start_as_current_span("execute_tool look", attributes=attributes):
+                pass
+    provider.shutdown()
+"""
+INSTRUMENTED = """
+    import sys
+    import openai
+    from openinference.instrumentation.openai import OpenAIInstrumentor
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    world, endpoint = sys.argv[1:]
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint + "/v1/traces")))
+    OpenAIInstrumentor().instrument(tracer_provider=provider)
+    client = openai.OpenAI(base_url=world, api_key="none")
+    asked = [{"role": "user", "content": "Where is order 7?"}]
+    print(client.chat.completions.create(model="gpt-5", messages=asked).choices[0].message.content)
+    provider.shutdown()
+"""
+
+
+class Model(BaseHTTPRequestHandler):
+    """A model that says one thing."""
+
+    def do_POST(self) -> None:
+        """The one answer."""
+        self.rfile.read(int(self.headers["content-length"]))
+        message = {"role": "assistant", "content": "On its way."}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}
+        said = {"id": "1", "object": "chat.completion", "created": 1, "model": "gpt-5", "choices": [choice]}
+        body = json.dumps({**said, "usage": usage}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+class Served:
+    """A receiver of the desk's store."""
+
+    def __init__(self, desk: Tried, *words: str, **variables: str) -> None:
+        command = ["reenact", "serve", "--bind", "127.0.0.1:0", "--grpc", "127.0.0.1:0", *words]
+        env = {**desk.environment, **variables}
+        self.process = subprocess.Popen(command, cwd=desk.folder, env=env, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        said = self.process.stderr.readline()
+        found = re.search(r"(http://127\.0\.0\.1:(\d+)) and grpc://(127\.0\.0\.1:\d+);", said)
+        assert found, said + self.process.stderr.read()
+        self.url, self.port, self.rpc = found[1], int(found[2]), found[3]
+
+    def post(
+        self, body: bytes | str, path: str = "/v1/traces", headers: Mapping[str, str] | None = None
+    ) -> tuple[int, Any]:
+        """One request; its status, and its answer as data."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("POST", path, body, {"content-type": "application/json", **(headers or {})})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read() or b"null")
+        finally:
+            connection.close()
+
+    def end(self, number: int = signal.SIGTERM) -> str:
+        """End it; what it has said."""
+        self.process.send_signal(number)
+        return self.process.communicate(timeout=60)[1]
+
+
+@pytest.fixture
+def served(desk: Tried) -> Iterator[Served]:
+    """A receiver; it must end well."""
+    made = Served(desk)
+    yield made
+    if made.process.returncode is None:
+        made.end()
+        assert made.process.returncode == 0
+
+
+@contextmanager
+def model() -> Iterator[str]:
+    """Where a model answers."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+def span(number: int, trace: int = 1, parent: int = 0, **attributes: str) -> dict[str, Any]:
+    """A span as OTLP's JSON has it."""
+    listed = [{"key": name, "value": {"stringValue": value}} for name, value in attributes.items()]
+    times = {"startTimeUnixNano": str(10**18 + number), "endTimeUnixNano": str(10**18 + number + 5)}
+    ids = {"traceId": f"{trace:032x}", "spanId": f"{number:016x}", "name": f"step {number}", "attributes": listed}
+    return {**ids, **times, **({"parentSpanId": f"{parent:016x}"} if parent else {})}
+
+
+def request(*spans: Any) -> str:
+    """A request of some spans."""
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]})
+
+
+def runs(desk: Tried) -> list[dict[str, Any]]:
+    """The runs of the store."""
+    return [json.loads(line) for line in desk.reenact("--json", "ls").out.splitlines()]
+
+
+def steps(desk: Tried) -> list[str]:
+    """The names of the steps of the only run."""
+    lines = desk.reenact("--json", "show", "@").out.splitlines()
+    return [each["name"] for each in map(json.loads, lines) if each.get("kind") == "step"]
+
+
+@pytest.mark.parametrize("kind", ["http", "grpc"])
+def test_what_an_exporter_sends_in_pieces_is_one_run(desk: Tried, served: Served, kind: str) -> None:
+    desk.writes("agent.py", textwrap.dedent(SPANS))
+    sent = desk.run(sys.executable, "agent.py", kind, served.rpc if kind == "grpc" else served.url)
+    assert (sent.code, sent.err) == (0, b"")
+    (run,) = runs(desk)
+    assert (run["agent"], run["totals"]["tools"]) == ("shop", 3)
+    shown = desk.reenact("show", "@").out.decode()
+    assert [f"look({n})" in shown for n in range(3)] == [True] * 3, shown
+    assert b"absent" in desk.reenact("kit", "@").out, "a result that no span has"
+    assert "4 spans of 1 trace received" in served.end()
+
+
+def test_an_instrumented_client_of_another_project(desk: Tried, served: Served) -> None:
+    desk.writes("agent.py", textwrap.dedent(INSTRUMENTED))
+    with model() as world:
+        sent = desk.run(sys.executable, "agent.py", world, served.url)
+    assert (sent.code, sent.out) == (0, b"On its way.\n"), sent.err
+    (run,) = runs(desk)
+    assert run["totals"]["models"] == 1
+    shown = desk.reenact("show", "@").out
+    assert b"Where is order 7?" in shown and b"On its way." in shown
+
+
+def test_what_was_acknowledged_is_there_after_a_kill(desk: Tried) -> None:
+    served = Served(desk)
+    for number in range(1, 6):
+        assert served.post(request(span(number)))[0] == 200
+    served.end(signal.SIGKILL)
+    assert sorted(steps(desk)) == [f"step {n}" for n in range(1, 6)]
+    assert desk.reenact("fsck").code == 0
+    again = Served(desk)
+    assert again.post(request(span(6)))[0] == 200
+    again.end()
+    assert len(runs(desk)) == 1 and len(steps(desk)) == 6, "a receiver that was begun anew goes on with the trace"
+
+
+def test_a_late_a_repeated_and_an_orphaned_span(desk: Tried, served: Served) -> None:
+    first = request(span(2, parent=1), span(9, parent=8))
+    assert served.post(first) == (200, {}) and served.post(first) == (200, {})
+    (before,) = runs(desk)
+    assert served.post(request(span(1), span(2, parent=1))) == (200, {})
+    (after,) = runs(desk)
+    assert before["run"] == after["run"], "a link to the run stays good"
+    assert sorted(steps(desk)) == ["step 1", "step 2", "step 9"]
+
+
+def test_what_people_set_on_a_run_stays(desk: Tried, served: Served) -> None:
+    served.post(request(span(1)))
+    assert desk.reenact("tag", "@", "case=7").code == 0 and desk.reenact("flag", "@", "odd").code == 0
+    served.post(request(span(2)))
+    (run,) = runs(desk)
+    assert (run["tags"]["case"], run["flag"], len(steps(desk))) == ("7", "odd", 2)
+
+
+def test_twenty_at_once_keep_their_traces_apart(desk: Tried, served: Served) -> None:
+    with ThreadPoolExecutor(20) as pool:
+        said = list(pool.map(lambda n: served.post(request(span(1, n), span(2, n, 1))), range(1, 21)))
+    assert said == [(200, {})] * 20
+    assert {run["totals"]["events"] for run in runs(desk)} == {3} and len(runs(desk)) == 20
+
+
+def test_records_of_logs_go_to_their_spans(desk: Tried, served: Served) -> None:
+    served.post(request(span(1)))
+    record = {"traceId": f"{1:032x}", "spanId": f"{1:016x}", "body": {"stringValue": "the log says this"}}
+    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [{**record, "timeUnixNano": str(10**18)}]}]}]}
+    assert served.post(json.dumps(logs), "/v1/logs") == (200, {})
+    assert len(runs(desk)) == 1 and b"the log says this" in desk.reenact("cat", "@:1.response.body").out
+    assert b"not in the file" not in desk.reenact("kit", "@").out
+
+
+def test_what_cannot_be_read_is_counted_and_the_rest_is_kept(desk: Tried, served: Served) -> None:
+    status, said = served.post(request(span(1), {"traceId": "no", "name": 7}, span(2)))
+    assert (status, said["partialSuccess"]["rejectedSpans"]) == (200, "1"), said
+    assert sorted(steps(desk)) == ["step 1", "step 2"]
+
+
+def _bomb() -> bytes:
+    return gzip.compress(b"0" * (LARGEST + 1))
+
+
+DEEP = '{"resourceSpans":' + "[" * 100_000 + "]" * 100_000 + "}"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "path", "status"),
+    [
+        (b'{"resourceSpans": [', {}, "/v1/traces", 400),
+        (b"[]", {}, "/v1/traces", 400),
+        (DEEP.encode(), {}, "/v1/traces", 400),
+        (b"\x0a\xff\xff\xff", {"content-type": "application/x-protobuf"}, "/v1/traces", 400),
+        (b"no gzip", {"content-encoding": "gzip"}, "/v1/traces", 400),
+        (b"{}", {"content-encoding": "br"}, "/v1/traces", 415),
+        (b"{}", {"content-type": "text/xml"}, "/v1/traces", 415),
+        (b"{}", {}, "/v1/metrics", 404),
+        (b"", {"content-length": str(LARGEST + 1)}, "/v1/traces", 413),
+        (b"", {"transfer-encoding": "chunked"}, "/v1/traces", 411),
+    ],
+)
+def test_what_is_no_request_is_refused_by_the_protocols_codes(
+    served: Served, desk: Tried, body: bytes, headers: dict[str, str], path: str, status: int
+) -> None:
+    found, said = (
+        served.post(body, path, headers) if headers.get("content-type", "json").endswith("json") else (None, None)
+    )
+    if found is None:
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+        connection.request("POST", path, body, headers)
+        found = connection.getresponse().status
+        connection.close()
+    assert found == status, said
+    assert served.post(request(span(1))) == (200, {}), "the next one is served"
+    assert len(runs(desk)) == 1
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(served: Served) -> None:
+    status, said = served.post(_bomb(), headers={"content-encoding": "gzip"})
+    assert (status, "64 MiB" in said["message"]) == (413, True)
+    if sys.platform == "linux":
+        status_of = Path(f"/proc/{served.process.pid}/status").read_text()
+        peak = next(int(line.split()[1]) for line in status_of.splitlines() if line.startswith("VmHWM"))
+        assert peak < 256 << 10
+
+
+def test_a_hostile_key_is_a_key(desk: Tried, served: Served) -> None:
+    attributes: dict[str, str] = {"__proto__": "a", "constructor": "b", "__class__": "c"}
+    assert served.post(request(span(1, **attributes))) == (200, {})
+    assert steps(desk) == ["step 1"]
+
+
+def test_a_secret_is_cleaned_before_it_is_on_disk(desk: Tried, served: Served) -> None:
+    secret = "sk-ant-" + "api03-" + "A1b2C3d4" * 6
+    served.post(request(span(1, **{"input.value": f"my key is {secret}"})))
+    served.post(request(span(2)))
+    for file in (desk.folder / ".reenact").glob("store.*"):
+        assert secret.encode() not in file.read_bytes(), file.name
+    assert b"my key is" in desk.reenact("show", "@:0").out
+
+
+def test_without_the_token_nothing_is_taken(desk: Tried) -> None:
+    served = Served(desk, "--token-env", "TOKEN", TOKEN="let-me-in")
+    assert served.post(request(span(1)))[0] == 401
+    assert served.post(request(span(1)), headers={"authorization": "Bearer let-me-out"})[0] == 401
+    assert served.post(request(span(1)), headers={"authorization": "Bearer let-me-in"}) == (200, {})
+    served.end()
+    assert len(runs(desk)) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--bind", "0.0.0.0:0"), "there is no token"),
+        (("--bind", "nowhere"), "it is HOST:PORT"),
+        (("--token-env", "NOT_SET_HERE"), "NOT_SET_HERE is not set"),
+    ],
+)
+def test_what_it_cannot_do_is_a_usage_error(desk: Tried, words: tuple[str, ...], said: str) -> None:
+    refused = desk.reenact("serve", *words)
+    assert refused.code == 2 and said in refused.err.decode() and b"next: " in refused.err
+
+
+def test_a_port_that_is_taken_is_said(desk: Tried, served: Served) -> None:
+    refused = desk.reenact("serve", "--bind", f"127.0.0.1:{served.port}")
+    assert refused.code == 2 and b"nothing can listen on" in refused.err
