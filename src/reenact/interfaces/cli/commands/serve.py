@@ -113,7 +113,7 @@ def _token(name: str | None) -> str:
         raise UsageError(
             f"{name} is not set",
             cause="it holds the token that senders must show",
-            next_command=f"{name}=$(openssl rand -hex 16) reenact serve --token-env {name}",
+            next_command=f"export {name}=$(openssl rand -hex 16)",
         )
     return found
 
@@ -152,4 +152,4 @@ def _begun(shell: Shell, listening: list[Listening], without_rpc: str) -> None:
     shell.talk(f"reenact: listening on {' and '.join(each.url for each in listening)}; Ctrl-C ends it")
     if without_rpc:
         shell.talk(f"reenact: no gRPC: {without_rpc}")
-    shell.talk(f"next: OTEL_EXPORTER_OTLP_ENDPOINT={listening[0].url} python agent.py")
+    shell.talk(f"next: export OTEL_EXPORTER_OTLP_ENDPOINT={listening[0].url}")
