@@ -284,3 +284,31 @@ def test_recordings_of_before_do_not_say_where_a_signal_came() -> None:
     assert interruption(Tag("i", "root", 14, 0)) is None
     assert interruption(Tag("i", "root", 14, 4_000)) is None
     assert interruption(signal_tag("root", 14, 3)) is None
+
+
+IN_AN_EXCHANGE = """
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    import asyncio
+    import httpx
+
+    async def connects(name, info):
+        if name == "connection.connect_tcp.started" and not seen:
+            os.kill(os.getpid(), signal.SIGALRM)
+
+    async def ask(client):
+        return (await client.get(os.environ["WORLD"], extensions={"trace": connects})).text
+
+    async def main():
+        async with httpx.AsyncClient(verify=False) as client:
+            print(await asyncio.gather(ask(client)))
+    asyncio.run(main())
+"""
+
+
+def test_a_handler_asks_in_an_exchange_of_a_task_while_its_loop_waits(desk: Desk) -> None:
+    """In the replay it runs in the wait of the loop itself, which has to hear that an answer has come meanwhile."""
+    _write(desk, textwrap.dedent(HEAD + IN_AN_EXCHANGE + TAIL))
+    recorded = desk.record(["python", "agent.py"])
+    assert recorded.out.count(b"handles") == 1 and recorded.out.count(b"answered") == 1, recorded.err
+    replayed = desk.replay()
+    assert (replayed.code, replayed.out) == (0, recorded.out), replayed.err

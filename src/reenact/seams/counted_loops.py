@@ -25,11 +25,12 @@ class CountedLoops:
         pokes: Make loops without a view of their queue look whether it is empty.
     """
 
-    __slots__ = ("_gate", "_idle", "pokes", "posted")
+    __slots__ = ("_entering", "_gate", "_idle", "pokes", "posted")
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
         self._idle: dict[Any, bool] = {}
+        self._entering: Any = None
         self.posted = 0
         self.pokes: list[Callable[[], None]] = []
 
@@ -53,12 +54,16 @@ class CountedLoops:
         gate = self._gate
 
         def wake() -> None:
+            waits = False
             if self._idle.get(loop):
                 self._idle[loop] = False
+                waits = self._entering is not loop
             else:
                 gate.running -= 1
             self.posted += 1
-            post(loop, go, here=_get_running_loop() is loop)
+            # A handler of a signal runs in the loop's own thread while that waits: the loop has to be woken as from
+            # another one, or it waits on.
+            post(loop, go, here=not waits and _get_running_loop() is loop)
 
         return wake
 
@@ -85,7 +90,11 @@ class CountedLoops:
             self._idle[loop] = True
             gate.running -= 1
             if gate.running <= 0:
-                gate.pump()
+                self._entering = loop
+                try:
+                    gate.pump()
+                finally:
+                    self._entering = None
             elif gate.waiting:
                 gate.attend(gate)
             return self._idle.get(loop, True)
