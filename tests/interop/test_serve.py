@@ -284,6 +284,11 @@ def test_a_bomb_is_refused_before_it_is_unpacked(served: Served) -> None:
         assert peak < 256 << 10
 
 
+def test_a_sender_of_too_much_hears_so(served: Served) -> None:
+    status, said = served.post(b" " * (LARGEST + (1 << 20)))
+    assert (status, "64 MiB" in said["message"]) == (413, True)
+
+
 def test_a_hostile_key_is_a_key(desk: Tried, served: Served) -> None:
     attributes: dict[str, str] = {"__proto__": "a", "constructor": "b", "__class__": "c"}
     assert served.post(request(span(1, **attributes))) == (200, {})

@@ -12,7 +12,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
@@ -37,6 +37,8 @@ Told = Callable[[Received, int], None]
 """Is told of each request that was taken, and how many spans it brought."""
 
 _SMALL: Final = 1 << 20
+_PASSED_OVER: Final = 256 << 20
+"""Bytes of a refused request that are read and thrown away, at most."""
 _PATIENCE_S: Final = 30.0
 _GRACE_S: Final = 5.0
 _SERVICES: Final = {
@@ -165,6 +167,8 @@ class _Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     desk: _Desk
+    _left = 0
+    """Bytes of the request that have yet to be read."""
     protocol_version = "HTTP/1.1"
     server_version = "reenact"
     sys_version = ""
@@ -177,24 +181,33 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             body = self._take(media)
         except Unfit as error:
-            self.close_connection = True  # what is left of the request is not read
+            self.close_connection = True
             self._answer(error.status, answer, refusal(answer, str(error)))
+            self._pass_over()
         except OSError:  # the sender is gone, or says nothing more
             self.close_connection = True
         else:
             self._answer(200, answer, body)
+
+    def _pass_over(self) -> None:
+        """Read what is left of a refused request, within bounds: a sender that is cut off hears no answer."""
+        left = min(self._left, _PASSED_OVER)
+        with suppress(OSError):
+            while left > 0 and (data := self.rfile.read(min(left, _SMALL))):
+                left -= len(data)
 
     def do_GET(self) -> None:
         """A person looks."""
         self._answer(200, "text/plain", b"reenact takes OTLP here: POST /v1/traces, /v1/logs\n")
 
     def _take(self, media: str) -> bytes:
+        length = self.headers.get("content-length", "")
+        self._left = int(length) if length.isdigit() else 0
         field = PATHS.get(self.path.partition("?")[0])
         if field is None:
             raise Unfit(404, "UNIMPLEMENTED", f"only {' and '.join(PATHS)} are taken here")
         if not self.desk.admits(self.headers.get("authorization", "")):
             raise Unfit(401, "UNAUTHENTICATED", "show the token: authorization: Bearer …")
-        length = self.headers.get("content-length", "")
         if not length.isdigit():
             raise Unfit(411, "INVALID_ARGUMENT", "say the length of the body: content-length")
         if int(length) > LARGEST:
@@ -202,6 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
         encoding = self.headers.get("content-encoding", "")
         with self.desk.room_for(int(length) if not encoding else LARGEST):
             body = self.rfile.read(int(length))
+            self._left = 0
             if len(body) < int(length):
                 raise Unfit(400, "INVALID_ARGUMENT", "the body is cut off")
             received = self.desk.take(unpacked(body, encoding), media, field)
@@ -214,6 +228,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+            self.wfile.flush()
         except OSError:
             self.close_connection = True
 
