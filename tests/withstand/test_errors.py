@@ -139,7 +139,7 @@ def test_a_run_without_an_entry_point(tmp_path: Path) -> None:
     "words",
     [
         ("erase",),
-        ("serve",),
+        ("resend",),
         ("vault", "unlock"),
     ],
 )
