@@ -6,21 +6,20 @@ it may start programs, and may not connect.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
-from reenact.seams import lanes
+from reenact.seams import audit, lanes
 from reenact.seams.contacts import CONTACTS, DATABASE, NATIVE, ours, place_of, target_of
 
 _NETWORK = frozenset(event for event in CONTACTS if event.startswith("socket.")) | {NATIVE, DATABASE}
 
 
 class Block:
-    """Refuses the network while it is up. An audit hook cannot be removed once added, so it asks a switch."""
+    """Refuses the network while it is up."""
 
     def __init__(self) -> None:
-        self._added = False
         self._refused: list[str] | None = None
 
     @contextmanager
@@ -29,20 +28,18 @@ class Block:
 
         An attempt raises ``PermissionError`` where it is made. Blocks may stand in each other.
         """
-        if not self._added:
-            sys.addaudithook(self._heard)
-            self._added = True
         before, self._refused = self._refused, []
+        audit.subscribe(_NETWORK, self._heard)
         try:
             yield self._refused
         finally:
             self._refused = before
+            if before is None:
+                audit.unsubscribe(_NETWORK, self._heard)
 
-    def _heard(self, event: str, args: tuple[object, ...]) -> None:
-        if self._refused is None or event not in _NETWORK or lanes.listening() is not None:
+    def _heard(self, event: str, args: tuple[object, ...], frame: FrameType | None) -> None:
+        if self._refused is None or lanes.listening() is not None or ours(event, args, frame):
             return  # a session that listens refuses by itself
-        if ours(event, args):
-            return
         words = f"{CONTACTS[event]} to {target_of(event, args)} at {place_of()}"
         self._refused.append(words)
         raise PermissionError(f"refused while a golden is frozen: {words}")

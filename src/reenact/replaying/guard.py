@@ -1,22 +1,22 @@
-"""The guard of a replaying process: contact is refused by the audit hook, named and counted.
+"""The guard of a replaying process: contact is refused where the audit hook tells of it, named and counted.
 
 Connections, processes, signals and what else changes the machine are contact; and so are changes of files, where no
 scratch stands before them.
 
-An audit hook cannot be removed once added, so it asks a switch. It sees what Python code does, and which functions it
+The hook sees what Python code does, and which functions it
 asks a C library for; of the sockets that such a library opens by itself it learns only where a seam says so
 (``seams.contacts.native``), and ``replaying.isolation`` cuts off the rest where the system permits.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FrameType
 
 from reenact.errors import Halt
 from reenact.replaying.reaching import CHANGING, Reaches
-from reenact.seams import lanes
+from reenact.seams import audit, lanes
 from reenact.seams.callers import module_of, whose
 from reenact.seams.contacts import (
     CONTACTS,
@@ -53,7 +53,7 @@ _THROUGH = frozenset(("reenact.seams.file_contents", "reenact.seams.contacts", "
 """Modules of ours that do, or tell of, what others ask for."""
 
 _HEARD = frozenset((*CONTACTS, _ASKED, *CHANGING))
-"""What the guard looks at. Every other audit event costs the agent one look into this set."""
+"""What the guard looks at."""
 
 
 def _nothing() -> bool:
@@ -80,20 +80,18 @@ class Guard:
     reaches: Reaches | None = None
     native: frozenset[str] = _NATIVE
 
-    def __call__(self, event: str, args: tuple[object, ...]) -> None:
-        """The audit hook."""
-        if event not in _HEARD or not self.armed:
-            return
+    def __call__(self, event: str, args: tuple[object, ...], frame: FrameType | None) -> None:
+        """Refuse what the audit hook tells of, or let it through."""
         if event == _ASKED:
             if args[1] not in self.native:
                 return
             words = f"native function {args[1]}"
         elif event in CHANGING and not (event in CONTACTS and sets_the_system(args)):
-            path = self._changed(event, args)
+            path = self._changed(event, args, frame)
             if not path:
                 return
             words = f"change of the file {path}"
-        elif ours(event, args):
+        elif ours(event, args, frame):
             return
         else:
             what, target = word_of(event, args), target_of(event, args)
@@ -106,39 +104,35 @@ class Guard:
             raise self.halt(words)
         raise PermissionError(f"refused while replaying: {words}")
 
-    def _changed(self, event: str, args: tuple[object, ...]) -> str:
+    def _changed(self, event: str, args: tuple[object, ...], frame: FrameType | None) -> str:
         """The path in the world that the agent is about to change; empty where there is none."""
         if self.reaches is None or lanes.listening() is None:
             return ""
         if event == OPENING and not opens_to_write(args):
             return ""
-        try:
-            module = module_of(sys._getframe(2))
-        except ValueError:  # the interpreter itself, with no Python code below
+        if frame is None:  # the interpreter itself
             return ""
+        module = module_of(frame)
         if whose(module) == "ours" and module not in _THROUGH:
             return ""
         return self.reaches(event, args)
 
 
 GUARD = Guard()
-_added = False
 
 
 def arm(halt: Callable[[str], Halt]) -> Guard:
     """Refuse from now on."""
-    global _added
-    if not _added:
-        sys.addaudithook(GUARD.__call__)  # bound, which is half the price of looking it up at each event
-        _added = True
     GUARD.refused.clear()
     GUARD.halt = halt
     GUARD.armed = True
+    audit.subscribe(_HEARD, GUARD.__call__)
     return GUARD
 
 
 def disarm() -> None:
     """Let everything through again."""
+    audit.unsubscribe(_HEARD, GUARD.__call__)
     GUARD.armed = False
     GUARD.halt = None
     GUARD.permits = _nothing

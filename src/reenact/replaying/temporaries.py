@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Iterable, Sequence
+from types import FrameType
 from typing import Final
 
 from reenact.replaying.covering import within
-from reenact.seams import lanes
+from reenact.seams import audit, lanes
 
 _FOLDERS: Final = ("/tmp", "/var/tmp", "/usr/tmp")
 _EVENTS = frozenset({"tempfile.mkstemp", "tempfile.mkdtemp"})
@@ -30,8 +30,8 @@ def give_way(folders: Sequence[str], keep: Sequence[str]) -> None:
     if not folders:
         return
 
-    def hook(event: str, args: tuple[object, ...]) -> None:
-        if event not in _EVENTS or not isinstance(args[0], (str, bytes)):
+    def heard(_: str, args: tuple[object, ...], __: FrameType | None) -> None:
+        if not isinstance(args[0], (str, bytes)):
             return
         path = os.path.abspath(os.fsdecode(args[0]))
         if not os.path.lexists(path):
@@ -42,7 +42,7 @@ def give_way(folders: Sequence[str], keep: Sequence[str]) -> None:
             with lanes.inside(None):
                 take_away(place)
 
-    sys.addaudithook(hook)
+    audit.subscribe(_EVENTS, heard)
 
 
 class Made:

@@ -7,17 +7,17 @@ stopped before it does, and whoever began it starts another process instead.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Final
 
 from reenact.errors import Halt
-from reenact.seams import lanes
+from reenact.seams import audit, lanes
 
-_CHANGES: Final = frozenset(
+_HEARD: Final = frozenset(
     (
-        *("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink"),
+        *("open", "os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink"),
         *("os.truncate", "os.utime", "os.setxattr", "os.removexattr", "os.chdir", "os.putenv", "os.unsetenv"),
         *("tempfile.mkstemp", "tempfile.mkdtemp", "signal.pthread_kill", "os.kill", "os.killpg"),
     )
@@ -26,11 +26,9 @@ _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEN
 
 
 class Watch:
-    """Stops a listening strand that is about to change files, the working directory or the environment while it is on.
-    An audit hook cannot be removed once added, so it asks a switch."""
+    """Stops a listening strand that is about to change files, the working directory or the environment."""
 
     def __init__(self) -> None:
-        self._added = False
         self._halt: Callable[[str], Halt] | None = None
         self._noticed: list[str] = []
 
@@ -44,18 +42,17 @@ class Watch:
         Returns:
             What was tried so far, in words.
         """
-        if not self._added:
-            sys.addaudithook(self._heard)
-            self._added = True
         self._halt, self._noticed = halt, []
+        audit.subscribe(_HEARD, self._heard)
         try:
             yield self._noticed
         finally:
+            audit.unsubscribe(_HEARD, self._heard)
             self._halt = None
 
-    def _heard(self, event: str, args: tuple[object, ...]) -> None:
+    def _heard(self, event: str, args: tuple[object, ...], _: FrameType | None) -> None:
         halt = self._halt
-        if halt is None or not (event == "open" or event in _CHANGES) or lanes.listening() is None:
+        if halt is None or lanes.listening() is None:
             return
         if event == "open" and not _writes(args):
             return

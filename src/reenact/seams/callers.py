@@ -27,5 +27,5 @@ def whose(module: str) -> Whose:
 
 
 def module_of(frame: Any) -> str:
-    """The name of the module whose code a frame runs."""
-    return str(frame.f_globals.get("__name__", ""))
+    """The name of the module whose code a frame runs; empty without a frame."""
+    return "" if frame is None else str(frame.f_globals.get("__name__", ""))

@@ -1,6 +1,6 @@
 """Contact with the world as the audit hook sees it: which events are contact, in which words, and who made it.
 
-Two hooks ask here: the one that names gaps while recording, and the guard of a replay. A seam that knows of contact
+Two listeners ask here: the one that names gaps while recording, and the guard of a replay. A seam that knows of contact
 which no hook of the interpreter can see (a C library's own socket) tells both with ``native``, and ``acting`` tells of
 functions that change the machine. Files are contact where no scratch stands before them: ``writing`` tells of changes
 that the interpreter is silent about.
@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Any, Final
 
 from reenact.seams import places
@@ -141,14 +142,13 @@ def sets_the_system(args: tuple[Any, ...]) -> bool:
     return text.startswith(_SETTINGS) and not text.startswith(_OF_OWN)
 
 
-def ours(event: str, args: tuple[Any, ...]) -> bool:
+def ours(event: str, args: tuple[Any, ...], frame: FrameType | None) -> bool:
     """Whether what looks like contact is none of the agent's: the standard library looking at its own machine, a pair
     of sockets of one process, a look-up of what is an address already, a datagram along a connection that was named."""
-    frame = sys._getframe(2)
     judge = _NO_CONTACT.get(event)
     if judge is not None and judge(args, frame):
         return True
-    return (event in _STARTING and _starts_a_child(frame)) or probes(3)
+    return (event in _STARTING and _starts_a_child(frame)) or probes(frame)
 
 
 _NO_CONTACT: Final[Mapping[str, Callable[[tuple[Any, ...], Any], bool]]] = {
@@ -158,7 +158,7 @@ _NO_CONTACT: Final[Mapping[str, Callable[[tuple[Any, ...], Any], bool]]] = {
     "socket.gethostbyaddr": lambda args, _: _host(args[0]).startswith(_LOOPBACK),
     "sqlite3.connect": lambda args, frame: in_memory(args[0]) or whose(module_of(frame)) == "ours",
     "socket.sendmsg": lambda args, _: not args or args[-1] is None,
-    "socket.connect": lambda _, frame: frame.f_code.co_name in _PAIRS,
+    "socket.connect": lambda _, frame: frame is not None and frame.f_code.co_name in _PAIRS,
     OPENING: lambda args, _: not sets_the_system(args),
     "os.kill": lambda args, frame: args[1] == 0 or args[0] == os.getpid() or _signals_its_child(frame),
     "os.killpg": lambda args, frame: args[1] == 0 or _signals_its_child(frame),

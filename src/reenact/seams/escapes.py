@@ -1,8 +1,9 @@
-"""Names, in the run, what no seam answers: an audit hook notes each kind of contact once for each place it is made at.
+"""Names, in the run, what no seam answers: each kind of contact once for each place it is made at.
 
-A call that a seam records runs below a transport, where nobody listens, and what a tool does is answered with the
-tool; neither is named. Everything else that opens a connection, looks up a name or starts a process while a run is
-recorded is a gap of the run. The contact goes through untouched; in a replay the guard refuses it.
+The audit hook tells of contact. A call that a seam records runs below a transport, where nobody listens, and what a
+tool does is answered with the tool; neither is named. Everything else that opens a connection, looks up a name or
+starts a process while a run is recorded is a gap of the run. The contact goes through untouched; in a replay the guard
+refuses it.
 
 Connections that C libraries open by themselves no hook can see: those known to do so are watched at their doors.
 """
@@ -10,13 +11,12 @@ Connections that C libraries open by themselves no hook can see: those known to 
 from __future__ import annotations
 
 import os
-import sys
 import weakref
 from collections.abc import Callable
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
-from reenact.seams import accepting, acting, file_changes, file_reads, patching
+from reenact.seams import accepting, acting, audit, file_changes, file_reads, patching
 from reenact.seams.contacts import CONTACTS, native, ours, place_of, sets_the_system, target_of, word_of
 from reenact.seams.http.source import is_agents
 from reenact.seams.lanes import listening
@@ -29,7 +29,6 @@ _MOST_NAMED = 500
 """Places named in one run: a program that connects from ever new places must not fill its recording with them."""
 
 _named: weakref.WeakKeyDictionary[Any, set[tuple[str, str]]] = weakref.WeakKeyDictionary()
-_added = False
 _leaving: Callable[[], object] | None = None
 
 
@@ -40,28 +39,21 @@ def before_exec(leaving: Callable[[], object] | None) -> None:
 
 
 def install() -> None:
-    """Add the hook, which cannot be removed, and watch each client as soon as the program imports it; imports none of
-    them itself. Idempotent."""
-    global _added
-    if not _added:
-        _added = True
-        sys.addaudithook(_hook)
+    """Listen, and watch each client as soon as the program imports it; imports none of them itself. Idempotent."""
+    audit.subscribe(_HEARD, _heard)
     accepting.install(_name, _is_named)
     acting.install()
     for name, watch in _WATCHED:
         patching.when_imported(name, watch, answers=False)
 
 
-def _hook(event: str, args: tuple[Any, ...]) -> None:
-    """The audit hook: about 0.1 µs for what is no contact, and for contact while nobody listens."""
-    if event not in _HEARD:
-        return
+def _heard(event: str, args: tuple[Any, ...], frame: FrameType | None) -> None:
+    """About 0.1 µs for contact while nobody listens."""
     lane = listening()
     if lane is None:
         return
     try:
         if event in file_changes.CHANGES:
-            frame = _asking()
             if event == _OPENING:
                 file_reads.opened(lane, args, frame)
             file_changes.changing(lane, event, args, frame)
@@ -70,9 +62,9 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         if lane.quiet or (lane.gate.virtual and event != _LIBRARY):
             return
         if event == _LIBRARY:
-            named = _library(args)
+            named = _library(args, frame)
         else:
-            named = None if ours(event, args) else (word_of(event, args), place_of(), target_of(event, args))
+            named = None if ours(event, args, frame) else (word_of(event, args), place_of(), target_of(event, args))
         if named is not None:
             _name(lane.session, *named)
         if event == "os.exec" and _leaving is not None:
@@ -80,14 +72,6 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     except Exception as fault:
         if lane.session.fault(fault):
             raise
-
-
-def _asking() -> Any:
-    """The frame that caused an audit event; None where the interpreter itself did, with no Python code below."""
-    try:
-        return sys._getframe(2)
-    except ValueError:
-        return None
 
 
 def _name(session: Any, what: str, place: str, target: str) -> None:
@@ -104,9 +88,8 @@ def _is_named(session: Any, what: str, place: str) -> bool:
     return (what, place) in seen or len(seen) >= _MOST_NAMED
 
 
-def _library(args: tuple[Any, ...]) -> tuple[str, str, str] | None:
+def _library(args: tuple[Any, ...], frame: FrameType | None) -> tuple[str, str, str] | None:
     """A C library that the agent's own code loads with ``ctypes``; those that other libraries load are theirs."""
-    frame: Any = sys._getframe(2)
     while frame is not None and frame.f_globals.get("__name__") == "ctypes":
         frame = frame.f_back
     if frame is None or not is_agents(frame.f_code.co_filename) or not args[0]:

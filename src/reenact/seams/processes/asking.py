@@ -32,9 +32,8 @@ PROBES: Final = frozenset({"ctypes.util", "platform", "uuid", "sysconfig"})
 _DEPTH: Final = 12
 
 
-def probes(skip: int = 2) -> bool:
+def probes(frame: FrameType | None) -> bool:
     """Whether a module of the standard library looks at the machine it runs on (``ldconfig``, ``uname``)."""
-    frame: FrameType | None = sys._getframe(skip)
     for _ in range(_DEPTH):
         if frame is None:
             return False
