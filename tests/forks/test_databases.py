@@ -215,7 +215,7 @@ def test_what_the_database_would_answer_otherwise_is_not_asked(
     """The program cannot go on with the error either."""
     forks.record(program)
     report = forks.fork("plan#1", "--set", "name=banana", status=2)
-    assert f"the fork cannot ask shop.db: {why}" in report["message"]
+    assert f"the run cannot go on asking shop.db: {why}" in report["message"]
     assert report["status"] == "failed"
 
 
@@ -281,6 +281,19 @@ def test_a_write_that_a_fork_took_back_is_made_by_the_next_one_and_one_that_it_k
     again = forks.fork("plan#1", *change)
     assert again["live"] == 0
     assert orders(names) == [*before, "plum"]
+
+
+def test_a_commit_that_could_not_be_made_is_in_no_doubt(forks: Forks, names: Path) -> None:
+    """What it would have committed was answered from the recording, so nothing was asked of the database."""
+    forks.record(TAKEN_BACK.replace('"wrong": False', '"wrong": True'))
+    before = orders(names)
+    change = ("--set", "wrong=false", "--allow-write")
+    stopped = forks.fork("plan#1", *change, "commit shop.db", status=2)
+    assert "a write that it had not committed was not made again" in stopped["message"]
+    assert (stopped["live"], orders(names)) == (0, before)
+    again = forks.fork("plan#1", *change, "commit shop.db", status=2)
+    assert not again["doubt"], again["message"]
+    forks.replays_exactly(stopped["run"])
 
 
 RELEASED = (

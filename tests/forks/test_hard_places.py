@@ -171,7 +171,7 @@ def test_inside_a_frozen_tool_the_nearest_allowed_events_are_named(store: Any) -
     with pytest.raises(ForkError, match=rf"lies inside outer \(event {around}\)"):
         walk.fork(0, change=Change(results={str(refused[0]): 1}))
     for number in refused:
-        with pytest.raises(ForkError, match=f"nearest events a fork can branch at are {around} or {behind}"):
+        with pytest.raises(ForkError, match=f"nearest events it can branch at are {around} or {behind}"):
             walk.fork(number)
     assert len(list(store.runs())) == before
     walk.unchanged(around)

@@ -134,7 +134,7 @@ def test_inside_a_frozen_tool_it_is_refused_and_the_nearest_events_are_named(for
     helper = next(event.number for event in forks.events(forks.parent) if event.name == "helper")
     refused = forks.fork(helper + 2, "--live", "none", status=2)
     assert f"lies inside helper (event {helper})" in refused["said"]
-    assert f"the nearest events a fork can branch at are {helper}" in refused["said"]
+    assert f"the nearest events it can branch at are {helper}" in refused["said"]
 
 
 def test_beyond_the_end_the_last_event_is_named(forks: Forks) -> None:
@@ -147,7 +147,9 @@ def test_code_that_has_changed_before_the_event_is_a_divergence(forks: Forks) ->
     path = forks.desk.folder / "agent.py"
     path.write_text(path.read_text().replace('look("bb")', 'look("cc")'))
     report = forks.fork(4, "--live", "none", status=1)
-    assert report["message"].startswith("the prefix did not re-enact: diverged at event 1")
+    assert report["message"].startswith(
+        "the code no longer reproduces the events before the fork point: diverged at ev"
+    )
 
 
 def test_a_run_under_way_is_refused(forks: Forks) -> None:

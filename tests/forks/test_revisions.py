@@ -93,7 +93,7 @@ def test_a_fork_of_it_keeps_its_code(repository: Forks) -> None:
 
 def test_a_prefix_that_does_not_re_enact_is_a_divergence_and_the_end_of_its_replay_too(repository: Forks) -> None:
     report = repository.fork("look#2", "--rev", "v2", "--live", "none", status=1)
-    assert "the prefix did not re-enact: diverged at event 0: step plan differs" in report["message"]
+    assert "no longer reproduces the events before the fork point: diverged at event 0: step plan" in report["message"]
     assert repository.events(report["run"]) == []
     repository.replays_exactly(report["run"])
 
@@ -141,7 +141,7 @@ def test_whatever_parts_from_the_prefix_is_the_end_of_the_replay(forks: Forks, w
     (forks.desk.folder / "agent.py").write_text(agent.replace(*OTHERWISE[name]))
     git(forks, "commit", "-q", "-a", "-m", "otherwise")
     report = forks.fork("look#6", "--rev", "HEAD", "--live", "none", status=1)
-    assert "the prefix did not re-enact" in report["message"]
+    assert "the code no longer reproduces the events before the fork point" in report["message"]
     forks.replays_exactly(report["run"])
 
 

@@ -76,7 +76,7 @@ def test_it_says_what_it_lacks_and_is_no_place_to_branch_at(bring: Bring, store:
     assert items["input"].about == "imported (vcr 1): the file knows no program, and not what it was given"
     assert items["order"].standing is items["timestamps"].standing is Standing.MISSING
     assert "does not know what overlapped" in repr(budget_of(store, run))
-    with pytest.raises(ForkError, match="was imported, and forks of those are not available yet"):
+    with pytest.raises(ForkError, match="was imported, and can neither be forked nor resumed yet"):
         require_ended(run)
     assert reenact.replay(run, mode="events", store=store).verdict == "exact"
 

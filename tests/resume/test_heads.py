@@ -121,6 +121,31 @@ def test_from_a_step_it_is_a_run_of_its_own_and_repeats_no_write(scene: Scene) -
     scene.replays_exactly(child["run"])
 
 
+def test_a_refusal_speaks_of_the_resumption_and_its_next_command_works(scene: Scene) -> None:
+    scene.mark("down")
+    scene.record()
+    inside = next(
+        line.split()[0]
+        for line in scene.reenact("show", "--all").out.decode().splitlines()
+        if " http " in line and "POST" in line
+    )
+    agent = scene.folder / "agent.py"
+    code = agent.read_text()
+    refusals = [scene.reenact("resume", f"@:{inside}", code=2).err.decode()]
+    agent.write_text(code.replace("range(1, 6)", "range(2, 7)"))
+    refusals.append(scene.reenact("resume", code=1).err.decode())
+    assert "the code no longer reproduces the events before event" in refusals[-1]
+    agent.write_text(code)
+    scene.mark("down", False)
+    scene.reenact("resume")
+    refusals.append(scene.reenact("resume", code=2).err.decode())
+    for said in refusals:
+        assert "fork" not in said, said
+    for said in (refusals[0], refusals[-1]):
+        *_, line = (each for each in said.splitlines() if "next: " in each)
+        scene.reenact(*line.partition("next: reenact ")[2].split())
+
+
 def test_in_this_process_and_with_words_for_what_cannot_be(tmp_path: Path) -> None:
     sent, broken = tmp_path / "sent", tmp_path / "broken"
     broken.touch()

@@ -216,5 +216,5 @@ def test_a_process_that_cannot_be_started_any_more_stops_the_fork(agent: Agent) 
     done = reenact(agent, "fork", "@:plan#1", "--set", 'text="two"', *allowed)
     assert done.returncode == 3, done.stderr
     assert done.stdout == "caught Halt\n"
-    assert "['./tool.sh'] was to be started, because the fork goes on live with it, and was not" in done.stderr
+    assert "['./tool.sh'] was to be started, because the run goes on live with it, and was not" in done.stderr
     replays(agent, done.stdout)

@@ -205,4 +205,4 @@ def test_a_connection_that_nothing_has_passed_through_is_opened_for_what_is_new(
     replays(agent, url, done.stdout)
     unreachable = agent.run("fork", "@~1:plan#1", *change, "--allow-write", send_of(url), WHERE=url)
     assert unreachable.returncode == 3, unreachable.stderr
-    assert "was to be opened, because the fork goes on live with it, and was not: " in unreachable.stderr
+    assert "was to be opened, because the run goes on live with it, and was not: " in unreachable.stderr

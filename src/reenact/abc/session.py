@@ -84,6 +84,10 @@ class Live(Protocol):
         """Note the end of the stream that the agent is about to see (``eof`` or ``error``)."""
         ...
 
+    def unmade(self) -> None:
+        """Note that it cannot be performed, and that nothing was done to the world: it is in no doubt."""
+        ...
+
     def dropped(self, end: End) -> None:
         """Note an end that the agent itself made (``closed`` early, ``cancelled``): no turn is taken.
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from reenact.facts.call import Call, Effect, Json, Kind
 from reenact.facts.keys import canonical
@@ -19,6 +19,10 @@ from reenact.facts.plumbing import is_plumbing
 
 if TYPE_CHECKING:
     from reenact.facts.run import Run
+
+
+UNMADE: Final = "unmade"
+"""Under which it is noted that a write could not be begun: a fork had claimed it, and nothing was done to the world."""
 
 
 @dataclass(frozen=True, slots=True)

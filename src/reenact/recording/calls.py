@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from reenact.facts.call import Call, Effect, End, Failure, Json, Kind, Value, calls_a_tool, is_transport
+from reenact.facts.effects import UNMADE
 from reenact.facts.interruptions import INTERRUPTED, signal_behind
 from reenact.facts.making import maker
 from reenact.facts.order import event_tag
@@ -234,6 +235,12 @@ class LiveCall:
         self._came(outcome)
         if not self.session.closed:
             self.session.put(CallSettled(self.event, self.moment(), outcome))
+
+    @total
+    def unmade(self) -> None:
+        """Note that it was not performed."""
+        if not self.session.closed:
+            self.session.put(Noted(self.event, UNMADE, True))
 
     def moment(self) -> int:
         """When what is at hand has come: microseconds since the run began."""

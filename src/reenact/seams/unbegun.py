@@ -1,4 +1,4 @@
-"""What a fork that goes on live could not begin: it stops, whatever the agent does with that."""
+"""What a fork or a resumption that goes on live could not begin: it stops, whatever the agent does with that."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def unbegun(lane: Lane, what: str, error: Exception, *, cause: str, missing: str
         missing: What a replay lacks, in a word.
     """
     fault = UnreplayableRun(
-        f"{what}, because the fork goes on live with it, and was not: {type(error).__name__}: {error}",
+        f"{what}, because the run goes on live with it, and was not: {type(error).__name__}: {error}",
         cause=cause,
         next_command="reenact show @",
         missing=missing,

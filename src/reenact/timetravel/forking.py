@@ -85,8 +85,8 @@ def fork(
     Raises:
         ForkError: It cannot branch there, or not with this change; the message says where, or with what, it can.
         EffectRefused: The fork stopped at a call that it was not allowed to make.
-        Divergence: The prefix did not re-enact, or behind it the agent waits for what nothing will bring, or for more
-            than was recorded.
+        Divergence: The code no longer reproduces the events before the fork point, or behind it the agent waits for
+            what nothing will bring, or for more than was recorded.
         UnreplayableRun: The run cannot be started again here.
     """
     owned = store is None or isinstance(store, str)
@@ -173,7 +173,7 @@ def resume(run: Run | str, *, entry: Callable[..., Any] | str | None = None, sto
     Raises:
         UsageError: It is still being recorded, or it ended well: there is nothing to resume.
         EffectInDoubt: A write was under way when it broke off; ``reenact resume --settle`` says what became of it.
-        Divergence: The prefix did not re-enact.
+        Divergence: The code no longer reproduces the events before the place where the run goes on.
         UnreplayableRun: The run cannot be started again here.
     """
     owned = store is None or isinstance(store, str)

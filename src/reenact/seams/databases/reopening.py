@@ -163,7 +163,7 @@ def cannot_go_on(lane: Lane, name: str, why: str) -> ForkError:
         why: What stands in the way.
     """
     error = ForkError(
-        f"the fork cannot ask {name}: {why}",
+        f"the run cannot go on asking {name}: {why}",
         cause="the connection was answered from the recording, and what was done through it is not there",
         next_command=f"reenact show {tail(lane.session.run.id)}",
     )

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any, Final, Literal
 
 from reenact.abc.session import Frozen
+from reenact.errors import ForkError
 from reenact.facts.call import Call, Effect, End, EndKind, Failure, Value
 from reenact.facts.errors_as_data import describe_error, restore_error
 from reenact.facts.values import decode, encode
@@ -154,6 +155,8 @@ class _Crossing:
             with crossing.enter():
                 result = perform()
         except Exception as error:
+            if isinstance(error, ForkError) and crossing.mode == "live":
+                crossing.unmade()  # raised before anything was asked of the database
             crossing.settle(Failure(describe_error(error))).wait()
             raise
         except BaseException:

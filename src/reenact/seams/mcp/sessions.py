@@ -208,7 +208,7 @@ class Dispatching:
             name = self.server or "the MCP server"
             problem = ForkError(
                 f"the session with {name} cannot go on live: {type(error).__name__}: {error}",
-                cause="the fork answered it from the recording so far, and its server is not there, or takes no client",
+                cause="the recording has answered it so far, and its server is not there, or takes no client",
                 next_command=f"reenact show {tail(lane.session.run.id)}",
             )
             lane.session.fault(problem)

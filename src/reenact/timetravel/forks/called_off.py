@@ -62,7 +62,7 @@ class CalledOff:
                 claim = Claim(session.child.effects[taped.event], session.run.id, number)
                 session.doubted(taped.lane, call, f"it was begun as {place}, and given up before it ended", claim)
             elif call.effect is Effect.WRITE:
-                session.stopped(taped.lane, call, given_up(call, why, session.next_command(number)), why)
+                session.stopped(taped.lane, call, given_up(session.plan, call, why, session.next_command(number)), why)
             else:
                 session.diverges(unanswered(taped.recorded, why, session.next_command(number)))
             return True

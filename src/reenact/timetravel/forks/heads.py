@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
 from reenact.facts.call import EndKind, Failure, Stream
-from reenact.facts.effects import acts
+from reenact.facts.effects import UNMADE, acts
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.order import Delivery
@@ -71,7 +71,8 @@ def _broken_off(recording: Recording) -> Head:
     """Where a run goes on that no Ctrl-C has ended."""
     unfinished = [event for event in _outermost(recording) if event.is_open]
     if unfinished:
-        return Head(unfinished[0].number, (), tuple(event for event in unfinished if acts(event.call)))
+        doubts = (e for e in unfinished if acts(e.call) and not recording.notes(e.number).get(UNMADE))
+        return Head(unfinished[0].number, (), tuple(doubts))
     broke_off = recording.run.status is Status.INTERRUPTED or stopped_in_doubt(recording.run)
     failing = None if broke_off else _failing(recording)
     if failing is None:
@@ -125,9 +126,9 @@ def require_broken(run: Run) -> None:
     if run.status is Status.OK:
         raise UsageError(
             f"run {name} ended well: there is nothing to resume",
-            cause="resume continues interrupted and failed runs from their head; any run goes on from one of its "
-            "steps as a child run, or is forked",
-            next_command=f"reenact fork {name}:0",
+            cause="only an interrupted or failed run has a head to go on from; "
+            f"'reenact resume {name}:EVENT' runs this one on from an event, as a child run",
+            next_command=f"reenact show {name}",
         )
 
 

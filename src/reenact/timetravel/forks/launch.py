@@ -59,7 +59,7 @@ def fork_run(
         recording = store.open(run)
         require_ended(run)
         if not (plan.resume and plan.at >= recording.count()):
-            require_place(recording, plan.at)
+            require_place(recording, plan.at, resume=plan.resume)
         check(recording, plan, options.entry)
         require_known(store, run, plan)
         url = store.url
@@ -79,7 +79,7 @@ def _forked(url: str, run: Run, code: Code, options: Options) -> ForkReport:
     more = {"child": child, "plan": plan.to_json()}
     given = None if asks_people(plan) else plan.input if isinstance(plan.input, str) else ""
     left = run_process(Process("fork", url, run, code.start, code.tree, options, more, live=True, given=given))
-    text = left.report(f"the fork of {tail(run.id)}", next_command=f"reenact replay {tail(run.id)}", run=run.id)
+    text = left.report(f"the {plan.noun} of {tail(run.id)}", next_command=f"reenact replay {tail(run.id)}", run=run.id)
     report = ForkReport.from_json(json.loads(text))
     if preamble_of(run):  # a request is a part of its process, whose status is not its own
         return report
@@ -107,14 +107,14 @@ def require_ended(run: Run) -> None:
     require_bodies(run)
     if is_imported(run):
         raise ForkError(
-            f"run {tail(run.id)} was imported, and forks of those are not available yet",
+            f"run {tail(run.id)} was imported, and can neither be forked nor resumed yet",
             cause="the file knows neither the order of its exchanges nor what happened between them",
             next_command=f"reenact replay {tail(run.id)} --cmd 'python agent.py'",
         )
     if run.status is Status.RECORDING:
         raise ForkError(
             f"run {tail(run.id)} is still being recorded",
-            cause="a fork shares a prefix that must not change any more",
+            cause="forks and resumptions share its events, which must not change any more",
             next_command=f"reenact show {tail(run.id)}",
         )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from reenact.abc.store import Recording, Store
 from reenact.errors import EffectInDoubt, EventNotFound, RunNotFound
 from reenact.facts.call import Call, EndKind, Kind, Outcome, Stream, Value
-from reenact.facts.effects import Claim, Identities, acts, root_of
+from reenact.facts.effects import UNMADE, Claim, Identities, acts, root_of
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Run, Status
@@ -32,7 +32,7 @@ class Standing:
         outcome: What came of it; None: in doubt.
         body: The bytes that the outcome holds.
         why: In words.
-        undone: Whether it was taken back with its transaction: it may be made.
+        undone: Whether it was taken back with its transaction, or could not be begun: it may be made.
     """
 
     claim: Claim
@@ -114,7 +114,8 @@ class Ledger:
             return Standing(claim, None, b"", f"it was begun as {place}, which is not there any more")
         outcome = event.outcome
         if outcome is None or (isinstance(outcome, Stream) and _is_open(outcome)):
-            return Standing(claim, None, b"", f"it was begun as {place}, and nobody saw how it ended")
+            undone = bool(recording.notes(event.number).get(UNMADE))
+            return Standing(claim, None, b"", f"it was begun as {place}, and nobody saw how it ended", undone)
         parts = recording.parts(event.number) if isinstance(outcome, Stream) else ()
         body = b"".join(data for _, _, data in parts) or recording.body(event.answer)
         return Standing(claim, outcome, body, f"{MADE} {place}", _is_undone(recording, event, body))

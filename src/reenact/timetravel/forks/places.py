@@ -37,8 +37,8 @@ def prefix_is_behind(recording: Recording, tape: Tape, path: str, at: int) -> bo
     return not any(event.number < at and inside(recording, event) is None for event in tape.unused())
 
 
-def require_place(recording: Recording, number: int) -> Event:
-    """The branching event.
+def require_place(recording: Recording, number: int, *, resume: bool = False) -> Event:
+    """The branching event of a fork, or that from which a resumption goes on.
 
     Raises:
         EventNotFound: The run has no such event; says how many it has.
@@ -64,8 +64,8 @@ def require_place(recording: Recording, number: int) -> Event:
     near = f"{around.number}" + (f" or {after}" if after is not None else "")
     raise ForkError(
         f"event {number} ({event.name}) lies inside {around.name} (event {around.number}), which is answered frozen",
-        cause=f"the nearest events a fork can branch at are {near}",
-        next_command=f"reenact fork {run}:{around.number}",
+        cause=f"the nearest events it can {'go on from' if resume else 'branch at'} are {near}",
+        next_command=f"reenact resume {run}:{around.number}" if resume else f"reenact fork {run}:{around.number}",
     )
 
 

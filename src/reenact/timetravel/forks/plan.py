@@ -133,6 +133,11 @@ class Plan:
             told.append(f"code of {self.rev}")
         return told
 
+    @property
+    def noun(self) -> str:
+        """What a person who asked for it calls it: ``fork``, ``resumption``, or ``replay`` with something opened."""
+        return "resumption" if self.resume else "replay" if self.only else "fork"
+
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""
         data = {name: getattr(self, name) for name in self.__slots__}

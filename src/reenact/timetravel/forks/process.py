@@ -37,7 +37,7 @@ class ForkingProcess(replaying.ReplayingProcess):
     """
 
     session: ForkSession
-    _begins_today = "a fork begins with the disk of today: put it back as it was, and fork again"
+    _begins_today = "it begins with the disk of today: put it back as it was, and try again"
 
     def __init__(self, instructions: dict[str, Any]) -> None:
         self.plan = Plan.from_json(instructions["plan"])
@@ -125,7 +125,7 @@ class ForkingProcess(replaying.ReplayingProcess):
             self._joined(self._before)
         status, line = self._ended()
         if self.session.gate.halted is not None and (self.session.divergences or self.session.stopped_by):
-            status, line = Status.FAILED, (line or "the fork was stopped")
+            status, line = Status.FAILED, (line or f"the {self.session.plan.noun} was stopped")
         files = file_digests(self._folder(), self.recording.run.capture.get("files") or ())
         environment = {**self._opened.run.environment, **self.session.kept()}
         run = self._opened.close(status, CLOCK.wall_us(), error=line, files=files, environment=environment)

@@ -18,9 +18,6 @@ from reenact.timetravel.forks.plan import Plan
 if TYPE_CHECKING:
     from reenact.timetravel.forks.session import ForkSession
 
-BEFORE, AFTER = "the prefix did not re-enact", "the fork cannot go on"
-"""Where a fork diverged: before its branching event, or behind it."""
-
 
 @dataclass(frozen=True, slots=True)
 class ForkReport:
@@ -113,7 +110,7 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
     diverged = from_divergence(session.divergences[0]) if session.divergences else None
     code, message = 0, ""
     if diverged is not None:
-        code, message = 1, (AFTER if course.reached else BEFORE) + f": {diverged.text}"
+        code, message = 1, f"{_diverged(plan, reached=course.reached)}: {diverged.text}"
     elif session.stopped_by is not None:
         code, message = session.stopped_by.exit_code, str(session.stopped_by)
     elif session.unheeded is not None:
@@ -153,6 +150,14 @@ def conclude(session: ForkSession, run: Run, contacts: tuple[str, ...]) -> ForkR
         change="" if plan.resume else "; ".join(plan.changes) or "none",
     )
     return session.hidden(_with(report, last_line=last_line(report)))
+
+
+def _diverged(plan: Plan, *, reached: bool) -> str:
+    """Where a fork diverged: before its branching event, or behind it."""
+    if reached:
+        return f"the {plan.noun} cannot go on"
+    place = f"event {plan.at}, where the run goes on" if plan.resume else "the fork point"
+    return f"the code no longer reproduces the events before {place}"
 
 
 def _unasked(plan: Plan, course: Course) -> Iterator[str]:

@@ -325,7 +325,8 @@ class ForkSession(StoppingSession):
             start = self.things.to_begin(handle) if not only_looks(call) else None
             if start is None:
                 began = self._counterparts.then(handle)
-                error = gone(self.run, call, self.recording.event(began) if began is not None else None, found.why)
+                beginning = self.recording.event(began) if began is not None else None
+                error = gone(self.run, self.plan, call, beginning, found.why)
                 raise self.stopped(lane, call, error, error.message)
         refused = self.refusal(lane, start, False) if start is not None else ""
         refused = f"{refused}; {call.name} would begin it" if refused else self.refusal(lane, call, False)
@@ -652,7 +653,7 @@ class ForkSession(StoppingSession):
             why = self.things.unfit(crossing) if self.gate.cut else ""
         if why:
             asked = crossing.asked
-            error = gone(self.run, asked, self.recording.event(then), why)
+            error = gone(self.run, self.plan, asked, self.recording.event(then), why)
             self._stop_kept = self._stop_kept or stopped_waiting()
             raise self._ends(crossing.event, asked, error, error.message)
 

@@ -53,7 +53,7 @@ def _parting(recording: Recording, event: Event, call: Call) -> str:
 def refused_call(
     recording: Recording, plan: Plan, call: Call, found: Found, why: str, next_command: str
 ) -> EffectRefused:
-    """The error for a call that the fork may not make."""
+    """The error for a call that a fork, or a replay with something opened, may not make."""
     may_be = call.effect is Effect.WRITE and not plan.only
     allowed = f"; --allow-write {shlex.quote(call.name)} lets it be made" if may_be else ""
     if may_be and only_kept(call):
@@ -62,7 +62,7 @@ def refused_call(
             "(OpenAI's agents: ModelSettings(store=False)) nothing is stored"
         )
     return EffectRefused(
-        f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; {found.why})"
+        f"the {plan.noun} may not make this call: {why} (at {call.source or 'an unknown place'}; {found.why})"
         + (recorded_calls(recording, call, found.place) if found.answer is None else ""),
         cause=f"after the change the agent asks something that was not recorded{allowed}",
         next_command=next_command,
@@ -91,11 +91,11 @@ def unanswered(recorded: Event, why: str, next_command: str) -> Divergence:
     )
 
 
-def given_up(call: Call, why: str, next_command: str) -> EffectRefused:
+def given_up(plan: Plan, call: Call, why: str, next_command: str) -> EffectRefused:
     """The error for a write that was cancelled in the parent, and may not be made now that nothing cancels it."""
     return EffectRefused(
-        f"the fork may not make this call: {why} (at {call.source or 'an unknown place'}; it was cancelled when it was "
-        "recorded)",
+        f"the {plan.noun} may not make this call: {why} (at {call.source or 'an unknown place'}; it was cancelled when "
+        "it was recorded)",
         cause="the change removed what had cancelled the call, so that its answer would be needed",
         next_command=next_command,
     )

@@ -71,8 +71,11 @@ class StoppingSession(KeepingSession):
         and that of the fork's own replay."""
         self._stop_kept = self._stop_kept or stopped_waiting()
         if self.gate.cut and divergence.reason != "end":
-            divergence.cause = f"what is different since the branching event reaches this; {divergence.cause}"
-            divergence.next_command = f"reenact fork {tail(self.run.id)}:{self.plan.at} --live all"
+            if self.plan.resume:
+                divergence.cause = f"what is different since event {self.plan.at} reaches this; {divergence.cause}"
+            else:
+                divergence.cause = f"what is different since the branching event reaches this; {divergence.cause}"
+                divergence.next_command = f"reenact fork {tail(self.run.id)}:{self.plan.at} --live all"
         return super()._diverged(divergence)
 
     def _at_the_end(self) -> None:

@@ -309,6 +309,11 @@ class OwnCall(LiveCall):
         self._fork.gate.lost(self.event)
         super().at_hand(outcome)
 
+    def unmade(self) -> None:
+        """Note that it was not performed after all."""
+        self._fork.course.live -= 1
+        super().unmade()
+
     def moment(self) -> int:
         """As in the parent, before the cut."""
         compared = self._compared

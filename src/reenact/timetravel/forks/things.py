@@ -21,6 +21,7 @@ from reenact.replaying.tape import Tape
 from reenact.timetravel.forks.ladder import Found
 
 if TYPE_CHECKING:
+    from reenact.timetravel.forks.plan import Plan
     from reenact.timetravel.forks.taping import TapedCall
 
 
@@ -152,11 +153,12 @@ def _not_made(write: Event) -> str:
     return f"its recorded answer came after event {write.number} ({write.name}), which was not made again"
 
 
-def gone(run: Run, call: Call, began: Event | None, why: str) -> UnreplayableRun:
+def gone(run: Run, plan: Plan, call: Call, began: Event | None, why: str) -> UnreplayableRun:
     """The error for a call that only what was frozen could answer.
 
     Args:
         run: The parent.
+        plan: What was to be done.
         call: What is asked.
         began: The parent's event that began what it is made on.
         why: What the ladder says.
@@ -166,7 +168,7 @@ def gone(run: Run, call: Call, began: Event | None, why: str) -> UnreplayableRun
     if call.kind is Kind.WEBSOCKET:
         cause = (
             "what had passed through the connection was answered from the recording, and its server knows nothing of "
-            "that; a fork at or before the event that opened it opens it anew, with all that is sent allowed by name"
+            "that; a fork at or before the event that opened it opens it again, with all that is sent allowed by name"
         )
     else:
         cause = (
@@ -176,7 +178,7 @@ def gone(run: Run, call: Call, began: Event | None, why: str) -> UnreplayableRun
         )
     sent = f"send {call.name.partition(' ')[2]}"
     return UnreplayableRun(
-        f"the fork cannot go on live with what the recording began ({what}): {call.name} was asked at "
+        f"the {plan.noun} cannot go on live with what the recording began ({what}): {call.name} was asked at "
         f"{call.source or 'an unknown place'}, and {why}",
         cause=cause,
         next_command=f"reenact fork {where} --live all --allow-write '{sent}'"
