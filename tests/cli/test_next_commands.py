@@ -36,6 +36,8 @@ _BEGINNINGS = {
 
 _SHOWS = {"self._next", "self.next", "self.saying.next"}
 """Calls that give the command which shows an event, or its run."""
+_FORKS = "again"
+"""The call that gives the command which makes a fork again; a test of its own types each."""
 
 
 def _texts(node: ast.expr) -> Iterator[str]:
@@ -57,6 +59,8 @@ def _texts(node: ast.expr) -> Iterator[str]:
         return
     elif ast.unparse(node) in _BEGINNINGS:
         yield _BEGINNINGS[ast.unparse(node)]
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) == _FORKS:
+        yield f"reenact fork {_STAND_IN}"
     elif isinstance(node, ast.Call) and ast.unparse(node.func) in {*_SHOWS, "_reference", "tail"}:
         yield f"reenact show {_STAND_IN}" if ast.unparse(node.func) in _SHOWS else _STAND_IN
     else:
@@ -68,6 +72,8 @@ def _part(part: ast.expr) -> str:
     if isinstance(part, ast.Constant):
         return str(part.value)
     assert isinstance(part, ast.FormattedValue)
+    if isinstance(part.value, ast.Call) and ast.unparse(part.value.func) == _FORKS:
+        return f"reenact fork {_STAND_IN}"
     return _BEGINNINGS.get(ast.unparse(part.value), _STAND_IN)
 
 

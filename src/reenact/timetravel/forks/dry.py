@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -76,7 +77,9 @@ class DryRun:
             f"  asked anew      {name} ({counted(count, 'time')} in the recording)" for name, count in self.anew.items()
         ]
         told += [
-            f"  blocked write   {name} ({count} recorded); a new one is refused" for name, count in self.writes.items()
+            f"  blocked write   {name} ({count} recorded); a new one is refused without "
+            f"--allow-write {shlex.quote(name)}"
+            for name, count in self.writes.items()
         ]
         told += [f"  goes live       {name}, when a call of its session does" for name in self.servers]
         for each in self.goes_to:

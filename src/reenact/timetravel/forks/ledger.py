@@ -19,6 +19,7 @@ from reenact.facts.event import Event
 from reenact.facts.ids import tail
 from reenact.facts.run import Run, Status
 from reenact.seams.databases.statements import ends_with
+from reenact.timetravel.forks.again import again
 from reenact.timetravel.forks.course import MADE
 from reenact.timetravel.forks.plan import Plan
 
@@ -202,7 +203,7 @@ def address_of(recording: Recording, event: int) -> str:
 def in_doubt(call: Call, why: str, run: Run, plan: Plan, claim: Claim | None = None) -> EffectInDoubt:
     """The error for a write that began and whose end nobody saw, in a fork or resumption of ``run``; ``claim``: who
     began it, where its result can be said."""
-    name = f"{tail(run.id)}:{plan.at}" if plan.apart or not plan.resume else tail(run.id)
+    name = f"{tail(run.id)}:{plan.at}" if plan.apart else tail(run.id)
     said = claim is not None and call.kind is not Kind.HTTP
     write = f"{tail(claim.run)}:{claim.event}" if claim is not None and said else ""
     asks = write and plan.settle == "done"
@@ -211,5 +212,5 @@ def in_doubt(call: Call, why: str, run: Run, plan: Plan, claim: Claim | None = N
         f"{call.name} may have changed the world already: {why} (at {call.source or 'an unknown place'})",
         cause="its process was stopped, or its connection broke, while the write was under way; --settle retry makes "
         "it again" + (f", --settle done --result {write}='{{…}}' takes it as made, with what it gave" if write else ""),
-        next_command=f"reenact resume {name}{done}" if plan.resume else f"reenact fork {name}{done}",
+        next_command=f"reenact resume {name}{done}" if plan.resume else f"{again(run, replace(plan, settle=''))}{done}",
     )

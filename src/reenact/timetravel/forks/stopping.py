@@ -56,6 +56,8 @@ def refused_call(
     """The error for a call that a fork, or a replay with something opened, may not make."""
     may_be = call.effect is Effect.WRITE and not plan.only
     allowed = f"; --allow-write {shlex.quote(call.name)} lets it be made" if may_be else ""
+    if plan.live == "none" and not plan.only:
+        allowed += ", and --live reads lets what follows it be asked" if may_be else "; --live reads lets it be asked"
     if may_be and only_kept(call):
         allowed += (
             ", models_may_store = true in [tool.reenact] allows all of its kind, and with store=False in the code "

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reenact.errors import Divergence, Halt, ReplayError
 from reenact.facts.call import Call, Kind
-from reenact.facts.effects import Claim
-from reenact.facts.ids import tail
+from reenact.facts.effects import Claim, acts
 from reenact.facts.stopped import stopped_at, stopped_waiting
 from reenact.seams.lanes import Lane
+from reenact.timetravel.forks.again import again
 from reenact.timetravel.forks.keeping import KeepingSession
 from reenact.timetravel.forks.ladder import Found
 from reenact.timetravel.forks.ledger import Doubt, in_doubt
+from reenact.timetravel.forks.plan import may_write
 from reenact.timetravel.forks.stopping import nothing_comes, refused_call
 
 if TYPE_CHECKING:
@@ -75,8 +77,14 @@ class StoppingSession(KeepingSession):
                 divergence.cause = f"what is different since event {self.plan.at} reaches this; {divergence.cause}"
             else:
                 divergence.cause = f"what is different since the branching event reaches this; {divergence.cause}"
-                divergence.next_command = f"reenact fork {tail(self.run.id)}:{self.plan.at} --live all"
+                divergence.next_command = again(self.run, replace(self.plan, live="all"), *self._looked_at_first())
         return super()._diverged(divergence)
+
+    def _looked_at_first(self) -> tuple[str, ...]:
+        """What makes the next fork a plan alone, where it would come to writes that it may not make."""
+        behind = self.recording.events(after=self.plan.at - 1)
+        blocked = any(acts(event.call) and not may_write(self.plan, event.call) for event in behind)
+        return ("--dry-run",) if blocked else ()
 
     def _at_the_end(self) -> None:
         """Everything waits for what will never come: after the cut, for what the change has removed."""

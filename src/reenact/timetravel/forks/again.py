@@ -1,0 +1,64 @@
+"""Again: the command line that asks for a fork once more, with all that was changed and allowed in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.facts.typed import typed
+from reenact.privacy import make_redactor
+from reenact.timetravel.forks.plan import Plan
+
+_LONGEST = 600
+"""Letters of a command that a person would still paste."""
+
+
+def again(run: Run, plan: Plan, *more: str) -> str:
+    """The command that makes a fork again.
+
+    Args:
+        run: The parent.
+        plan: What the fork is to do.
+        more: Further words.
+
+    Returns:
+        The command; without the changes where they hold a credential, or are too long to be pasted.
+    """
+    words = ["reenact", "fork", f"{tail(run.id)}:{plan.at}"]
+    live = [] if plan.live == "reads" else ["--live", plan.live]
+    allowed = [word for name in plan.allow_writes for word in ("--allow-write", name)]
+    settled = ["--settle", plan.settle] if plan.settle else []
+    how = [*live, *allowed, *settled, *more]
+    whole = typed([*words, *_changes(plan), *how])
+    if len(whole) > _LONGEST or make_redactor().text(whole) != whole:
+        return typed([*words, *how])
+    return whole
+
+
+def _changes(plan: Plan) -> Iterator[str]:
+    """The options of what is different."""
+    for path, value in plan.state.items():
+        yield from ("--set", f"{path}={_json(value)}")
+    for number, value in plan.results.items():
+        yield from ("--result", f"{number}={_json(value)}")
+    for number, text in plan.says.items():
+        yield from ("--say", f"{number}={text}")
+    for number, text in plan.errors.items():
+        yield from ("--error", f"{number}={text}")
+    for option, given in (("--prompt", plan.prompt), ("--model", plan.model), ("--at-time", plan.at_time)):
+        if given:
+            yield from (option, given)
+    for option, values in (("--param", plan.params), ("--flag", plan.flags)):
+        for name, value in values.items():
+            yield from (option, f"{name}={_json(value)}")
+    if plan.input is not None:
+        yield from ("--input", _json(plan.input))
+    if plan.rev:
+        yield from ("--rev", plan.rev)
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
