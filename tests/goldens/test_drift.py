@@ -140,8 +140,22 @@ def test_the_command_tells_worst_first_with_the_next_command_and_the_contracts_e
 
 def test_what_is_not_mended_fails_and_has_not_drifted(project: Reviewed) -> None:
     found = drift_of(project.shelf, "stale")
-    assert (found.standing, found.why, found.since, found.exit_code) == ("failed", (), (), 1)
+    assert (found.standing, found.why, found.since, found.exit_code) == ("unfixed", (), (), 0)
     assert "expected to contain 'Sorry'" in found.message
+    told = project.run("golden", "drift", "stale")
+    assert told.stdout.startswith("unfixed  stale\n") and "expected to contain 'Sorry'" in told.stdout, told.stdout
+    project.run(*found.next_command.split()[1:])
+
+
+def test_what_held_and_fails_now_is_a_failure_and_no_waiting_for_a_fix(project: Reviewed) -> None:
+    project.run("golden", "add", "@", "--as", "held", "--expect", "'Sorry' in answer", "--holds", "stderr == ''")
+    try:
+        assert drift_of(project.shelf, "held").standing == "unfixed"
+        project.write(AGENT + "\nimport sys; print('!', file=sys.stderr)\n")
+        found = drift_of(project.shelf, "held")
+    finally:
+        project.run("golden", "rm", "held")
+    assert (found.standing, found.exit_code) == ("failed", 1)
 
 
 def test_a_golden_that_differs_without_asking_otherwise_has_drifted(project: Reviewed) -> None:
@@ -249,5 +263,6 @@ def _scene(sources: dict[str, str], commit: str) -> Scene:
 def test_the_worst_comes_first() -> None:
     found = [Drift(name, "", standing) for name, standing in (("c", "fresh"), ("b", "drifted"), ("a", "drifted"))]  # type: ignore[arg-type]
     found += [Drift("d", "", "stale"), Drift("e", "", "refused"), Drift("f", "", "failed"), Drift("g", "", "broken")]
-    assert [each.name for each in in_order(found)] == ["e", "g", "d", "f", "a", "b", "c"]
-    assert [each.exit_code for each in in_order(found)] == [5, 4, 3, 1, 1, 1, 0]
+    found += [Drift("h", "", "unfixed")]
+    assert [each.name for each in in_order(found)] == ["e", "g", "d", "f", "a", "b", "h", "c"]
+    assert [each.exit_code for each in in_order(found)] == [5, 4, 3, 1, 1, 1, 0, 0]

@@ -28,8 +28,8 @@ from reenact.testing.goldens.today import comparable
 from reenact.testing.goldens.writing import packed_today
 from reenact.triage.scene import Scene, scene_of
 
-Standing = Literal["refused", "broken", "stale", "failed", "drifted", "fresh"]
-WORST_FIRST: Final[tuple[Standing, ...]] = ("refused", "broken", "stale", "failed", "drifted", "fresh")
+Standing = Literal["refused", "broken", "stale", "failed", "drifted", "unfixed", "fresh"]
+WORST_FIRST: Final[tuple[Standing, ...]] = ("refused", "broken", "stale", "failed", "drifted", "unfixed", "fresh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,10 @@ class Drift:
     Attributes:
         name: The golden's.
         file: Its bundle, relative to the project.
-        standing: ``fresh`` (it passes, and asks what it asked); ``drifted`` (it asks something else, or is not the same
-            any more); ``failed`` (an expectation does not hold); ``stale`` (a call has no recorded answer); ``broken``
-            (it cannot be read); ``refused`` (contact with the world).
+        standing: ``fresh`` (it passes, and asks what it asked); ``unfixed`` (it asks what it asked, and still fails as
+            the incident did); ``drifted`` (it asks something else, or is not the same any more); ``failed`` (an
+            expectation does not hold); ``stale`` (a call has no recorded answer); ``broken`` (it cannot be read);
+            ``refused`` (contact with the world).
         why: What is asked otherwise, by category.
         since: What it runs on now, and did not then: code, packages, Python. It explains, and is no drift by itself.
         call: The call that has no recorded answer, with its place in the code; empty where there is none.
@@ -63,7 +64,7 @@ class Drift:
     @property
     def exit_code(self) -> int:
         """What the command line ends with."""
-        return {"fresh": 0, "drifted": 1}.get(self.standing, EXIT.get(self.standing, 1))
+        return {"fresh": 0, "unfixed": 0, "drifted": 1}.get(self.standing, EXIT.get(self.standing, 1))
 
     @property
     def next_command(self) -> str:
@@ -72,6 +73,8 @@ class Drift:
         match self.standing:
             case "fresh":
                 return ""
+            case "unfixed":
+                return f"reenact show @golden/{name}"
             case "stale" if self.mends:
                 return self.mends
             case "drifted" | "failed":
@@ -127,10 +130,19 @@ def _drift(stack: ExitStack, shelf: Shelf, name: str, opened: OpenGolden, start_
     standing = _standing(outcome.status)
     if (why and standing == "fresh") or (same is not None and standing == "failed"):
         standing = "drifted"
+    if standing == "failed" and not why and _is_as_it_was(opened, outcome):
+        standing = "unfixed"
     mends = outcome.next_command if standing == "stale" else ""
     since = tuple(runs_on(then, now))
     file, said = shelf.shown(opened.path), _words(outcome)
     return Drift(name, file, standing, tuple(why), since, call, said, mends, _compared(opened, there))
+
+
+def _is_as_it_was(opened: OpenGolden, outcome: Outcome) -> bool:
+    """Whether it fails as it did when it was added: no fix is known, and all that held then holds."""
+    must_fail = len(opened.must_fail)
+    known = [each.holds for each in outcome.judged]
+    return opened.fixed is None and not any(known[:must_fail]) and all(known[must_fail:])
 
 
 def _on_answering(stack: ExitStack, shelf: Shelf, opened: OpenGolden, manner: Manner) -> Ran:

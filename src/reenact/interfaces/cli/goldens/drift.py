@@ -13,7 +13,7 @@ from reenact.testing.goldens.shelf import open_shelf
 from reenact.timetravel.preview import clip, safe
 
 _WIDTH = 160
-_COLOURS: Mapping[Standing, str] = {"fresh": "green", "drifted": "yellow"}
+_COLOURS: Mapping[Standing, str] = {"fresh": "green", "unfixed": "yellow", "drifted": "yellow"}
 
 
 @click.command(
@@ -31,7 +31,8 @@ _COLOURS: Mapping[Standing, str] = {"fresh": "green", "drifted": "yellow"}
 def command(ctx: click.Context, names: tuple[str, ...], workers: int | None) -> None:
     """Run today's code on the goldens that PATTERN means, by default on all, and say which have drifted: worst first.
 
-    fresh: it passes, and asks what it asked. drifted: it asks something else, or is not the same any more. failed: what
+    fresh: it passes, and asks what it asked. unfixed: it asks what it asked, and fails as it did when it was added: the
+    code is yet to be mended. drifted: it asks something else, or is not the same any more. failed: what
     is expected does not hold. stale: a call has no recorded answer. Each says why by category: prompt, messages, tool
     schema, model, parameters, calls; and what has changed since it was recorded: code, packages, python.
 
@@ -52,7 +53,7 @@ def command(ctx: click.Context, names: tuple[str, ...], workers: int | None) -> 
     if not shell.json:
         counts = {standing: sum(each.standing == standing for each in found) for standing in WORST_FIRST}
         shell.talk("reenact: " + (", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none"))
-    shell.next(next((each.next_command for each in found if each.next_command), "reenact golden ls"))
+    shell.next(next((each.next_command for each in found if each.exit_code), "reenact golden ls"))
     ctx.exit(max((each.exit_code for each in found), default=0))
 
 
@@ -68,7 +69,7 @@ def _lines(each: Drift) -> Iterator[str]:
         yield clip(f"    {cause.category:<12} {safe(cause.text)}{at}", _WIDTH)
     if each.standing == "drifted" and not each.why:
         yield from (clip(f"    {safe(line)}", _WIDTH) for line in each.message.splitlines()[:3])
-    if each.standing != "fresh" and not each.why and each.compared:
+    if each.exit_code and not each.why and each.compared:
         yield clip(f"    compared: {safe(each.compared)}", _WIDTH)
     for cause in each.since:
         yield clip(f"    since: {cause.category:<9}{safe(cause.text)}", _WIDTH)
