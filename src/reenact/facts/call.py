@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 Json = Any
 """JSON-able data: None, bool, int, float, str, list and dict with string keys."""
@@ -117,6 +117,13 @@ def calls_a_tool(call: Call) -> bool:
 STATE = "state"
 """In the head of a tool's call: names of the parameters that are its own state, which its key leaves out. In the head
 of the outcome: by name, digests of what they held before and after; None for what cannot be stored."""
+
+
+DEFAULTS: Final = "defaults"
+"""In the head of a tool's call, where a session asks for it (``names_defaults``): arguments that are their defaults."""
+
+TOLD: Final = "told"
+"""In the head of a value: another tool told it, as text or as data; which of them it was is for its declared type."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from reenact.facts.values import decode, describe_error, encode
 from reenact.replaying import process
 from reenact.replaying.entries import recording_command
 from reenact.replaying.session import ReplaySession
+from reenact.replaying.turns import HERE, untold
 from reenact.seams import lanes
 from reenact.seams.origins import agents_line
 from reenact.seams.places import installed
@@ -147,6 +148,8 @@ def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple
     if session.arguments is None and _takes_nothing(function):
         skip_arguments(session)
         return [], {}
+    if session.turns is not None and session.arguments is None:
+        return [_first_turn(session, function)], {}
     args, named = arguments_of(session)
     if session.arguments is not None:
         signature = inspect.signature(function)
@@ -161,6 +164,35 @@ def arguments_for(session: ReplaySession, function: Callable[..., Any]) -> tuple
             session.fault(wrong)
             raise Halt(wrong.message) from None
     return args, named
+
+
+def _first_turn(session: ReplaySession, function: Callable[..., Any]) -> str:
+    """What the user said first, for a function that takes one text.
+
+    Raises:
+        Halt: It does not, or nothing is known; the session has been told.
+    """
+    signature = inspect.signature(function)
+    try:
+        if not session.turns:
+            raise untold(session.run, function.__qualname__)
+        signature.bind(session.turns[0])
+    except (TypeError, UnreplayableRun) as error:
+        wrong = (
+            error if isinstance(error, UnreplayableRun) else _wants_more(session, f"{function.__qualname__}{signature}")
+        )
+        session.fault(wrong)
+        raise Halt(wrong.message) from None
+    return session.turns[0]
+
+
+def _wants_more(session: ReplaySession, function: str) -> UnreplayableRun:
+    return UnreplayableRun(
+        f"{function} does not take what the user said as its only argument",
+        cause="that is all the trace tells of the agent's input: a function with one parameter, or none, may call it",
+        next_command=f"reenact replay {tail(session.run.id)} --cmd 'python agent.py {HERE}'",
+        missing=("arguments",),
+    )
 
 
 def _takes_nothing(function: Callable[..., Any]) -> bool:

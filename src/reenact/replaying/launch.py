@@ -17,6 +17,7 @@ from reenact.facts.imported import is_imported
 from reenact.facts.run import Run
 from reenact.facts.serving import RELATION
 from reenact.facts.thinned import require_bodies
+from reenact.facts.traced import is_traced
 from reenact.replaying import code_changes, player
 from reenact.replaying.carried import carried, naming_the_option
 from reenact.replaying.entries import ProgramGone, Start, start_of
@@ -27,6 +28,7 @@ from reenact.replaying.report import Report
 from reenact.replaying.revision import REVISION, Tree, kept_revision, remarks, tree_of
 from reenact.replaying.starting import AS_RECORDED, Left, Process, Starting, Unreported, run_process
 from reenact.replaying.telling import exit_statuses, first_line, last_line, with_changed_code
+from reenact.replaying.turns import driven, turns_of
 from reenact.store import open_store
 from reenact.store.nesting import holder_of
 from reenact.store.places import find_project
@@ -73,6 +75,8 @@ def replay_run(
         announce(first_line(run.id, options))
         if options.mode == "events":
             return player.walk(store.open(run), options)
+        turns = turns_of(store.open(run)) if options.command and is_traced(run) else []
+        options = driven(options, run, turns)
         kept = "" if options.as_is else kept_revision(run)
         options = replace(options, rev=options.rev or kept)
         known = {"commit": kept} if kept else _revision_note(store, run) if options.rev else {}
@@ -85,7 +89,8 @@ def replay_run(
     except ProgramGone as error:
         with open_store(store_url) as store:
             raise naming_the_option(error, store, run, url) from None
-    how = partial(_replayed, url, run, options, project=around, starting=starting)
+    given = "".join(f"{turn}\n" for turn in turns)
+    how = partial(_replayed, url, run, options, project=around, starting=starting, given=given)
     if not options.rev:
         report = how(start, moved)
         return report if report.exit_code == 0 else with_changed_code(report, changed_code(url, run, moved))
@@ -162,12 +167,13 @@ def _replayed(
     *,
     project: str,
     starting: Starting,
+    given: str,
 ) -> Report:
     """Run the program, and read the report it leaves."""
     keep = folder_of(store_url)
     more = {"root": project, "keep": [keep] if keep else []}
     options = replace(options, patch="")  # it lies in the tree
-    process = Process("replay", store_url, run, start, tree, options, more, again=not options.save)
+    process = Process("replay", store_url, run, start, tree, options, more, again=not options.save, given=given)
     process = replace(process, hash_seed=starting.hash_seed, silent=starting.silent, place=starting.place)
     return _concluded(run, run_process(process, starting.start_it), inner=start.inner)
 

@@ -11,12 +11,14 @@ from reenact.facts.known import NONE, RULE, Known
 from reenact.facts.policy import Policy
 from reenact.facts.removed import REMOVED, listed
 from reenact.facts.run import Run
+from reenact.facts.traced import is_traced
 from reenact.privacy import make_redactor
 from reenact.replaying.options import Options
 from reenact.replaying.relocating import renaming
 from reenact.replaying.requests import Preamble
 from reenact.replaying.revision import Tree
 from reenact.replaying.session import ReplaySession
+from reenact.replaying.traced_session import TracedSession
 from reenact.seams.setting import variables_now
 
 
@@ -29,7 +31,8 @@ def open_session(recording: Recording, options: Options, tree: Tree | None = Non
         tree: Where its project lies now, for a run from elsewhere.
     """
     run = recording.run
-    return ReplaySession(recording, redactor_of(run, tree), rules_of(run.capture), options)
+    session = TracedSession if is_traced(run) else ReplaySession
+    return session(recording, redactor_of(run, tree), rules_of(run.capture), options)
 
 
 def open_preamble(recording: Recording, options: Options, deliveries: int, tree: Tree | None = None) -> Preamble:

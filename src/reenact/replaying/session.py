@@ -7,7 +7,7 @@ the public ``Divergence`` is there when the session ends, whatever the agent cau
 from __future__ import annotations
 
 import _thread
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -59,6 +59,7 @@ from reenact.replaying.report import without_credentials
 from reenact.replaying.saying import Saying
 from reenact.replaying.tally import Tally
 from reenact.replaying.tape import Tape
+from reenact.replaying.traced import TracedMatcher
 from reenact.replaying.unmade import count_inside, unmade
 from reenact.replaying.unseen import Unseen
 from reenact.seams import lanes
@@ -101,6 +102,10 @@ class ReplaySession:
     closed = False
     checks_changes = True
     """What a call changed is told from what it found: it is looked at before."""
+    missing_code = Divergence.exit_code
+    """Exit code of a replay in which a call has no answer."""
+    turns: Sequence[str] | None = None
+    """What the user said, where that is what the entry point is called with."""
     arguments: bytes | None = None
     """Arguments that the entry point is called with in place of the recorded ones, encoded as those are."""
 
@@ -129,10 +134,7 @@ class ReplaySession:
         self._lanes: dict[str, Lane] = {}
         self.frozen_scopes = FrozenScopes()
         self._met = MetLanes(self._lanes, self.tape, self.frozen_scopes, self._lock)
-        self._matcher: Matcher | KeyedMatcher
-        self._matcher = (
-            KeyedMatcher(self.tape, rules) if is_imported(self.run) else Matcher(self.tape, rules, self._met.gone)
-        )
+        self._matcher = self._make_matcher()
         self.renaming = Renaming(self.tape, began_as(self.run))
         self._disordered: set[str] = set()
         self._passed: set[int] = set()
@@ -152,6 +154,11 @@ class ReplaySession:
         self.root = Lane(self.run.lane or "root", self, self.gate)
         self._lanes[self.root.path] = self.root
         self.tape.lane(self.root.path)
+
+    def _make_matcher(self) -> Matcher | KeyedMatcher | TracedMatcher:
+        if is_imported(self.run):
+            return KeyedMatcher(self.tape, self.rules)
+        return Matcher(self.tape, self.rules, self._met.gone)
 
     def _make_gate(self) -> ReplayGate:
         def again() -> Iterator[Delivery]:
@@ -563,6 +570,14 @@ class ReplaySession:
         except StoreError as error:
             self.damaged.append(error)
             return []
+
+    def total(self) -> int:
+        """How many recorded calls could be made again."""
+        return self.recording.count() - self.tape.exports()
+
+    def fidelity(self) -> str:
+        """The weakest that was served."""
+        return self.tally.fidelity.value
 
     def inside(self) -> int:
         """How many recorded calls lie inside calls that were answered as a whole: no code ran that would make them."""

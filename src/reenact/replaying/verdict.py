@@ -77,7 +77,7 @@ def conclude(
         differences=tuple(every),
         live_calls=contact.live_calls,
         refused=contact.refused,
-        events=session.recording.count() - session.tape.exports(),
+        events=session.total(),
         matched=tally.matched,
         inside=session.inside(),
         reordered=tally.reordered,
@@ -88,7 +88,7 @@ def conclude(
         unproven=tuple(unproven),
         redacted=tally.redacted,
         not_compared=tuple(tally.own_state),
-        fidelity=tally.fidelity.value,
+        fidelity=session.fidelity(),
         enforcement=contact.enforcement,
         executed=tally.matched,
         digest_chain=session.digest_chain(),
@@ -119,7 +119,9 @@ def _exit_code(contact: Contact, session: ReplaySession, different: bool) -> int
         return 5
     if session.damaged:
         return session.damaged[0].exit_code
-    return UnreplayableRun.exit_code if session.unreplayable else int(different)
+    if session.unreplayable:
+        return UnreplayableRun.exit_code
+    return session.missing_code if session.divergences else int(different)
 
 
 def _unproven(session: ReplaySession) -> list[str]:

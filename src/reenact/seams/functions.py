@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from reenact.errors import ReplayError, UnreplayableRun, UsageError
 from reenact.facts import shapes
-from reenact.facts.call import STATE, Call, Effect, Failure, Json, Kind, Value
+from reenact.facts.call import DEFAULTS, STATE, TOLD, Call, Effect, Failure, Json, Kind, Value
 from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.large import Large, in_pieces
 from reenact.facts.making import maker
@@ -342,6 +342,8 @@ class SeamCall:
                 head = {**head, "opaque": opaque}
         if seam.key is not None:
             head = {**head, "key": self._effect_key(bound)}
+        if getattr(self._lane.session, "names_defaults", False):
+            head = {**head, DEFAULTS: [each.name for each in seam.parameters if bound.get(each.name) is each.default]}
         if not seam.observed and getattr(self._lane.session, "checks_changes", True):
             self._before = self._look(None)
         ordinal = bound.get("tool_call_id")
@@ -460,6 +462,8 @@ class SeamCall:
         given = outcome.head.get("same") if isinstance(outcome, Value) else None
         if isinstance(outcome, Value):
             made = self._bound[given] if given in self._bound else decode(outcome.body, seam.hints.get("return"))
+            if outcome.head.get(TOLD) and seam.hints.get("return") is str and type(made) is not str:
+                made = json.dumps(made, ensure_ascii=False)
         if outcome.changes:
             look = self._before if self._before is not None else Look()
             declared = {"args." + name: hint for name, hint in seam.hints.items()}

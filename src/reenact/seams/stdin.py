@@ -25,7 +25,7 @@ from reenact.seams.stdout import buffer_size
 from reenact.seams.switchboard import begin
 from reenact.seams.waits import outside
 
-__all__ = ["INPUT_RULE", "PROMPT_RULE", "give_back", "take_over", "unwatch", "watch"]
+__all__ = ["INPUT_RULE", "PROMPT_RULE", "give_back", "is_ours", "take_over", "unwatch", "watch"]
 
 INPUT_RULE: Final = "stdin/1"
 """Key of a raw read: its name alone. How much was asked for is the buffer's choice, not the agent's."""
@@ -274,6 +274,11 @@ def unwatch() -> None:
         _watchers -= 1
         if not _watchers and "stdin" not in _taken:
             _rebinding.undo()
+
+
+def is_ours() -> bool:
+    """Whether standard input of this process has been taken over, so that it is a stream and nobody at a terminal."""
+    return "stdin" in _taken
 
 
 def take_over(terminal: Any = None) -> bool:

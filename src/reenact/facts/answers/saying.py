@@ -101,7 +101,9 @@ def _use(each: Json) -> ToolUse:
     return ToolUse(name, dict(arguments or {}))
 
 
-def said(head: Mapping[str, Json], body: bytes, value: Json, kept: Kept | None = None) -> Response:
+def said(
+    head: Mapping[str, Json], body: bytes, value: Json, kept: Kept | None = None, *, cut: bool = False
+) -> Response:
     """The response to a model request that says it: streamed where the request wants that.
 
     Args:
@@ -109,11 +111,12 @@ def said(head: Mapping[str, Json], body: bytes, value: Json, kept: Kept | None =
         body: Its body.
         value: See ``answer_of``.
         kept: What is taken over from the answer in whose place it stands.
+        cut: Whether a limit of tokens has cut it off.
 
     Raises:
         NotSaid: It cannot be said so.
     """
-    answer = answer_of(value)
+    answer = replace(answer_of(value), cut=cut)
     plain = request_body(head, body)
     request = json.loads(plain)
     parts = urlsplit(str(head.get("url")))

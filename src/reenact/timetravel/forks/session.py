@@ -217,6 +217,7 @@ class ForkSession(StoppingSession):
                     return None
                 self._stop_kept = stopped_at(self.child.run, lane.path, cleaned, self.rules)
                 raise self._diverged(self.saying.miss(other, cleaned, lane.path))
+            assert not isinstance(other, Own)  # no imported run is forked
             found = other
         self._count(found, lane.path)
         return found.event

@@ -1,0 +1,82 @@
+"""Conversations compared across protocols and traces: who said what, and nothing of how it was spelled.
+
+Each protocol, and each dialect of traces, has its own way to put a system prompt, parts, calls of tools and their
+results. What two tellings of one conversation share is the order of what was said; ids, reasoning and white space are
+not compared, and a text that holds JSON is compared as data.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, Final
+
+from reenact.facts.call import Json
+from reenact.facts.reading import Reading
+from reenact.facts.spotting import normalise
+
+_ROLES: Final[Mapping[str, str]] = {"developer": "system", "human": "user", "ai": "assistant", "model": "assistant"}
+_DATE: Final = re.compile(r"[-@:]\d[\d-]*\Z")
+
+
+def lines_of(reading: Reading) -> list[list[Json]]:
+    """What was said before a model answered, in order.
+
+    Returns:
+        ``[role, text]``, ``["call", tool, arguments]`` and ``["result", what a tool gave]``; what one role says in
+        several messages without anything between them is one text.
+    """
+    found: list[list[Json]] = [["system", reading.system]] if reading.system else []
+    for message in reading.messages:
+        if not isinstance(message, Mapping):
+            continue
+        role, text = str(message.get("role") or "user"), message.get("text")
+        role = _ROLES.get(role, role)
+        if isinstance(text, str) and text:
+            if role == "tool":
+                found.append(["result", data_of(text)])
+            elif found and found[-1][0] == role:
+                found[-1][1] += "\n" + text
+            else:
+                found.append([role, text])
+        for result in _mappings(message.get("tool_results")):
+            found.append(["result", data_of(result.get("text"))])
+        for call in _mappings(message.get("tool_calls")):
+            found.append(["call", str(call.get("name") or ""), data_of(call.get("arguments"))])
+    return found
+
+
+def digest_of(lines: Iterable[list[Json]]) -> bytes:
+    """What two conversations have in common that say the same; credentials, and what stands for them, are alike."""
+    plain = [[_squeezed(part) for part in line] for line in lines]
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return blake2b(normalise(text.encode("utf-8", "surrogatepass")), digest_size=16).digest()
+
+
+def data_of(value: Json) -> Json:
+    """A text that holds JSON as data; anything else as it is."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def is_same_model(now: str, reading: Reading) -> bool:
+    """Whether a model that is asked now is the one that a trace tells: by its name, which may stand behind that of a
+    provider, and may lack the date of the one that answered. A trace that names none tells nothing against it."""
+    names = [name.rpartition("/")[2] for name in (reading.model_asked, reading.model_answered) if name]
+    asked = now.rpartition("/")[2]
+    return not names or not asked or any(asked in (name, _DATE.sub("", name)) for name in names)
+
+
+def _mappings(value: Any) -> list[Mapping[str, Json]]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, (list, tuple)) else []
+
+
+def _squeezed(value: Json) -> Json:
+    """Without white space, which parts are joined by in one telling and not in another."""
+    return "".join(value.split()) if isinstance(value, str) else value

@@ -1,0 +1,286 @@
+"""Matching against a trace, which tells what was said and not how: models by conversation, tools by name and arguments.
+
+Nothing is found by its place in the trace. A model's answer is that of the same model to the same conversation. A
+tool's answer is that of a call with the same arguments; where the model's answer that asked for it is known by the
+call's id, it can be given only once that answer has been given. What several different answers would fit is answered
+by none of them.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from reenact.errors import UnreplayableRun
+from reenact.facts.answers.formats import Kept
+from reenact.facts.answers.saying import NotSaid, Response, said
+from reenact.facts.call import (
+    DEFAULTS,
+    TOLD,
+    Call,
+    End,
+    EndKind,
+    ErrorFact,
+    Failure,
+    Json,
+    Kind,
+    Stream,
+    Value,
+    is_transport,
+)
+from reenact.facts.conversations import data_of, digest_of, is_same_model, lines_of
+from reenact.facts.dialects import read
+from reenact.facts.event import Event
+from reenact.facts.ids import tail
+from reenact.facts.reading import Reading
+from reenact.facts.traced import is_traced_model, is_untold, reading_in
+from reenact.facts.values import encode
+from reenact.replaying.imported import OWN, Own
+from reenact.replaying.matching import Match, Miss, alike
+from reenact.replaying.tape import Tape
+
+_CUT: Final = frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"})
+"""Reasons to stop, in the words of providers, of which a limit of tokens is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A model call that the trace tells."""
+
+    event: Event
+    reading: Reading
+    lines: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    """A call of a tool that the trace tells.
+
+    Attributes:
+        event: It.
+        arguments: Its arguments; None where the trace does not tell them.
+        asked_by: Number of the model call whose answer asked for it; None where that is not known.
+    """
+
+    event: Event
+    arguments: Json
+    asked_by: int | None
+
+
+class TracedMatcher:
+    """Finds what a trace tells of a call (the counterpart of ``matching.Matcher``).
+
+    Args:
+        tape: The events of the trace.
+        answer: Gives the body of an event's answer.
+
+    Attributes:
+        streams: What each model call that was answered got, in the protocol of who asked, by the event's number.
+    """
+
+    def __init__(self, tape: Tape, answer: Callable[[Event], bytes]) -> None:
+        self._tape = tape
+        self._answer = answer
+        self._models: dict[int, _Model] = {}
+        self._tools: dict[int, _Tool] = {}
+        self._used: set[int] = set()
+        self._parents: dict[int, int | None] = {}
+        self._read = False
+        self.streams: dict[int, bytes] = {}
+
+    # --- what the trace holds ------------------------------------------------------------------------------------
+
+    def _index(self) -> None:
+        """Everything that the trace tells, read when first asked for."""
+        if self._read:
+            return
+        self._read = True
+        asked: dict[str, tuple[int, Json]] = {}
+        events = sorted(self._tape.unused(), key=lambda each: each.number)
+        for event in events:
+            self._parents[event.number] = event.parent
+            if not is_traced_model(event.call):
+                continue
+            reading = reading_in(self._tape.body(event), self._answer(event))
+            self._models[event.number] = _Model(event, reading, digest_of(lines_of(reading)))
+            for call in reading.tool_calls:
+                if isinstance(call, Mapping) and call.get("id"):
+                    asked[str(call["id"])] = event.number, data_of(call.get("arguments"))
+        for event in events:
+            if event.call.kind is Kind.TOOL:
+                model, arguments = asked.get(event.call.ordinal or "", (None, None))
+                told = self._tape.body(event)
+                self._tools[event.number] = _Tool(event, _data(told) if told else arguments, model)
+
+    def fixtures(self) -> int:
+        """How many calls the trace can answer."""
+        self._index()
+        return len(self._models) + len(self._tools)
+
+    def unused(self) -> tuple[list[Event], int]:
+        """What nobody has asked for, and how much more of it happened inside tools that were answered as a whole."""
+        self._index()
+        events = [*(each.event for each in self._models.values()), *(each.event for each in self._tools.values())]
+        left = sorted((event for event in events if event.number not in self._used), key=lambda each: each.number)
+        inside = [event for event in left if any(at in self._used for at in self._above(event.number))]
+        return [event for event in left if event not in inside], len(inside)
+
+    def _above(self, number: int) -> Iterator[int]:
+        above = self._parents.get(number)
+        while above is not None:
+            yield above
+            above = self._parents.get(above)
+
+    # --- matching ------------------------------------------------------------------------------------------------
+
+    def identical(self, path: str, call: Call) -> Match | Own | None:
+        """Whether the call is the agent's own code, of which a trace tells nothing that could be answered."""
+        if is_transport(call) or call.kind is Kind.TOOL:
+            return None
+        return OWN if call.observed or call.kind in _OWN else None
+
+    def find(self, path: str, call: Call) -> Match | Miss | Own:
+        """What the trace tells of ``call``, cleaned as the trace was.
+
+        Raises:
+            UnreplayableRun: It is told, but not what came of it, or that cannot be said in the call's protocol.
+        """
+        self._index()
+        if call.kind is Kind.TOOL:
+            return self._tool(call)
+        asked = read(call.head, call.body, {}, b"") if call.kind is Kind.HTTP else None
+        return self._model(call, asked) if asked is not None else Miss(None, "added")
+
+    def _model(self, call: Call, asked: Reading) -> Match | Miss:
+        lines = digest_of(lines_of(asked))
+        left = [each for each in self._models.values() if each.event.number not in self._used]
+        fit = [each for each in left if each.lines == lines and is_same_model(asked.model_asked, each.reading)]
+        if not fit:
+            return Miss(left[0].event, "changed") if left else Miss(None, "added")
+        if not _alike(each.event for each in fit):
+            return Miss(fit[0].event, "ambiguous")
+        found = fit[0]
+        self._used.add(found.event.number)
+        return Match(self._spoken(found, call), "exact")
+
+    def _tool(self, call: Call) -> Match | Miss | Own:
+        given, defaults = _data(call.body), call.head.get(DEFAULTS) or ()
+        left = [t for t in self._tools.values() if t.event.name == call.name and t.event.number not in self._used]
+        fit = [each for each in left if _agree(each.arguments, given, defaults)]
+        named = [each for each in fit if call.ordinal and each.event.call.ordinal == call.ordinal]
+        due = named or [each for each in fit if each.asked_by is None or each.asked_by in self._used]
+        due = [each for each in due if each.asked_by is not None] or due
+        if not due:
+            nearest = next((each.event for each in fit or left), None)
+            return OWN if call.observed else Miss(nearest, "changed" if nearest else "added")
+        if not _alike(each.event for each in due):
+            return Miss(due[0].event, "ambiguous")
+        event = due[0].event
+        self._used.add(event.number)
+        return OWN if call.observed else Match(_returned(event), "exact")
+
+    # --- answers -------------------------------------------------------------------------------------------------
+
+    def _spoken(self, model: _Model, call: Call) -> Event:
+        """A model call with its answer in the protocol that it is asked in now."""
+        event, reading = model.event, model.reading
+        if isinstance(event.outcome, Failure):
+            raise _failed(event, event.outcome.error)
+        if is_untold(event) or reading.partial:
+            raise _untold(event, "was answered", "with what")
+        reply = _reply(event, reading, call)
+        self.streams[event.number] = reply.body
+        headers = [["content-type", reply.media], *(list(pair) for pair in reply.headers)]
+        stream = Stream({"status": 200, "headers": headers}, segments=1, size=len(reply.body), end=End(EndKind.EOF))
+        return replace(event, outcome=stream)
+
+
+_OWN: Final = frozenset({Kind.STEP, Kind.MODEL, Kind.RETRIEVAL})
+
+
+def _alike(events: Iterable[Event]) -> bool:
+    """Whether it does not matter which of some events is served."""
+    first, *others = events
+    return all(alike(first, other) for other in others)
+
+
+def _data(body: bytes) -> Json:
+    """Encoded arguments as data; bytes where they are none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return body.hex()
+
+
+def _agree(told: Json, given: Json, defaults: Iterable[str]) -> bool:
+    """Whether the arguments that a trace tells are those of a call; what it leaves out has its default value.
+
+    A tool of one argument may be told by that alone.
+    """
+    if told is None or not isinstance(given, Mapping):
+        return False
+    if not isinstance(told, Mapping):
+        own = [value for name, value in given.items() if name not in set(defaults)] or list(given.values())
+        return len(own) == 1 and told in (own[0], str(own[0]))
+    left = {name: value for name, value in given.items() if name in told or name not in set(defaults)}
+    return _plain(left) == _plain(told)
+
+
+def _plain(value: Json) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _returned(event: Event) -> Event:
+    """A call of a tool with what the trace tells it gave or raised."""
+    outcome = event.outcome
+    if isinstance(outcome, Failure):
+        error = outcome.error
+        known = getattr(builtins, error.type, None)
+        name = f"builtins.{error.type}" if isinstance(known, type) else error.type
+        return replace(event, outcome=Failure(ErrorFact(name, error.text, encode((error.text,)).body)))
+    if not isinstance(outcome, Value) or is_untold(event):
+        raise _untold(event, "returned", "what")
+    return replace(event, outcome=Value(b"", outcome.media, head={TOLD: True}))
+
+
+def _reply(event: Event, reading: Reading, call: Call) -> Response:
+    """What the model said, in the protocol of a request."""
+    uses: list[dict[str, Any]] = []
+    ids: list[str] = []
+    for each in reading.tool_calls:
+        if isinstance(each, Mapping):
+            arguments = data_of(each.get("arguments"))
+            uses.append({"name": each.get("name"), "args": arguments if arguments != "" else {}})
+            ids.append(str(each.get("id") or ""))
+    kept = Kept(reading.response_id, reading.model_answered, tuple(ids))
+    try:
+        value = {"say": reading.text or None, "uses": uses}
+        return said(call.head, call.body, value, kept, cut=reading.finish in _CUT)
+    except NotSaid as error:
+        raise UnreplayableRun(
+            f"what the trace tells at event {event.number} cannot be said in the protocol of {call.name}: {error}",
+            cause="an answer is made for the protocol that the agent speaks, of text and calls of tools",
+            next_command=f"reenact show {tail(event.run)}:{event.number}",
+            missing=(f"answer of event {event.number}",),
+        ) from None
+
+
+def _failed(event: Event, error: ErrorFact) -> UnreplayableRun:
+    return UnreplayableRun(
+        f"the trace tells that {event.name} failed at event {event.number} ({error.type}: {error.text})",
+        cause="it tells neither status nor body of the response, of which the agent's SDK would make its error",
+        next_command=f"reenact show {tail(event.run)}:{event.number}",
+        missing=(f"answer of event {event.number}",),
+    )
+
+
+def _untold(event: Event, did: str, what: str) -> UnreplayableRun:
+    return UnreplayableRun(
+        f"the trace tells that {event.name} {did} at event {event.number}, and not {what}",
+        cause="its content was not captured: the kit names the setting that captures it",
+        next_command=f"reenact kit {tail(event.run)}",
+        missing=(f"answer of event {event.number}",),
+    )

@@ -1,0 +1,139 @@
+"""The replay session over a trace: what the trace tells answers the agent, and whatever it does not tell is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Final
+
+from reenact.abc.session import Crossing
+from reenact.errors import Divergence, Halt, UnreplayableRun
+from reenact.facts.call import Call, Kind
+from reenact.facts.conversations import is_same_model, lines_of
+from reenact.facts.dialects import read
+from reenact.facts.event import Event
+from reenact.facts.phrases import counted
+from reenact.facts.reading import Reading
+from reenact.facts.traced import Grade, reading_in
+from reenact.replaying import divergence as words
+from reenact.replaying.calls import UnrecordedCall
+from reenact.replaying.matching import Miss
+from reenact.replaying.saying import Saying
+from reenact.replaying.session import ReplaySession
+from reenact.replaying.traced import TracedMatcher
+from reenact.replaying.turns import turns_of
+from reenact.seams import stdin
+from reenact.seams.lanes import Lane
+
+_GIVEN: Final = frozenset({Kind.INPUT, Kind.HUMAN})
+
+
+class TracedSession(ReplaySession):
+    """Answers the crossings of an agent from a trace.
+
+    Args:
+        recording: The run that the trace became.
+        redactor, rules, options: As for any replay.
+    """
+
+    names_defaults = True
+    """Arguments that have their default value are named: a model leaves them out, and so does a trace."""
+    missing_code = UnreplayableRun.exit_code
+
+    def _make_matcher(self) -> TracedMatcher:
+        self.saying = TracedSaying(self.run, self.tape, self.rules)
+        self._told = TracedMatcher(self.tape, lambda event: self.recording.body(event.answer))
+        return self._told
+
+    def begin(self, *, fallback: bool = False) -> AbstractContextManager[None]:
+        """Listen; what the user said is read before the agent runs."""
+        self.turns = turns_of(self.recording)
+        return super().begin(fallback=fallback)
+
+    def decide(self, lane: Lane, call: Call) -> Crossing | None:
+        """As any replay; what the trace tells of and cannot answer ends it, and standard input holds the turns."""
+        if call.kind in _GIVEN and self.gate.halted is None and stdin.is_ours():
+            return UnrecordedCall(lane.scope(call.name, -1))
+        try:
+            return super().decide(lane, call)
+        except UnreplayableRun as error:
+            self.fault(error)
+            raise self.gate.halted or Halt(error.message) from None
+
+    def parts_of(self, event: Event) -> Iterator[tuple[int | None, int, bytes]]:
+        """The answer that was made for the protocol of the request."""
+        yield None, event.ended_us or event.issued_us, self._told.streams[event.number]
+
+    def total(self) -> int:
+        """How many calls the trace could answer."""
+        return self._told.fixtures()
+
+    def fidelity(self) -> str:
+        """A trace holds what was said, and nothing as it was on the wire."""
+        return Grade.SEMANTIC.value
+
+    def unused(self) -> list[Event]:
+        """What the trace tells, and the agent did not ask for."""
+        return self._told.unused()[0]
+
+    def inside(self) -> int:
+        """How much of the trace happened inside tools that were answered as a whole."""
+        return self._told.unused()[1]
+
+    def matching_remarks(self) -> tuple[str, ...]:
+        """What a reader of the verdict should know of how answers were made."""
+        found: list[str] = []
+        if self.turns:
+            first = words.clip(" ".join(self.turns[0].split()))
+            found.append(f"input: {first} (turn 1 of {len(self.turns)})")
+        if self._told.streams:
+            made = counted(len(self._told.streams), "model answer")
+            found.append(
+                f"{made} made of what the trace tells, in the agent's protocol: found by model and messages; parameters"
+                " and tools offered were not compared, counts of tokens are estimates"
+            )
+        return tuple(found)
+
+
+class TracedSaying(Saying):
+    """The divergences of a replay of a trace: a conversation beside the nearest one that the trace tells."""
+
+    __slots__ = ()
+
+    def miss(self, miss: Miss, call: Call, path: str) -> Divergence:
+        """A call that the trace does not answer."""
+        nearest, next_command = miss.nearest, self.next(miss.nearest.number if miss.nearest is not None else None)
+        asked = read(call.head, call.body, {}, b"") if call.kind is Kind.HTTP else None
+        if asked is not None:
+            call = replace(call, kind=Kind.MODEL, name=asked.model_asked or call.name, head={}, body=_shown(asked))
+        if miss.reason == "ambiguous":
+            return words.ambiguous(nearest, call, next_command)
+        if nearest is None:
+            divergence = words.added(call, path, next_command)
+            divergence.cause = _lacks(call)
+            return divergence
+        told = self._tape.body(nearest)
+        if asked is not None:
+            reading = reading_in(told, b"")
+            same = is_same_model(asked.model_asked, reading)
+            told = _shown(replace(reading, model_asked=asked.model_asked) if same else reading)
+            nearest = replace(nearest, call=replace(nearest.call, name=call.name, head={}))
+        return words.changed(nearest, told, call, next_command)
+
+
+def _shown(reading: Reading) -> bytes:
+    """What a model is asked, in the form in which two askings are compared."""
+    told = {"model": reading.model_asked or reading.model_answered, "conversation": lines_of(reading)}
+    return json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _lacks(call: Call) -> str:
+    """Why a trace has nothing for a call."""
+    if call.kind is Kind.MODEL:
+        return "the trace tells no further model call"
+    if call.kind is Kind.TOOL:
+        return f"the trace tells no further call of a tool {call.name}"
+    hint = "; mark the function that makes it with @reenact.tool" if call.kind is Kind.HTTP else ""
+    return f"a trace tells of models and tools, and nothing that answers a {call.kind.value}{hint}"

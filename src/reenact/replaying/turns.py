@@ -1,0 +1,65 @@
+"""The turns of a trace: what a user said to the agent, which an agent that runs against the trace is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from reenact.abc.store import Recording
+from reenact.errors import UnreplayableRun
+from reenact.facts.call import Kind
+from reenact.facts.ids import tail
+from reenact.facts.run import Run
+from reenact.facts.traced import is_traced_model, reading_in
+from reenact.replaying.options import Options
+
+HERE: Final = "{input}"
+"""Stands in a command line for the first turn."""
+
+
+def turns_of(recording: Recording) -> list[str]:
+    """What the user said, in order: each message of a user that a model was given last, by the agent that was called
+    first (which its system prompt tells from those that it calls)."""
+    return list(_turns(recording))
+
+
+def _turns(recording: Recording) -> Iterator[str]:
+    system: str | None = None
+    last = ""
+    for event in recording.events(kinds=[Kind.MODEL.value]):
+        if not is_traced_model(event.call):
+            continue
+        reading = reading_in(recording.body(event.request), b"")
+        system = reading.system if system is None else system
+        said = reading.messages[-1] if reading.messages and reading.system == system and not reading.sort else None
+        if not isinstance(said, Mapping) or said.get("role") != "user" or said.get("tool_results"):
+            continue
+        text = said.get("text")
+        if isinstance(text, str) and text and text != last:
+            last = text
+            yield text
+
+
+def driven(options: Options, run: Run, turns: list[str]) -> Options:
+    """The command line of a replay with the first turn in its place.
+
+    Raises:
+        UnreplayableRun: It has such a place, and the trace tells no turn.
+    """
+    if not any(HERE in word for word in options.command):
+        return options
+    if not turns:
+        raise untold(run)
+    first = turns[0].replace("\0", "")
+    return replace(options, command=tuple(word.replace(HERE, first) for word in options.command))
+
+
+def untold(run: Run, asks: str = "the command") -> UnreplayableRun:
+    """Why an agent is not given its input."""
+    return UnreplayableRun(
+        f"{asks} is to be given what the user said, and the trace of run {tail(run.id)} does not tell that",
+        cause="the content of its messages was not captured, or its first model call has none of a user at its end",
+        next_command=f"reenact kit {tail(run.id)}",
+        missing=("input",),
+    )

@@ -1,0 +1,375 @@
+"""A trace answers an agent that it knows nothing of: on the real SDK, with its tools, and nothing to reach."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import openai
+import pytest
+
+import reenact
+from reenact.abc.store import Store
+from reenact.errors import Divergence
+from reenact.facts.ids import tail
+from tests.interop.conftest import Bring, Tried
+from tests.interop.spans import chat, span, text, tool
+
+PROGRAM = """
+import json
+import sys
+
+import openai
+
+import reenact
+
+TOOLS = [{"type": "function", "function": {"name": "find_order", "parameters": {"type": "object"}}}]
+
+
+@reenact.tool
+def find_order(order: int, depot: str = "main") -> RETURNS:
+    raise AssertionError("the tool's own code ran")
+
+
+def answer(question: str) -> str:
+    client = openai.OpenAI(api_key="none", max_retries=0)
+    said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": question}]
+    while True:
+        message = client.chat.completions.create(model="gpt-4o-mini", messages=said, tools=TOOLS).choices[0].message
+        if not message.tool_calls:
+            return message.content
+        said.append(message.model_dump(exclude_none=True))
+        for call in message.tool_calls:
+            found = find_order(**json.loads(call.function.arguments))
+            content = found if isinstance(found, str) else json.dumps(found)
+            said.append({"role": "tool", "tool_call_id": call.id, "content": content})
+
+
+if __name__ == "__main__":
+    print(answer(sys.argv[1] if sys.argv[1:] else input()))
+"""
+QUESTION = "Where is order 7?"
+ASKED: list[dict[str, Any]] = [
+    {"role": "system", "parts": [{"type": "text", "content": "Be brief."}]},
+    {"role": "user", "parts": [{"type": "text", "content": QUESTION}]},
+]
+
+
+def wants(*calls: tuple[str, Any]) -> dict[str, Any]:
+    """What an assistant says that wants the tool called."""
+    parts = [{"type": "tool_call", "id": own, "name": "find_order", "arguments": given} for own, given in calls]
+    return {"role": "assistant", "parts": parts, "finish_reason": "tool_calls"}
+
+
+def gave(own: str, result: Any) -> dict[str, Any]:
+    return {"role": "tool", "parts": [{"type": "tool_call_response", "id": own, "response": result}]}
+
+
+def model(number: int, messages: list[Any], answer: Any, **more: Any) -> dict[str, Any]:
+    if isinstance(answer, str):
+        answer = {"role": "assistant", "parts": [{"type": "text", "content": answer}], "finish_reason": "stop"}
+    says = {"gen_ai.input.messages": json.dumps(messages), "gen_ai.output.messages": json.dumps([answer]), **more}
+    return chat(number, 1, says=says)
+
+
+def agent() -> dict[str, Any]:
+    return span(1, "invoke_agent desk", took=90, says={"gen_ai.operation.name": "invoke_agent"})
+
+
+def otel() -> str:
+    """A model that wants a tool, the tool, and the model again, by OpenTelemetry's conventions."""
+    wanted = wants(("call_3", {"order": 7}))
+    return text(
+        agent(),
+        model(2, ASKED, wanted),
+        tool(3, 1),
+        model(4, [*ASKED, wanted, gave("call_3", {"state": "lost"})], "It is lost."),
+    )
+
+
+def openinference() -> str:
+    """The same by OpenInference's, as its instrumentation of the SDK writes it."""
+    call = {"tool_call.id": "call_3", "tool_call.function.name": "find_order",
+            "tool_call.function.arguments": '{"order": 7}'}  # fmt: skip
+    first = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]
+
+    def told(name: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            f"llm.{name}_messages.{at}.message.{key}": value
+            for at, message in enumerate(messages)
+            for key, value in message.items()
+        }
+
+    wanted = {"role": "assistant", **{f"tool_calls.0.{key}": value for key, value in call.items()}}
+    result = {"role": "tool", "tool_call_id": "call_3", "content": '{"state":"lost"}'}
+    llm = {"openinference.span.kind": "LLM", "llm.model_name": "gpt-4o-mini-2024-07-18"}
+    last = [{"role": "assistant", "content": "It is lost."}]
+    return text(
+        span(1, "desk", says={"openinference.span.kind": "AGENT"}, took=90),
+        span(2, "ChatCompletion", 1, says={**llm, **told("input", first), **told("output", [wanted])}),
+        span(3, "find_order", 1, says={
+            "openinference.span.kind": "TOOL", "tool.name": "find_order", "input.value": '{"order": 7}',
+            "output.value": '{"state": "lost"}'}),
+        span(4, "ChatCompletion", 1, says={**llm, **told("input", [*first, wanted, result]), **told("output", last)}),
+    )  # fmt: skip
+
+
+def program(desk: Tried, returns: str = "dict") -> None:
+    desk.writes("agent.py", PROGRAM.replace("RETURNS", returns))
+
+
+def imported(desk: Tried, trace: str) -> str:
+    desk.writes("trace.json", trace)
+    done = desk.reenact("--json", "import", "otlp", "trace.json")
+    assert done.code == 0, done.err.decode()
+    return str(json.loads(done.out)["tail"])
+
+
+@pytest.mark.parametrize("returns", ["dict", "str"])
+@pytest.mark.parametrize("trace", [otel, openinference])
+def test_a_trace_answers_an_agent_and_its_tools(desk: Tried, trace: Any, returns: str) -> None:
+    program(desk, returns)
+    run = imported(desk, trace())
+    played = desk.reenact("replay", run, "--cmd", f"python agent.py '{QUESTION}'")
+    said = played.err.decode()
+    assert (played.out, played.code) == (b"It is lost.\n", 0), said
+    assert "verdict: same (semantic), order not known" in said
+    assert "live calls made: 0  matched 3 of 3" in said
+    assert "2 model answers made of what the trace tells" in said
+
+
+@pytest.mark.parametrize(
+    "how",
+    [("--cmd", "python agent.py {input}"), ("--cmd", "python agent.py"), ("--entry", "agent:answer")],
+)
+def test_what_the_user_said_is_what_the_agent_is_given(desk: Tried, how: tuple[str, str]) -> None:
+    program(desk)
+    run = imported(desk, otel())
+    played = desk.reenact("--json", "replay", run, *how)
+    report = json.loads(played.out.splitlines()[-1])
+    assert (report["exit_code"], report["matched"], report["verdict"]) == (0, 3, "same"), report
+    assert f"input: {QUESTION} (turn 1 of 1)" in report["remarks"]
+
+
+def test_what_an_agent_asks_besides_is_missing_and_what_it_leaves_out_is_unused(desk: Tried) -> None:
+    program(desk)
+    run = imported(desk, otel())
+    other = desk.reenact("replay", run, "--cmd", "python agent.py 'Where is order 8?'")
+    said = other.err.decode()
+    assert other.code == 3, said
+    assert "differs at arguments.conversation.1.1" in said
+    assert "recorded  Where is order 7?" in said
+    desk.writes("less.py", "print('nothing')")
+    less = desk.reenact("replay", run, "--cmd", "python less.py")
+    assert less.code == 1, less.err.decode()
+    assert "3 recorded calls were not made: 1 gpt-4o-mini, 2 find_order, 3 gpt-4o-mini" in less.err.decode()
+
+
+def test_a_fork_is_refused_and_the_command_that_it_names_works(desk: Tried) -> None:
+    program(desk)
+    run = imported(desk, otel())
+    forked = desk.reenact("fork", run, "--say", "1=Lost.")
+    assert forked.code == 2, forked.err.decode()
+    assert f"next: reenact replay {run} --cmd 'python agent.py'" in forked.err.decode()
+    played = desk.reenact("replay", run, "--cmd", "python agent.py")
+    assert (played.out, played.code) == (b"It is lost.\n", 0), played.err.decode()
+
+
+def test_a_trace_names_no_program_that_is_run(desk: Tried) -> None:
+    desk.writes("bad.py", "open('ran', 'w').close()")
+    document = json.loads(otel())
+    resource = document["resourceSpans"][0]["resource"]["attributes"]
+    resource += [{"key": "process.command_line", "value": {"stringValue": "python bad.py"}}]
+    resource += [{"key": "process.command_args", "value": {"stringValue": "[python, bad.py]"}}]
+    run = imported(desk, json.dumps(document))
+    refused = desk.reenact("replay", run)
+    assert (refused.code, (desk.folder / "ran").exists()) == (3, False)
+    assert f"next: reenact replay {run} --cmd 'python agent.py'" in refused.err.decode()
+
+
+# --- in this process -------------------------------------------------------------------------------------------------
+
+
+def asked(said: list[Any], **more: Any) -> Any:
+    client = openai.OpenAI(api_key="none", max_retries=0)
+    return client.chat.completions.create(model="gpt-4o-mini", messages=said, **more)
+
+
+SAID = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]
+
+
+@reenact.tool
+def find_order(order: int, depot: str = "main") -> dict[str, str]:
+    raise AssertionError("the tool's own code ran")
+
+
+@reenact.tool(effect="none")
+def twice(number: int) -> int:
+    return 2 * number
+
+
+def played(store: Store, bring: Bring, trace: str, entry: Any) -> Any:
+    (run,) = bring("otlp", trace)
+    return reenact.replay(run, entry=entry, store=store)
+
+
+def test_the_answer_is_written_in_the_protocol_of_whoever_asks(bring: Bring, store: Store) -> None:
+    import anthropic
+
+    def streamed() -> str:
+        return "".join(part.choices[0].delta.content or "" for part in asked(SAID, stream=True) if part.choices)
+
+    def other() -> tuple[str, str]:
+        client = anthropic.Anthropic(api_key="none", max_retries=0)
+        reply = client.messages.create(
+            model="gpt-4o-mini", max_tokens=9, system="Be brief.", messages=[{"role": "user", "content": QUESTION}]
+        )
+        return reply.content[0].text, reply.stop_reason or ""  # type: ignore[union-attr]
+
+    trace = text(agent(), model(2, ASKED, "It is lost."))
+    assert played(store, bring, trace, streamed).output == "It is lost."
+    assert played(store, bring, trace, other).output == ("It is lost.", "end_turn")
+
+
+def test_the_ids_and_the_reason_to_stop_are_those_of_the_trace(bring: Bring, store: Store) -> None:
+    cut = {"role": "assistant", "parts": [{"type": "text", "content": "It is"}], "finish_reason": "length"}
+    says = {"gen_ai.response.finish_reasons": ["length"]}
+    replayed = played(store, bring, text(agent(), model(2, ASKED, cut, **says)), lambda: asked(SAID).to_dict())
+    answer = replayed.output
+    assert (answer["id"], answer["model"]) == ("chatcmpl-2", "gpt-4o-mini-2024-07-18")
+    assert answer["choices"][0]["finish_reason"] == "length"
+
+
+def polled(results: list[str], ids: bool = True, parallel: bool = False) -> str:
+    """An agent that looks for one order as often as there are results."""
+    spans, messages = [agent()], [*ASKED]
+    turns = [results] if parallel else [[each] for each in results]
+    number = 2
+    for turn in turns:
+        calls = [(f"call_{number + 1 + at}" if ids else "", {"order": 7}) for at in range(len(turn))]
+        spans.append(model(number, messages, wants(*calls)))
+        messages = [*messages, wants(*calls), *(gave(own, each) for (own, _), each in zip(calls, turn, strict=True))]
+        for at, result in enumerate(turn):
+            says = {"gen_ai.tool.call.result": json.dumps({"state": result})}
+            says |= {} if ids else {"gen_ai.tool.call.id": None}  # type: ignore[dict-item]
+            spans.append(tool(number + 1 + at, 1, says=says))
+        number += 1 + len(turn)
+    return text(*spans)
+
+
+def polls(times: int) -> Any:
+    def entry() -> list[str]:
+        said: list[Any] = [*SAID]
+        states = []
+        for _ in range(times):
+            message = asked(said).choices[0].message
+            said.append(message.model_dump(exclude_none=True))
+            for call in message.tool_calls or ():
+                states.append(find_order(**json.loads(call.function.arguments))["state"])
+                said.append({"role": "tool", "tool_call_id": call.id, "content": states[-1]})
+        return states
+
+    return entry
+
+
+def test_equal_calls_of_a_tool_are_told_apart_by_the_answers_that_asked_for_them(bring: Bring, store: Store) -> None:
+    assert played(store, bring, polled(["packed", "lost"]), polls(2)).output == ["packed", "lost"]
+    for unclear in (polled(["packed", "lost"], ids=False), polled(["packed", "lost"], parallel=True)):
+        with pytest.raises(Divergence, match="fits several recorded calls that hold different outcomes"):
+            played(store, bring, unclear, polls(1))
+    alike = played(store, bring, polled(["lost", "lost"], ids=False), polls(2))
+    assert (alike.output, alike.verdict, alike.fidelity) == (["lost", "lost"], "same", "semantic")
+
+
+@pytest.mark.parametrize(
+    ("told", "given", "found"),
+    [
+        ({"order": 7}, {"order": 7}, True),
+        ({"order": 7, "depot": "main"}, {"order": 7}, True),
+        ({"order": 7}, {"order": 7, "depot": "north"}, False),
+        ({"order": 7, "depot": "north"}, {"order": 7}, False),
+        ({"order": 8}, {"order": 7}, False),
+        (7, {"order": 7}, True),
+        (None, {"order": 7}, False),
+    ],
+)
+def test_a_tool_is_found_by_its_name_and_its_arguments(
+    bring: Bring, store: Store, told: Any, given: Mapping[str, Any], found: bool
+) -> None:
+    says = {"gen_ai.tool.call.arguments": None if told is None else json.dumps(told)}
+    trace = text(agent(), tool(3, 1, says=says))
+    if found:
+        assert played(store, bring, trace, lambda: find_order(**given)).output == {"state": "lost"}
+    else:
+        with pytest.raises(Divergence, match="find_order"):
+            played(store, bring, trace, lambda: find_order(**given))
+
+
+def test_arguments_that_only_the_model_told_belong_to_the_call_by_its_id(bring: Bring, store: Store) -> None:
+    trace = text(
+        agent(),
+        model(2, ASKED, wants(("call_3", {"order": 7}))),
+        tool(3, 1, says={"gen_ai.tool.call.arguments": None}),
+    )
+    assert played(store, bring, trace, polls(1)).output == ["lost"]
+
+
+def test_what_a_tool_raised_is_raised(bring: Bring, store: Store) -> None:
+    failed = tool(3, 1, says={"error.type": "KeyError", "gen_ai.tool.call.result": None}, error="no order 7")
+    with pytest.raises(KeyError, match="no order 7"):
+        played(store, bring, text(agent(), failed), lambda: find_order(7))
+
+
+def test_a_tool_that_computes_runs_and_is_not_missed(bring: Bring, store: Store) -> None:
+    says = {"gen_ai.tool.name": "twice", "gen_ai.tool.call.arguments": '{"number": 4}', "gen_ai.tool.call.result": "8"}
+    replayed = played(store, bring, text(agent(), tool(3, 1, says=says)), lambda: twice(4))
+    assert (replayed.output, replayed.unused, replayed.verdict) == (8, 0, "same")
+
+
+def test_what_happened_inside_a_tool_is_answered_with_it(bring: Bring, store: Store) -> None:
+    inner = chat(4, 3)
+    replayed = played(store, bring, text(agent(), tool(3, 1), inner), lambda: find_order(7))
+    assert (replayed.unused, replayed.report.inside, replayed.verdict) == (0, 1, "same")
+
+
+@pytest.mark.parametrize(
+    ("spans", "entry", "why"),
+    [
+        ([tool(3, 1, says={"gen_ai.tool.call.result": None})], lambda: find_order(7), "find_order returned at event 1"),
+        ([chat(2, 1, says={"gen_ai.output.messages": None})], lambda: asked(SAID), "gpt-4o-mini was answered at event"),
+        (
+            [chat(2, 1, error="429", says={"error.type": "RateLimit"})],
+            lambda: asked(SAID),
+            "gpt-4o-mini failed at event 1 (RateLimit: 429)",
+        ),
+    ],
+)
+def test_what_a_trace_does_not_tell_is_missing_and_never_made_up(
+    bring: Bring, store: Store, spans: list[Any], entry: Any, why: str
+) -> None:
+    (run,) = bring("otlp", text(agent(), *spans))
+    report = reenact.replay(run, entry=entry, store=store).report
+    assert report.exit_code == 3
+    assert why in report.differences[0].text
+    assert f"next: reenact {'show' if 'failed' in why else 'kit'} {tail(run.id)}" in report.differences[0].text
+
+
+def test_no_other_call_is_answered_and_none_leaves(bring: Bring, store: Store) -> None:
+    import httpx
+
+    with pytest.raises(Divergence) as diverged:
+        played(store, bring, otel(), lambda: httpx.get("http://127.0.0.1:9/orders"))
+    assert "mark the function that makes it with @reenact.tool" in str(diverged.value.cause)
+    with pytest.raises(Divergence) as diverged:
+        played(store, bring, otel(), lambda: asked(SAID[1:]))
+    assert diverged.value.path.startswith("arguments.conversation")
+
+
+def test_a_function_that_takes_more_than_a_text_says_what_to_do(bring: Bring, store: Store) -> None:
+    def entry(question: str, client: Any) -> None:
+        raise AssertionError
+
+    report = played(store, bring, otel(), entry).report
+    assert (report.exit_code, report.verdict) == (3, "different")
+    assert "does not take what the user said as its only argument" in report.differences[0].text
