@@ -321,6 +321,23 @@ def test_what_a_tool_raised_is_raised(bring: Bring, store: Store) -> None:
         played(store, bring, text(agent(), failed), lambda: find_order(7))
 
 
+@reenact.tool
+def find_text(order: int) -> str:
+    raise AssertionError("the tool's own code ran")
+
+
+def test_a_result_is_text_where_the_tool_declares_that(bring: Bring, store: Store) -> None:
+    trace = text(agent(), tool(3, 1, says={"gen_ai.tool.name": "find_text"}))
+    assert played(store, bring, trace, lambda: find_text(7)).output == '{"state": "lost"}'
+
+
+def test_another_model_is_not_answered(bring: Bring, store: Store) -> None:
+    trace = text(agent(), model(2, ASKED, "It is lost.", **{"gen_ai.request.model": "gpt-4o"}))
+    with pytest.raises(Divergence) as diverged:
+        played(store, bring, trace, lambda: asked(SAID))
+    assert (diverged.value.path, diverged.value.reason) == ("arguments.model", "changed")
+
+
 def test_a_tool_that_computes_runs_and_is_not_missed(bring: Bring, store: Store) -> None:
     says = {"gen_ai.tool.name": "twice", "gen_ai.tool.call.arguments": '{"number": 4}', "gen_ai.tool.call.result": "8"}
     replayed = played(store, bring, text(agent(), tool(3, 1, says=says)), lambda: twice(4))

@@ -18,7 +18,7 @@ from reenact.facts.reading import Reading
 from reenact.facts.spotting import normalise
 
 _ROLES: Final[Mapping[str, str]] = {"developer": "system", "human": "user", "ai": "assistant", "model": "assistant"}
-_DATE: Final = re.compile(r"[-@:]\d[\d-]*\Z")
+_DATE: Final = re.compile(r"[-@:](?:\d{4}-\d\d-\d\d|\d{8}|\d{3,4})\Z")
 
 
 def lines_of(reading: Reading) -> list[list[Json]]:
@@ -66,11 +66,12 @@ def data_of(value: Json) -> Json:
 
 
 def is_same_model(now: str, reading: Reading) -> bool:
-    """Whether a model that is asked now is the one that a trace tells: by its name, which may stand behind that of a
-    provider, and may lack the date of the one that answered. A trace that names none tells nothing against it."""
-    names = [name.rpartition("/")[2] for name in (reading.model_asked, reading.model_answered) if name]
+    """Whether a model that is asked now is the one that a trace tells: by the name that was asked then, else by that of
+    the one that answered. It may stand behind a provider's, and have a date or version where the name now has none. A
+    trace that names no model tells nothing against it."""
+    told = (reading.model_asked or reading.model_answered).rpartition("/")[2]
     asked = now.rpartition("/")[2]
-    return not names or not asked or any(asked in (name, _DATE.sub("", name)) for name in names)
+    return not told or not asked or asked in (told, _DATE.sub("", told))
 
 
 def _mappings(value: Any) -> list[Mapping[str, Json]]:
