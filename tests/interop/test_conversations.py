@@ -15,6 +15,9 @@ import reenact
 from reenact.abc.store import Store
 from reenact.errors import Divergence, InteropError
 from reenact.interop import arriving, conversations
+from reenact.interop.formats import write
+from reenact.interop.readers import Asked
+from reenact.replaying.told_tools import told_tools
 from tests.interop.conftest import Bring
 
 
@@ -60,6 +63,71 @@ def test_a_conversation_replays_in_the_agent_that_would_have_had_it(bring: Bring
         reenact.replay(run, entry=lambda: agent("Be long."), store=store)
     with pytest.raises(Divergence, match=r"differs at body\.stream"):
         reenact.replay(run, entry=lambda: agent(stream=True), store=store)
+
+
+@reenact.tool
+def look_up(id: int, depth: int = 1) -> str:  # noqa: A002
+    raise AssertionError("the tool's own code ran")
+
+
+@reenact.tool(name="look_up")
+def look_up_data(id: int) -> dict[str, Any]:  # noqa: A002
+    raise AssertionError("the tool's own code ran")
+
+
+def with_tool(function: Any, *more: int) -> Any:
+    """An agent whose tool is a marked function; it is called with what the model wants, or with something else."""
+
+    def entry() -> str:
+        client = openai.OpenAI(api_key="none")
+        said: list[Any] = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Where is order 7?"}]
+        message = client.chat.completions.create(model="gpt-4o", messages=said).choices[0].message
+        call = message.tool_calls[0]  # type: ignore[index]
+        found = function(*more) if more else function(**json.loads(call.function.arguments))  # type: ignore[union-attr]
+        said.append(message.model_dump(include={"role", "content", "tool_calls"}))
+        content = found if isinstance(found, str) else json.dumps(found)
+        said.append({"role": "tool", "tool_call_id": call.id, "content": content})
+        return client.chat.completions.create(model="gpt-4o", messages=said).choices[0].message.content or ""
+
+    return entry
+
+
+def told(content: str) -> dict[str, Any]:
+    messages = [*CONVERSATION["messages"]]
+    messages[3] = {**messages[3], "content": content}
+    return {"messages": messages}
+
+
+def test_a_tool_is_answered_from_the_conversation(bring: Bring, store: Store) -> None:
+    (run,) = bring("messages", text_of(told("on its way")), Asked(params={"model": "gpt-4o"}))
+    replayed = reenact.replay(run, entry=with_tool(look_up), store=store)
+    assert (replayed.output, replayed.unused, replayed.report.exit_code) == ("It is on its way.", 0, 0)
+    assert "calls of tools that were answered from the conversation (1)" in replayed.report.remarks
+    (again,) = bring("json", write("json", store.open(run)).data.decode())
+    assert reenact.replay(again, entry=with_tool(look_up), store=store).output == "It is on its way."
+    with pytest.raises(AssertionError, match="own code ran"):  # nobody has asked for order 8
+        reenact.replay(again, entry=with_tool(look_up, 8), store=store)
+
+
+@pytest.mark.parametrize(
+    ("content", "tool"), [('{"at":"sea"}', look_up), ('{"at": "sea"}', look_up), ('{"at": "sea"}', look_up_data)]
+)
+def test_a_result_is_the_very_text_or_its_data(bring: Bring, store: Store, content: str, tool: Any) -> None:
+    (run,) = bring("messages", text_of(told(content)))
+    assert reenact.replay(run, entry=with_tool(tool), store=store).output == "It is on its way."
+
+
+def test_a_tool_runs_where_the_file_holds_what_it_fetches(bring: Bring, store: Store) -> None:
+    (run,) = bring("messages", text_of(told("on its way")), Asked(params={"model": "gpt-4o"}))
+    document = json.loads(write("json", store.open(run)).data)
+    (other,) = json.loads(json.dumps(document["exchanges"][:1]))
+    other["request"] |= {"method": "GET", "url": "http://127.0.0.1:9/orders", "text": "", "headers": []}
+    document["exchanges"].append(other)
+    (mixed,) = bring("json", json.dumps(document))
+    assert told_tools(store.open(run))
+    assert told_tools(store.open(mixed)) == {}
+    with pytest.raises(AssertionError, match="own code ran"):
+        reenact.replay(mixed, entry=with_tool(look_up), store=store)
 
 
 def test_pairs_of_a_log_are_one_run_and_speak_their_own_protocol(bring: Bring, store: Store) -> None:

@@ -123,7 +123,8 @@ DEFAULTS: Final = "defaults"
 """In the head of a tool's call, where a session asks for it (``names_defaults``): arguments that are their defaults."""
 
 TOLD: Final = "told"
-"""In the head of a value: another tool told it, as text or as data; which of them it was is for its declared type."""
+"""In the head of a value: another tool told it, as text or as data; which of them it was is said by the declared type.
+The text where it is known, else true."""
 
 
 @dataclass(frozen=True, slots=True)

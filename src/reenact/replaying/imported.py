@@ -89,6 +89,10 @@ class KeyedMatcher:
         names = ", ".join(sorted(set(self._loosely) - {""}))
         return (f"answers given in the order of the file, that are alike but for {names} ({self._loosely['']})",)
 
+    def has_given(self, number: int) -> bool:
+        """Whether an exchange has been an answer in this replay."""
+        return number not in self._index().unused
+
     def identical(self, path: str, call: Call) -> Match | Own | None:
         """Whether the call is the agent's own code; nothing else is found without looking for what it asks."""
         return OWN if not is_transport(call) and (call.observed or call.kind in _OWN) else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from reenact.abc.redaction import Redactor
 from reenact.abc.store import Recording
+from reenact.facts.imported import is_imported
 from reenact.facts.keys import rules_of
 from reenact.facts.known import NONE, RULE, Known
 from reenact.facts.policy import Policy
@@ -18,6 +19,7 @@ from reenact.replaying.relocating import renaming
 from reenact.replaying.requests import Preamble
 from reenact.replaying.revision import Tree
 from reenact.replaying.session import ReplaySession
+from reenact.replaying.told_tools import ConversedSession
 from reenact.replaying.traced_session import TracedSession
 from reenact.seams.setting import variables_now
 
@@ -31,7 +33,7 @@ def open_session(recording: Recording, options: Options, tree: Tree | None = Non
         tree: Where its project lies now, for a run from elsewhere.
     """
     run = recording.run
-    session = TracedSession if is_traced(run) else ReplaySession
+    session = TracedSession if is_traced(run) else ConversedSession if is_imported(run) else ReplaySession
     return session(recording, redactor_of(run, tree), rules_of(run.capture), options)
 
 

@@ -113,7 +113,7 @@ class TracedMatcher:
             if event.call.kind is Kind.TOOL:
                 model, arguments = asked.get(event.call.ordinal or "", (None, None))
                 told = self._tape.body(event)
-                self._tools[event.number] = _Tool(event, _data(told) if told else arguments, model)
+                self._tools[event.number] = _Tool(event, argument_data(told) if told else arguments, model)
 
     def fixtures(self) -> int:
         """How many calls the trace can answer."""
@@ -167,9 +167,9 @@ class TracedMatcher:
         return Match(self._spoken(found, call), "exact")
 
     def _tool(self, call: Call) -> Match | Miss | Own:
-        given, defaults = _data(call.body), call.head.get(DEFAULTS) or ()
+        given, defaults = argument_data(call.body), call.head.get(DEFAULTS) or ()
         left = [t for t in self._tools.values() if t.event.name == call.name and t.event.number not in self._used]
-        fit = [each for each in left if _agree(each.arguments, given, defaults)]
+        fit = [each for each in left if agree(each.arguments, given, defaults)]
         named = [each for each in fit if call.ordinal and each.event.call.ordinal == call.ordinal]
         due = named or [each for each in fit if each.asked_by is None or each.asked_by in self._used]
         due = [each for each in due if each.asked_by is not None] or due
@@ -207,7 +207,7 @@ def _alike(events: Iterable[Event]) -> bool:
     return all(alike(first, other) for other in others)
 
 
-def _data(body: bytes) -> Json:
+def argument_data(body: bytes) -> Json:
     """Encoded arguments as data; bytes where they are none."""
     try:
         return json.loads(body)
@@ -215,7 +215,7 @@ def _data(body: bytes) -> Json:
         return body.hex()
 
 
-def _agree(told: Json, given: Json, defaults: Iterable[str]) -> bool:
+def agree(told: Json, given: Json, defaults: Iterable[str]) -> bool:
     """Whether the arguments that a trace tells are those of a call; what it leaves out has its default value.
 
     A tool of one argument may be told by that alone.

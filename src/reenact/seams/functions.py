@@ -462,8 +462,9 @@ class SeamCall:
         given = outcome.head.get("same") if isinstance(outcome, Value) else None
         if isinstance(outcome, Value):
             made = self._bound[given] if given in self._bound else decode(outcome.body, seam.hints.get("return"))
-            if outcome.head.get(TOLD) and seam.hints.get("return") is str and type(made) is not str:
-                made = json.dumps(made, ensure_ascii=False)
+            told = outcome.head.get(TOLD)
+            if told is not None and seam.hints.get("return") is str and type(made) is not str:
+                made = told if type(told) is str else json.dumps(made, ensure_ascii=False)
         if outcome.changes:
             look = self._before if self._before is not None else Look()
             declared = {"args." + name: hint for name, hint in seam.hints.items()}

@@ -1,0 +1,147 @@
+"""Tools of an import that holds exchanges with models alone: what they gave stands in the conversation that follows.
+
+An archive that holds other exchanges too holds what the tools fetched, and they run again. Here they would find
+nothing: the answer of a model says which tool it wants called with which arguments, and a later request says, by the
+call's id, what that gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from reenact.abc.session import Crossing
+from reenact.abc.store import Recording
+from reenact.errors import Divergence
+from reenact.facts.call import DEFAULTS, TOLD, Call, Json, Kind, Stream, Value
+from reenact.facts.conversations import data_of
+from reenact.facts.dialects import read
+from reenact.facts.values import encode
+from reenact.replaying import divergence as words
+from reenact.replaying.calls import Sudden
+from reenact.replaying.imported import KeyedMatcher
+from reenact.replaying.session import ReplaySession
+from reenact.replaying.traced import agree, argument_data
+from reenact.seams.lanes import Lane
+
+_LARGEST: Final = 64 << 20
+"""Bytes of exchanges above which none is read for tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A call of a tool: with what, by which answer it was asked for, and what it gave, as the model was told it."""
+
+    name: str
+    arguments: Json
+    asked_by: int
+    result: str
+
+
+def told_tools(recording: Recording) -> dict[str, _Told]:
+    """What tools gave, by the ids of their calls; nothing where an exchange is with anybody but a model."""
+    asked: dict[str, tuple[str, Json, int]] = {}
+    found: dict[str, _Told] = {}
+    size = 0
+    for event in recording.events():
+        size += event.request.size if event.request is not None else 0
+        outcome = event.outcome
+        if event.call.kind is not Kind.HTTP or not isinstance(outcome, Stream) or size > _LARGEST:
+            return {}
+        parts = [data for _, _, data in recording.parts(event.number)]
+        reading = read(event.call.head, recording.body(event.request), outcome.head, parts)
+        if reading is None:
+            return {}
+        for message in reading.messages:
+            for result in message.get("tool_results") or () if isinstance(message, Mapping) else ():
+                own = str(result.get("id") or "")
+                if own in asked and own not in found:
+                    found[own] = _Told(*asked[own], str(result.get("text") or ""))
+        for call in reading.tool_calls:
+            if isinstance(call, Mapping) and call.get("id"):
+                told = str(call.get("name") or ""), data_of(call.get("arguments")), event.number
+                asked.setdefault(str(call["id"]), told)
+    return found
+
+
+class ToldCall:
+    """A call of a tool that the conversation answers (``abc.session.Frozen``)."""
+
+    __slots__ = ("_value", "event")
+    mode: Literal["frozen"] = "frozen"
+    form: Literal["value"] = "value"
+
+    def __init__(self, value: Value) -> None:
+        self._value = value
+        self.event = -1
+
+    def outcome(self) -> Sudden:
+        """What it gave. When that was is not known."""
+        return Sudden(lambda: self._value)
+
+    answer = outcome
+
+    def head(self) -> Sudden:
+        """No result of a tool is a stream."""
+        raise TypeError("what a conversation tells is no stream")
+
+    part = head
+
+    def thaw(self) -> None:
+        """A replay performs nothing."""
+
+    def can_begin(self) -> None:
+        """Likewise."""
+
+    def dropped(self) -> None:
+        """Nothing to drop."""
+
+
+class ConversedSession(ReplaySession):
+    """Answers an agent from imported exchanges, and its tools from what these say of them."""
+
+    names_defaults = True
+    _told: dict[str, _Told] | None = None
+    _given = 0
+
+    def decide(self, lane: Lane, call: Call) -> Crossing | None:
+        """As any replay; a tool that the conversation tells of does not run."""
+        if call.kind is Kind.TOOL and not call.observed and self.gate.halted is None:
+            found = None if call.name in self.options.through else self._answer(self._redactor.call(call))
+            if found is not None:
+                lane.skip_scope(call.name)
+                return found
+        return super().decide(lane, call)
+
+    def _answer(self, call: Call) -> ToldCall | None:
+        """What the conversation tells of a call; None where it tells nothing, so that its own code runs."""
+        given, defaults = argument_data(call.body), call.head.get(DEFAULTS) or ()
+        with self._lock:
+            if self._told is None:
+                self._told = told_tools(self.recording)
+            fit = [
+                (own, each)
+                for own, each in self._told.items()
+                if each.name == call.name and self._has_been_asked(each) and agree(each.arguments, given, defaults)
+            ]
+            fit = [(own, each) for own, each in fit if own == call.ordinal] or fit
+            if not fit:
+                return None
+            if any(each.result != fit[0][1].result for _, each in fit):
+                raise self._diverged(self._unclear(call, fit[0][1].asked_by))
+            del self._told[fit[0][0]]
+            self._given += 1
+        result = fit[0][1].result
+        return ToldCall(Value(encode(data_of(result)).body, head={TOLD: result}))
+
+    def _has_been_asked(self, told: _Told) -> bool:
+        return isinstance(self._matcher, KeyedMatcher) and self._matcher.has_given(told.asked_by)
+
+    def _unclear(self, call: Call, asked_by: int) -> Divergence:
+        return words.ambiguous(self.recording.event(asked_by), call, self.saying.next(asked_by))
+
+    def matching_remarks(self) -> tuple[str, ...]:
+        """How calls were matched, and how many tools did not run."""
+        said = (f"calls of tools that were answered from the conversation ({self._given})",) if self._given else ()
+        return (*super().matching_remarks(), *said)
