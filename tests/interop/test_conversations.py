@@ -109,6 +109,25 @@ def test_a_tool_is_answered_from_the_conversation(bring: Bring, store: Store) ->
         reenact.replay(again, entry=with_tool(look_up, 8), store=store)
 
 
+def test_equal_calls_are_told_apart_by_the_answers_that_asked_for_them(bring: Bring, store: Store) -> None:
+    calls = [{**CALL, "id": f"call_{at}"} for at in (1, 2)]
+    said: list[Any] = [*CONVERSATION["messages"][:2]]
+    for call, state in zip(calls, ("packed", "sent"), strict=True):
+        said.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        said.append({"role": "tool", "tool_call_id": call["id"], "content": state})
+    (run,) = bring("messages", text_of({"messages": [*said, CONVERSATION["messages"][4]]}))
+
+    def entry() -> list[str]:
+        client, before, found = openai.OpenAI(api_key="none"), said[:2], []
+        for _ in calls:
+            message = client.chat.completions.create(model="gpt-4o", messages=before).choices[0].message
+            found.append(look_up(**json.loads(message.tool_calls[0].function.arguments)))  # type: ignore[index,union-attr]
+            before = said[: len(before) + 2]
+        return found
+
+    assert reenact.replay(run, entry=entry, store=store).output == ["packed", "sent"]
+
+
 @pytest.mark.parametrize(
     ("content", "tool"), [('{"at":"sea"}', look_up), ('{"at": "sea"}', look_up), ('{"at": "sea"}', look_up_data)]
 )
