@@ -70,6 +70,15 @@ def test_where_filters_by_an_expression(where: str, agents: list[str], filled: A
     assert [run["agent"] for run in reenact("ls", "--json", "--where", where).data] == agents
 
 
+def test_where_that_no_run_fits_lists_the_names_there_are(filled: Any, reenact: Cli) -> None:
+    answer = reenact("ls", "--where", "calls(get_stock) > 0")
+    newest = tail(next(iter(filled.runs())).id)
+    assert (answer.code, answer.out) == (0, "")
+    first, told, onward = answer.err.splitlines()
+    assert (first, onward) == ("no matching runs", "next: reenact ls")
+    assert told.startswith(f"run {newest}, the newest: nothing is called get_stock there; the names are "), told
+
+
 def test_where_is_checked_before_anything_is_read(filled: Any, reenact: Cli) -> None:
     answer = reenact("ls", "--where", "stauts == 1")
     assert answer.code == 2 and "did you mean status?" in answer.err

@@ -66,6 +66,8 @@ ANSWER = "matches(answer, '(?i)documents?')"
         ("tools <= 5", "tools = 23, expected <= 5", 11),
         ("events < 30", "events = 43, expected < 30", 29),
         ("calls(serch_docs) >= 1", "nothing is called serch_docs there, did you mean search_docs?", None),
+        ("calls(pay) >= 1", "calls(pay) = 0, expected >= 1; nothing is called pay there; the names are ", None),
+        ("state(nothing) != None", "nothing is called nothing there; the names are search", None),
         ("user == 'u7'", "user = 'u1', expected == 'u7'", None),
         ("user in ['u7', 'u8']", "user = 'u1', expected in ['u7', 'u8']", None),
     ],

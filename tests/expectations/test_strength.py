@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import httpx
 import pytest
+from openai import OpenAI
 
 from reenact.abc.store import Recording
 from reenact.errors import UsageError
+from reenact.testing import ProviderProcess
 from reenact.testing.expectations.expectation import Expectation, expect
 from reenact.testing.expectations.strength import proposals, strength, weak
 from tests.expectations.conftest import recorded, search_docs, write
@@ -27,7 +32,8 @@ def test_strong_expectations_have_no_reason_against_them(bad: Recording, fixed: 
          "try calls(search_docs) <= 1 or repeats <= 3"),
         ("calls(serch_docs) <= 3", "nothing is called serch_docs there, did you mean search_docs?"),
         ("all(a['query'] != 'x' for a in args(search_docs))", "it holds on the bad run (args(search_docs) = ["),
-        ("calls(pay) >= 1", "it fails on the fixed run too: calls(pay) = 0, expected >= 1; try"),
+        ("calls(pay) >= 1", "it fails on the fixed run too: calls(pay) = 0, expected >= 1; nothing is called pay "
+         "there; the names are search_docs; try"),
         ("tools >= 1", "try tools <= 1 or calls(search_docs) <= 1 or repeats <= 3"),
     ],
 )  # fmt: skip
@@ -83,3 +89,26 @@ def test_what_is_to_stay_true_holds_on_both_runs(bad: Recording, fixed: Recordin
     )
     (reason,) = strength([], bad, fixed, holds=[expect("calls(refund) == 1")]).reasons
     assert "it fails on the fixed run: calls(refund) = 0" in reason
+
+
+def test_a_tool_that_is_a_plain_request_is_listed_under_the_name_of_the_request(
+    tmp_path: Path,
+) -> None:
+    """The model asks for ``get_stock``, and the code makes a request of its own."""
+    script = tmp_path / "world.py"
+    script.write_text(
+        "from reenact.testing.provider import Rule, Script, ToolUse\n"
+        'SCRIPT = Script(rules=(Rule(uses=(ToolUse("get_stock", {"sku": "lamp"}),)),))\n'
+    )
+
+    def asks() -> None:
+        client = OpenAI(base_url=f"{world.url}/v1", api_key="sk-of-a-test-1234567890")
+        client.chat.completions.create(model="gpt-5.4", messages=[{"role": "user", "content": "how many?"}])
+        httpx.get(f"{world.url}/stock/lamp")
+
+    with ProviderProcess(script) as world:
+        made = recorded(asks)
+    (found,) = weak([expect("calls(get_stock) <= 1")], made)
+    host = world.url.removeprefix("http://")
+    assert f"the names are 'gpt-5.4', 'GET {host}/stock/lamp'; a model asks for get_stock, which no @reenact" in found
+    assert expect(f"calls('GET {host}/stock/lamp') == 1 and calls('gpt-5.4') == 1").judge(made).holds

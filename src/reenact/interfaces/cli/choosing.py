@@ -50,6 +50,17 @@ def filters_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
     return filters
 
 
+def nothing_called(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterator[str]:
+    """Where an expression holds for no run: the names in it that the newest run does not know, in words for each."""
+    if where is None:
+        return
+    from reenact.testing.expectations.judging import misspelt  # late: for the rare miss
+
+    for run in store.runs(**filters, limit=1):
+        for words in misspelt(compile_expression(where, RUN_WORDS), store.open(run)):
+            yield f"run {tail(run.id)}, the newest: {words}"
+
+
 def chosen(
     store: Store, where: str | None, limit: int | None, filters: Mapping[str, Any], told: Callable[[str], object]
 ) -> Iterator[Run]:

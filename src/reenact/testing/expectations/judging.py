@@ -13,10 +13,15 @@ from reenact.facts.call import Kind
 from reenact.facts.evaluation import MAX_WORK
 from reenact.facts.explaining import explain
 from reenact.facts.expressions import Expression
+from reenact.facts.model_names import events_called, shown_name
+from reenact.facts.plumbing import is_plumbing
 from reenact.testing.expectations.prefixes import Prefixes, Watched
 from reenact.testing.expectations.scope import ExpectationScope
+from reenact.testing.expectations.spelling import quoted
 from reenact.testing.expectations.verdict import Verdict
 from reenact.timetravel.contents import error_of
+from reenact.timetravel.quiet import group_of
+from reenact.timetravel.readings import decision_of
 
 Scopes = Callable[[Recording], ExpectationScope]
 """Makes what an expression is evaluated over, of a recording."""
@@ -33,6 +38,8 @@ _NAMED = frozenset(("args", "before", "calls", "order", "repeats", "result", "st
 _LISTED = frozenset(("args", "result"))
 _LINEAR = 200
 _BYTES_A_UNIT = 16
+_SHOWN = 8
+"""Names that are listed where one is none of them."""
 
 
 def judged(expression: Expression, recording: Recording, scopes: Scopes) -> Verdict:
@@ -56,10 +63,11 @@ def judged(expression: Expression, recording: Recording, scopes: Scopes) -> Verd
     text, run = expression.text, recording.run.id
     if holds:
         return Verdict(True, text, run=run)
-    seen = "; ".join((explain(expression, scope, scope.remark), *misspelt(expression, recording)))
+    parts = _blamed(expression, scope)
+    unknown = dict.fromkeys(words for part in parts for words in misspelt(part, recording))
+    seen = "; ".join((explain(expression, scope, scope.remark), *unknown))
     if holds is None and _nobody_knows(expression, scope):
         return Verdict(None, text, seen, run=run)
-    parts = _blamed(expression, scope)
     events = [found for part in parts if (found := _first_bad(part, recording, scopes, scope)) is not None]
     return Verdict(False, text, seen, min(events, default=None), run)
 
@@ -75,14 +83,39 @@ def asks_a_judge(expression: Expression) -> bool:
 
 
 def misspelt(expression: Expression, recording: Recording) -> Iterator[str]:
-    """Names in an expression that no event bears while a similar one does: words for each."""
-    names = dict.fromkeys(names_in(expression))
-    unknown = [name for name in names if next(iter(recording.events(name=name, limit=1)), None) is None]
+    """Names in an expression that no event bears, in words for each: a similar name that there is, else all of them."""
+    unknown = {
+        name: word for word, name in _named_by(expression) if next(events_called(recording.events, name), None) is None
+    }
     if not unknown:
         return
-    borne = {event.name for event in recording.events()}
-    for name, near in alike(unknown, borne):
-        yield f"nothing is called {name} there, did you mean {near}?"
+    steps, calls, asked_for = _borne(recording)
+    near = dict(alike(unknown, {*steps, *calls}))
+    for name, word in unknown.items():
+        names = steps if word == "state" else calls
+        if name in near:
+            yield f"nothing is called {name} there, did you mean {near[name]}?"
+        elif names:
+            listed = ", ".join(map(quoted, names[:_SHOWN]))
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            unmarked = f"; a model asks for {name}, which no @reenact.tool marks in the code" * (name in asked_for)
+            yield f"nothing is called {name} there; the names are {listed}{more}{unmarked}"
+
+
+def _borne(recording: Recording) -> tuple[list[str], list[str], set[str]]:
+    """The names of a run's steps, those of its calls (a model's is that of the model; a database's statements come
+    last), and the tools that models have asked for."""
+    steps: dict[str, None] = {}
+    calls: dict[str, None] = {}
+    quiet: dict[str, None] = {}
+    asked_for: set[str] = set()
+    for event in recording.events():
+        if not is_plumbing(event.call) and event.call.kind not in (Kind.INPUT, Kind.OUTPUT):
+            named = steps if event.call.kind is Kind.STEP else quiet if group_of(event) else calls
+            named[shown_name(event)] = None
+        decision = decision_of(event)
+        asked_for.update(name for name, _ in decision.tools) if decision is not None else None
+    return list(steps), [*calls, *quiet], asked_for
 
 
 def alike(names: Iterable[str], known: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -95,13 +128,18 @@ def alike(names: Iterable[str], known: Collection[str]) -> Iterator[tuple[str, s
 
 def names_in(expression: Expression) -> Iterator[str]:
     """The names of calls that an expression is about."""
+    yield from (name for _, name in _named_by(expression))
+
+
+def _named_by(expression: Expression) -> Iterator[tuple[str, str]]:
+    """Each word of an expression that names calls or steps, with a name in its brackets."""
     for node in ast.walk(expression.root):
         match node:
             case ast.Call(func=ast.Name(id=word), args=args) if word in _NAMED:
                 for part in args:
                     match part:
                         case ast.Name(id=name) | ast.Constant(value=str() as name):
-                            yield name
+                            yield word, name
 
 
 def _nobody_knows(expression: Expression, scope: ExpectationScope) -> bool:

@@ -7,12 +7,12 @@ import keyword
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 
-__all__ = ["called", "spelled"]
+__all__ = ["called", "quoted", "spelled"]
 
 
 def called(word: str, *names: str) -> str:
     """A word with names in its brackets, quoted where they must be: ``calls(search_docs)``, ``calls('GET a.test')``."""
-    return f"{word}({', '.join(map(_name, names))})"
+    return f"{word}({', '.join(map(quoted, names))})"
 
 
 def spelled(value: Json) -> str:
@@ -37,5 +37,6 @@ def spelled(value: Json) -> str:
     )
 
 
-def _name(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name in the brackets of a word, in quotes where it must be."""
     return name if name.isascii() and name.isidentifier() and not keyword.iskeyword(name) else repr(name)

@@ -14,7 +14,7 @@ from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import made_us, tail
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run, Status
-from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
+from reenact.interfaces.cli.choosing import choosing, chosen, filters_of, nothing_called
 from reenact.interfaces.cli.expires import Expiring
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
@@ -86,21 +86,25 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
                 data |= {"question": _question(store, run)} | expiring.data(run)
                 shell.line(data | {"depth": twig.depth} if tree else data)
             return
-        _show(shell, store, twigs, tree, bool(filters or where))
+        if not _show(shell, store, twigs, tree, bool(filters or where)):
+            for words in nothing_called(store, where, filters):
+                shell.talk(preview.safe(words))
+            shell.next("reenact ls" if filters or where else "reenact record -- python agent.py")
     tidy(shell)
 
 
-def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtered: bool) -> None:
+def _show(shell: Shell, store: Store, twigs: Iterator[Twig], tree: bool, filtered: bool) -> bool:
+    """Print them; whether there was any."""
     with Working("looking through the runs"):
         first = next(twigs, None)
     if first is None:
         shell.talk("no matching runs" if filtered else "no runs yet")
-        shell.next("reenact ls" if filtered else "reenact record -- python agent.py")
-        return
+        return False
     shell.lines(
         _graph(chain((first,), twigs)) if tree else _table(store, (twig.run for twig in chain((first,), twigs)))
     )
     shell.next(f"reenact show {tail(first.run.id)}")
+    return True
 
 
 def _cold_cases(store: Store, runs: Iterable[Run]) -> Iterator[tuple[Run, tuple[Reason, ...]]]:
