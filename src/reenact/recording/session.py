@@ -58,6 +58,7 @@ from reenact.seams import lanes
 from reenact.seams.ambient import EFFECT, pack
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
+from reenact.seams.nodes import NODE, node_now
 from reenact.seams.strands import release
 from reenact.seams.turns import NOW, parent_path
 from reenact.seams.watch import WATCH
@@ -148,6 +149,8 @@ class RecordingSession:
         lanes.call_by(redactor.naming, self.fault)
         self._lock = _thread.RLock()  # a signal handler may make calls while its own thread holds it
         self._paths: dict[str, int] = {}
+        self._nodes: dict[int, str] = {}
+        """The node of a graph that was at work last, by the lane."""
         self._given: Mapping[str, int] = {}
         self._lanes = itertools.count()
         self._events = itertools.count()
@@ -239,6 +242,10 @@ class RecordingSession:
             self._tally.add(lane.path, Kind.TOOL if calls_a_tool(call) else call.kind)
         issued_us = self.now_us() if at_us is None else at_us
         self.put(_issued(event, number, position, lane.parent, issued_us, call, **known))
+        node = node_now()
+        if node != self._nodes.get(number, ""):
+            self._nodes[number] = node
+            self.put(Noted(event, NODE, node))
 
     def ambient(self, lane: Lane, source: str, fresh: Any) -> Any:
         """Keep one read and give it to the agent. About 0.3 µs."""

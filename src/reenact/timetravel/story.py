@@ -17,6 +17,7 @@ from reenact.facts.event import Event
 from reenact.facts.model_names import shown_name
 from reenact.facts.plumbing import MARK as PLUMBING
 from reenact.facts.plumbing import is_plumbing
+from reenact.seams.nodes import NODE
 from reenact.timetravel import preview, quiet
 from reenact.timetravel.contents import status_of
 from reenact.timetravel.phrasing import event_text
@@ -107,8 +108,9 @@ def tell(
     beats = _beats(events)
     shown = beats if everything else list(_folded(_quiet(beats)))
     strands = names_of(beat.lane for beat in shown if not beat.group and not beat.pattern)
+    nodes = nodes_of(events)
     for beat in shown:
-        yield _line(recording, beat, strands, width)
+        yield _line(recording, beat, strands, nodes, width)
 
 
 def strand_of(lane: str) -> str:
@@ -130,6 +132,26 @@ def names_of(lanes: Iterable[str]) -> dict[str, str]:
             (end for end in ends if not any(other != path and f"/{other}".endswith(f"/{end}") for other in paths)), path
         )
     return names
+
+
+def nodes_of(events: Iterable[Event]) -> dict[int, str]:
+    """What to call the strands of a graph's nodes (LangGraph), by the numbers of their events: the node, numbered where
+    several strands run it."""
+    at: dict[str, str] = {}
+    lanes: dict[str, dict[str, None]] = {}
+    found: dict[int, tuple[str, str]] = {}
+    for event in events:
+        lane = strand_of(event.lane)
+        noted = event.attributes.get(NODE)
+        if isinstance(noted, str):
+            at[lane] = noted
+        if node := at.get(lane):
+            lanes.setdefault(node, {})[lane] = None
+            found[event.number] = (node, lane)
+    numbers = {node: {lane: n for n, lane in enumerate(among, 1)} for node, among in lanes.items() if len(among) > 1}
+    return {
+        event: f"{node}#{numbers[node][lane]}" if node in numbers else node for event, (node, lane) in found.items()
+    }
 
 
 def elapsed(event: Event) -> int | None:
@@ -239,10 +261,10 @@ def _repeats(signatures: Sequence[tuple[tuple[str, ...], int]], at: int) -> tupl
     return best
 
 
-def _line(recording: Recording, beat: _Beat, strands: Mapping[str, str], width: int) -> Line:
+def _line(recording: Recording, beat: _Beat, strands: Mapping[str, str], nodes: Mapping[int, str], width: int) -> Line:
     event, last = beat.events[0], beat.events[-1]
     count, lane = len(beat.events), beat.lane
-    strand = strands.get(lane, "") if lane else "several" if strands else ""
+    strand = nodes.get(event.number) or strands.get(lane, "") if lane else "several" if strands else ""
     if beat.pattern:
         return Line(event.number, last.number, count, beat.depth, "…", "", _repeat_text(beat), beat.mark, lane, strand)
     if beat.group and count > 1:
@@ -250,7 +272,7 @@ def _line(recording: Recording, beat: _Beat, strands: Mapping[str, str], width: 
         return Line(event.number, last.number, count, beat.depth, kind, preview.safe(name), preview.safe(text))
     kind = "model" if reading_of(event) is not None else PLUMBING if is_plumbing(event.call) else event.kind
     name = preview.safe(shown_name(event))
-    aside = _ASIDE + 2 * beat.depth + len(name) + (len(strand) + 2 if strands else 0)
+    aside = _ASIDE + 2 * beat.depth + len(name) + (len(strand) + 2 if strand or strands else 0)
     aside += len(beat.mark) + 6 if beat.mark else 0
     aside += SPENT if elapsed(event) is not None else 0
     text = event_text(recording, event, max(width - aside, 24))
