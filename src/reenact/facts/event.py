@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from reenact.facts.call import Call, Fidelity, Json, Outcome, Stream
+
+NODE: Final = "node"
+"""The attribute that names the node of a graph (LangGraph), on the first call of a lane that the node makes. Empty: what
+follows is made by none."""
 
 
 class Payload(NamedTuple):

@@ -25,6 +25,7 @@ from reenact.facts.before import NOTE, PHASE, Before, place_of_content
 from reenact.facts.call import Call, Failure, Json, Kind, Value, calls_a_tool
 from reenact.facts.changed import changed
 from reenact.facts.effects import Identities, acts, root_of
+from reenact.facts.event import NODE
 from reenact.facts.growing import NOTE as GROWN
 from reenact.facts.growing import Growth, Proof, mark_of
 from reenact.facts.interruptions import by_signal_handler
@@ -58,7 +59,7 @@ from reenact.seams import lanes
 from reenact.seams.ambient import EFFECT, pack
 from reenact.seams.http.source import located
 from reenact.seams.lanes import Lane
-from reenact.seams.nodes import NODE, node_now
+from reenact.seams.nodes import node_now
 from reenact.seams.strands import release
 from reenact.seams.turns import NOW, parent_path
 from reenact.seams.watch import WATCH

@@ -7,10 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Final
-
-NODE: Final = "node"
-"""Under which it is noted on the first call of a lane that a node makes; empty: what follows is made by none."""
 
 _LONGEST = 80
 

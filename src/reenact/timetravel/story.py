@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 
 from reenact.abc.store import Recording
 from reenact.facts.call import End, EndKind, Failure, Stream
-from reenact.facts.event import Event
+from reenact.facts.event import NODE, Event
 from reenact.facts.model_names import shown_name
 from reenact.facts.plumbing import MARK as PLUMBING
 from reenact.facts.plumbing import is_plumbing
-from reenact.seams.nodes import NODE
 from reenact.timetravel import preview, quiet
 from reenact.timetravel.contents import status_of
 from reenact.timetravel.phrasing import event_text
