@@ -62,8 +62,8 @@ def install(folder: Path, sets: list[str]) -> None:
         digest = hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
         if done.get(name) != digest:
             print(f"installing into {folder.name} what {file} pins: {', '.join(packages(file))}", flush=True)
-            # A file names all that its packages need. Without --no-deps an older pip looks a dependency with an extra up
-            # by itself, finds a release that is newer than the pinned one, and refuses it for want of a hash.
+            # A file names all that its packages need. Without --no-deps an older pip looks a dependency with an extra
+            # up by itself, finds a release newer than the pinned one, and refuses it for want of a hash.
             pip(folder, "--require-hashes", "--no-deps", "-r", str(file))
             done[name] = digest
             stamp.write_text(json.dumps(done))

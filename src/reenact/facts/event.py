@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from reenact.facts.call import Call, Fidelity, Json, Outcome, Stream
 
 NODE: Final = "node"
-"""The attribute that names the node of a graph (LangGraph), on the first call of a lane that the node makes. Empty: what
+"""The attribute that names the node of a graph (LangGraph), on the first call of a lane that it makes. Empty: what
 follows is made by none."""
 
 
