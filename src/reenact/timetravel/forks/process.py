@@ -37,10 +37,13 @@ class ForkingProcess(replaying.ReplayingProcess):
     """
 
     session: ForkSession
-    _begins_today = "it begins with the disk of today: put it back as it was, and try again"
 
     def __init__(self, instructions: dict[str, Any]) -> None:
         self.plan = Plan.from_json(instructions["plan"])
+        again = "resume" if self.plan.resume else "fork"
+        self._begins_today = (
+            f"a {self.plan.noun} begins with the disk of today: put the file back as it was, and {again} again"
+        )
         super().__init__(instructions)
 
     def _isolate(self) -> Isolation:
