@@ -13,6 +13,7 @@ from reenact.facts.call import End, Stream, Value
 from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Event, LaneFact, Payload
 from reenact.facts.ids import tail
+from reenact.facts.marks import Mark
 from reenact.facts.order import Delivery
 from reenact.facts.record import (
     CallIssued,
@@ -254,6 +255,9 @@ class Shelf:
         if flag is not None:
             log._run = replace(log.run, flag=flag, flagged=True)
         return log.run
+
+    def marks(self) -> tuple[Mark, ...]:
+        return ()
 
     def close(self) -> None:
         pass

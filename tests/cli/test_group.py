@@ -21,7 +21,7 @@ from reenact.interfaces.cli.table import BY_NAME, COMMANDS
 
 CONTRACT = (
     "record ls show cat replay resume fork timeline diff flag tag golden experiment kit triage pack unpack import "
-    "export resend serve vault redact erase gc fsck salvage migrate stats push pull view textconv "
+    "export resend mark serve vault redact erase gc fsck salvage migrate stats push pull view textconv "
     "doctor config init demo"
 )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reenact.errors import UsageError
 from reenact.testing.experiments.cell import Cell, Status
-from reenact.testing.experiments.statistics import Z95, wilson
+from reenact.testing.experiments.statistics import Z95, Share, difference, wilson
 from reenact.testing.experiments.table import total_lines
 from reenact.testing.experiments.tally import Tally
 from reenact.testing.experiments.threshold import ThresholdScope, explained, threshold
@@ -107,3 +107,23 @@ def test_a_threshold_over_what_is_unknown_is_unknown() -> None:
 def test_what_is_no_threshold_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         threshold(text, ["a"])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "low", "high"),
+    [  # of the paper's table II, method 10, with the second share as the minuend
+        ((48, 80), (56, 70), 0.0524, 0.3339),
+        ((3, 10), (9, 10), 0.1705, 0.8090),
+        ((0, 20), (5, 56), -0.0774, 0.1925),
+        ((0, 10), (10, 10), 0.6075, 1.0),
+    ],
+)
+def test_the_interval_of_a_difference_is_the_published_one(
+    first: tuple[int, int], second: tuple[int, int], low: float, high: float
+) -> None:
+    assert difference(Share(*first), Share(*second)) == pytest.approx((low, high), abs=1e-4)
+    assert difference(Share(*second), Share(*first)) == pytest.approx((-high, -low), abs=1e-4)
+
+
+def test_of_nothing_a_difference_may_be_anything() -> None:
+    assert difference(Share(0, 0), Share(1, 1)) == difference(Share(1, 1), Share(0, 0)) == (-1.0, 1.0)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from reenact.facts.checkpoint import Checkpoint, Snapshot, Version
 from reenact.facts.effects import Claim
 from reenact.facts.event import Event, LaneFact, Payload
+from reenact.facts.marks import Mark
 from reenact.facts.order import Delivery
 from reenact.facts.record import AmbientRead, Record
 from reenact.facts.run import Run
@@ -196,8 +197,8 @@ class Store(Protocol):
         """Runs, the one that was made last first.
 
         Filters (all optional): ``agent``, ``user``, ``tenant``, ``session``, ``status``, ``failed`` (bool), ``tag``
-        (mapping of labels that must agree), ``since_us``, ``text`` (full text over messages and tool data),
-        ``limit``, ``parent``. Child runs are included.
+        (mapping of labels that must agree), ``since_us``, ``before_us``, ``text`` (full text over messages and tool
+        data), ``limit``, ``parent``. Child runs are included.
 
         Raises:
             UsageError: a filter of another name.
@@ -283,6 +284,26 @@ class Store(Protocol):
 
     def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
         """Set a person's verdict or labels on a finished run."""
+        ...
+
+    def mark(self, mark: Mark) -> None:
+        """Set a mark; one of its id is replaced.
+
+        Args:
+            mark: Its text cleaned by the privacy gate.
+        """
+        ...
+
+    def unmark(self, mark_id: str) -> None:
+        """Forget a mark; one that is not there is no error."""
+        ...
+
+    def marks(self) -> Sequence[Mark]:
+        """All marks, by the time of what they mark.
+
+        Raises:
+            StoreError: One of them is damaged.
+        """
         ...
 
     def conclude(self, run: Run) -> Run:

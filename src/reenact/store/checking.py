@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 from reenact.errors import ReenactError, StoreError
 from reenact.store.beside import Beside
 from reenact.store.connection import connect_reading, explain
+from reenact.store.faults import Fault, Place
 from reenact.store.guarding import UNSOUND
 from reenact.store.pieces import Part
 from reenact.store.ranges import unpack_ranges
 from reenact.store.schema import LOW, SHIFT, TEXTS, declared
-from reenact.store.soundness import TABLES, UNREADABLE, Fault, Place, Table
+from reenact.store.soundness import TABLES, UNREADABLE, Table
 from reenact.store.versions import check_readable, read_format
 
 _PROGRESS = 256

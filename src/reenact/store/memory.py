@@ -18,6 +18,7 @@ from reenact.facts.effects import Claim
 from reenact.facts.event import Payload
 from reenact.facts.ids import TIME_LENGTH, tail
 from reenact.facts.large import is_large, is_withheld
+from reenact.facts.marks import Mark, in_order
 from reenact.facts.record import (
     CallSettled,
     Record,
@@ -54,6 +55,7 @@ class MemoryStore(Views):
         self._amended: dict[str, dict[str, Any]] = {}
         self.extra: dict[str, dict[str, Any]] = {}
         self._claims: dict[str, Claim] = {}
+        self._marks: dict[str, Mark] = {}
 
     def runs(self, **filters: Any) -> Iterator[Run]:
         """See ``abc.store.Store``."""
@@ -76,6 +78,7 @@ class MemoryStore(Views):
             (failed is None or failed == (run.status in _FAILED))
             and all(run.tags.get(name) == value for name, value in (filters.get("tag") or {}).items())
             and run.started_us >= (filters.get("since_us") or 0)
+            and (filters.get("before_us") is None or run.started_us < filters["before_us"])
             and (not words_of(filters.get("text") or "") or self._mentions(run, filters["text"]))
         )
 
@@ -174,6 +177,18 @@ class MemoryStore(Views):
         said["flag"] = said["flag"] if flag is None else flag
         said["tags"].update(tags or {})
         return self.run(found.id)
+
+    def mark(self, mark: Mark) -> None:
+        """See ``abc.store.Store``."""
+        self._marks[mark.id] = mark
+
+    def unmark(self, mark_id: str) -> None:
+        """See ``abc.store.Store``."""
+        self._marks.pop(mark_id, None)
+
+    def marks(self) -> Sequence[Mark]:
+        """See ``abc.store.Store``."""
+        return in_order(self._marks.values())
 
     def conclude(self, run: Run) -> Run:
         """See ``abc.store.Store``."""

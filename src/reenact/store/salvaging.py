@@ -41,6 +41,7 @@ from reenact.facts.run import Run, Status
 from reenact.store.codec import joined
 from reenact.store.connection import connect_reading
 from reenact.store.inherited import SharingRecording
+from reenact.store.marks import sound_marks
 from reenact.store.reading import SqliteRecording
 from reenact.store.records import TURNS, as_begun, contents_of, state_of
 from reenact.store.sqlite import SqliteStore
@@ -145,6 +146,8 @@ def _save(source: Path, damaged: SqliteStore, saved: SqliteStore, told: Told) ->
         losses += missing
         (lost if run is None else partly if missing else whole).append(run_id)
     saved.note_claims(_claims(source))
+    for mark in sound_marks(_both_ways(source, "mark", "id, body, crc")):
+        saved.mark(mark)
     return Salvaged(tuple(whole), tuple(partly), tuple(lost), tuple(losses))
 
 

@@ -14,7 +14,9 @@ from zlib import crc32
 from reenact.facts.order import unpack
 from reenact.store.beside import CHECK_SUM, MISSING, Beside
 from reenact.store.codec import load, unpack_call, unpack_end, unpack_run, unpack_settled
+from reenact.store.faults import Fault, Place
 from reenact.store.folding import first_of, whole
+from reenact.store.marks import mark_of
 from reenact.store.payloads import decompress
 from reenact.store.pieces import Part
 from reenact.store.ranges import unpack_ranges
@@ -30,31 +32,6 @@ UNREADABLE = "cannot be read"
 _CALL_AT, _FORM_AT, _DIGEST_AT = 7, 6, 4
 _WORD = re.compile(r"(?<![^\s])[A-Za-z0-9]+(?![^\s])")
 _WORDS_AT_ONCE = 32
-
-
-class Fault(NamedTuple):
-    """One thing that is wrong.
-
-    Attributes:
-        what: The kind of row.
-        name: Which one, for people.
-        problem: What is wrong with it.
-        log, part, number: Whose it is: a log, and in it an event (``Part.EVENTS``), a delivery, … ; number None for
-            all of the log.
-        digest: Of the payload that is gone or damaged, with all that names it; empty for none.
-    """
-
-    what: str
-    name: str
-    problem: str
-    log: int
-    part: Part | None = None
-    number: int | None = None
-    digest: bytes = b""
-
-
-Place = tuple[int, Part | None, int | None]
-"""A log, and in it a part and a number."""
 
 
 class Table(NamedTuple):
@@ -414,6 +391,11 @@ def _arrival(beside: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
         yield Fault("arrival", str(number), "belongs to no run", number)
 
 
+def _mark(_: Beside, row: tuple[Any, ...]) -> Iterator[Fault]:
+    mark_of(*row)  # one that is not sound raises
+    return iter(())
+
+
 TABLES: tuple[Table, ...] = (
     Table("log", ("id",), "events, last", _log, _in_log),
     Table(
@@ -445,5 +427,6 @@ TABLES: tuple[Table, ...] = (
     Table("gone", ("run_id",), "tail, at_us, why", _gone, _nowhere),
     Table("arrival", ("run",), "at_us", _arrival, _in_log),
     Table("passage", ("log", "n"), "base, end", _passage, _in_log),
+    Table("mark", ("id",), "body, crc", _mark, _nowhere),
 )
 """Every table, in an order in which what others name comes before them."""

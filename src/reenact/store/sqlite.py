@@ -20,9 +20,10 @@ from reenact.errors import RunNotFound, StoreBusy, StoreError, UsageError
 from reenact.facts.effects import Claim
 from reenact.facts.event import Payload
 from reenact.facts.ids import TIME_LENGTH, is_run_id, tail
+from reenact.facts.marks import Mark
 from reenact.facts.record import Record
 from reenact.facts.run import INNER, Run, Status
-from reenact.store import effects, passages, thinning
+from reenact.store import effects, marks, passages, thinning
 from reenact.store.connection import Reading, Writing
 from reenact.store.contents import Contents
 from reenact.store.expiring import Going, Housekeeping
@@ -129,6 +130,9 @@ class SqliteStore(Views):
         if filters.get("since_us") is not None:
             where.append("r.started_us >= ?")
             values.append(filters["since_us"])
+        if filters.get("before_us") is not None:
+            where.append("r.started_us < ?")
+            values.append(filters["before_us"])
         status = filters.get("status")
         if status is not None and status not in (Status.RECORDING, Status.INTERRUPTED):
             where.append("r.status IN (?, 'recording')")  # the end of one may stand beside the file
@@ -312,6 +316,20 @@ class SqliteStore(Views):
                 refuse_run(tail(found.id), ())
             amend_run(connection, number, flag=flag, tags=tags)
         return self.run(found.id)
+
+    def mark(self, mark: Mark) -> None:
+        """See ``abc.store.Store``. The file is made when there is none."""
+        with self._write()[0].transaction(durable=True) as connection:
+            marks.insert_mark(connection, mark)
+
+    def unmark(self, mark_id: str) -> None:
+        """See ``abc.store.Store``."""
+        with self._write()[0].transaction() as connection:
+            marks.delete_mark(connection, mark_id)
+
+    def marks(self) -> Sequence[Mark]:
+        """See ``abc.store.Store``."""
+        return marks.read_marks(self._read()[0].rows)
 
     def conclude(self, run: Run) -> Run:
         """See ``abc.store.Store``."""

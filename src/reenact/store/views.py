@@ -15,7 +15,20 @@ from reenact.store.checkpoints import build_checkpoint
 from reenact.store.references import find_event, split
 
 FILTERS = frozenset(
-    ("agent", "user", "tenant", "session", "status", "failed", "tag", "since_us", "text", "limit", "parent")
+    {
+        "agent",
+        "user",
+        "tenant",
+        "session",
+        "parent",
+        "status",
+        "failed",
+        "tag",
+        "text",
+        "limit",
+        "since_us",
+        "before_us",
+    }
 )
 """Names of the filters of ``runs``."""
 

@@ -147,9 +147,9 @@ class Account:
                 self.sums[run].cost = Decimal(str(value))
                 self.sums[run].unpriced.clear()
 
-    def by(self, names: Iterable[str]) -> dict[tuple[str, ...], Sum]:
-        """Their sums by some of ``KEYS``, in the order in which the runs came."""
-        keys = [KEYS[name] for name in names]
+    def by(self, names: Iterable[str], known: Mapping[str, Callable[[Run], str]] = KEYS) -> dict[tuple[str, ...], Sum]:
+        """Their sums by some of what is known of a run, in the order in which the runs came."""
+        keys = [known[name] for name in names]
         found: dict[tuple[str, ...], Sum] = {}
         for run in self.runs:
             found.setdefault(tuple(key(run) for key in keys), Sum()).plus(self.sums[run.id])

@@ -16,23 +16,21 @@ _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|min|m|h|d|w)")
 
 
-class Since(click.ParamType[int]):
-    """A span of time such as ``2h``; gives microseconds."""
+class Since(click.ParamType[int | str]):
+    """A span of time such as ``2h``, in microseconds; what is none names a mark, and stays text."""
 
     name = "span"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         """What the help shows for the value."""
-        return "SPAN"
+        return "SPAN|MARK"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
         """Read the span."""
         if isinstance(value, int):
             return value
         found = _SPAN.fullmatch(str(value).strip())
-        if found is None:
-            self.fail(f"{value!r} is not a span of time; write 30s, 15min, 2h, 7d or 4w", param, ctx)
-        return round(float(found[1]) * _UNITS[found[2]] * 1_000_000)
+        return str(value) if found is None else round(float(found[1]) * _UNITS[found[2]] * 1_000_000)
 
 
 def pairs(texts: Iterable[str]) -> dict[str, str]:

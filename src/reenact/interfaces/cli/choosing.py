@@ -11,9 +11,10 @@ import click
 from reenact.abc.bodies import UNPROVEN
 from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
-from reenact.errors import BlobMissing
+from reenact.errors import BlobMissing, UsageError
 from reenact.facts.expressions import compile_expression
 from reenact.facts.ids import tail
+from reenact.facts.marks import find_mark
 from reenact.facts.run import Run
 from reenact.interfaces.cli.arguments import Since, pairs
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
@@ -27,7 +28,10 @@ _OPTIONS = (
     click.option("--tenant", metavar="ID", help="Only runs for this tenant."),
     click.option("--session", metavar="ID", help="Only runs of this session."),
     click.option("--tag", metavar="K=V", multiple=True, help="Only runs with this label; may be repeated."),
-    click.option("--since", type=Since(), help="Only runs that began in the last 30s, 15min, 2h, 7d, 4w."),
+    click.option(
+        "--since", type=Since(), help="Only runs that began in the last 30s, 15min, 2h, 7d, 4w, or since a mark."
+    ),
+    click.option("--before", type=Since(), help="Only runs that began longer ago than that, or before a mark."),
     click.option("--where", metavar="EXPR", help="Only runs for which an expression is true (its names are below)."),
     click.option("-k", "text", metavar="TEXT", help="Only runs with this text in messages, tool data or output."),
 )
@@ -40,14 +44,38 @@ def choosing(function: F) -> F:
     return function
 
 
-def filters_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The store's filters for the options that were given."""
+def filters_of(wanted: Mapping[str, Any], store: Store) -> dict[str, Any]:
+    """The store's filters for the options that were given.
+
+    Args:
+        wanted: The options by name.
+        store: Where the marks are that ``--since`` and ``--before`` may name.
+
+    Raises:
+        UsageError: A label is none, or a mark is not there.
+    """
     filters = {name: value for name, value in wanted.items() if value}
     if "tag" in filters:
         filters["tag"] = pairs(filters["tag"])
-    if "since" in filters:
-        filters["since_us"] = CLOCK.wall_us() - filters.pop("since")
+    for name, into in (("since", "since_us"), ("before", "before_us")):
+        if name in filters:
+            filters[into] = _moment(store, filters.pop(name))
     return filters
+
+
+def _moment(store: Store, said: int | str) -> int:
+    """When a span before now began, or what a mark marks happened."""
+    if isinstance(said, int):
+        return CLOCK.wall_us() - said
+    marks = store.marks()
+    try:
+        return find_mark(marks, said).at_us
+    except UsageError as error:
+        raise UsageError(
+            f"{said!r} is neither a span of time nor a mark",
+            cause=f"a span is written 30s, 15min, 2h, 7d or 4w; {error.cause}",
+            next_command="reenact mark" if marks else "reenact ls --help",
+        ) from None
 
 
 def nothing_called(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterator[str]:

@@ -47,6 +47,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("cat", _RECORD, "exact bytes of an event, or one field of it"),
     Entry("flag", _RECORD, "mark a run with a person's verdict"),
     Entry("tag", _RECORD, "label a run"),
+    Entry("mark", _RECORD, "a deploy as a line in time, to compare across"),
     Entry("timeline", _RECORD, "what was true when, and who made it so"),
     Entry(
         "view",

@@ -5,11 +5,12 @@
 WORDS = """
 : --store= --json --no-pager --version --help -h
 record: --agent=agent --user=user --tenant=tenant --session=session --tag=tag --order=exact|arrival|off| command --store= --json --no-pager --help -h
-ls: --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --where= -k= -n= --tree --cold --store= --json --no-pager --help -h
+ls: --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --before= --where= -k= -n= --tree --cold --store= --json --no-pager --help -h
 show: run --all --state --oneline --tree --store= --json --no-pager --help -h
 cat: run --headers --hex --curl --python --store= --json --no-pager --help -h
 flag: run text --store= --json --no-pager --help -h
 tag: run tag* --store= --json --no-pager --help -h
+mark: text --rev= --at= --rm= --store= --json --no-pager --help -h
 timeline: run --at= --changed= --last-set= --watch= --store= --json --no-pager --help -h
 replay: run --events --through=tool --live=tool --order= --on-divergence=stop|observe| --rev= --cmd= --entry= --sources --save -v --verbose --store= --json --no-pager --help -h
 resume: run --settle=done|retry| --result= --cmd= --entry= --store= --json --no-pager --help -h
@@ -22,7 +23,7 @@ golden run: golden* --mode=frozen|missing|rerecord|review| --accept= --accept-al
 golden drift: golden* -j= --workers= --store= --json --no-pager --help -h
 golden rm: golden --store= --json --no-pager --help -h
 experiment: golden* --where= --session=session --candidate= --expect= --repeat= --threshold= -j= --workers= --on= --fresh --store= --json --no-pager --help -h
-kit: run --budget --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --where= -k= --store= --json --no-pager --help -h
+kit: run --budget --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --before= --where= -k= --store= --json --no-pager --help -h
 pack: run -o=file --output=file --no-check --store= --json --no-pager --help -h
 unpack: file --store= --json --no-pager --help -h
 import: vcr|har|json|messages|otlp|claude-code|openai|anthropic|bedrock|evals|vertex|mlflow| file --only= --url= --param= --agent=agent --tag=tag --dry-run --store= --json --no-pager --help -h
@@ -33,7 +34,7 @@ gc: --dry-run --store= --json --no-pager --help -h
 fsck: --store= --json --no-pager --help -h
 salvage: text -o=file --output=file --store= --json --no-pager --help -h
 migrate: --dry-run --no-backup --store= --json --no-pager --help -h
-stats: --by=agent|tenant|day|class|user|session|status|route| --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --where= -k= --store= --json --no-pager --help -h
+stats: --by=agent|tenant|day|class|user|session|status|route|mark| --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --before= --where= -k= --store= --json --no-pager --help -h
 doctor: --store= --json --no-pager --help -h
 config: --store= --json --no-pager --help -h
 init: --completion=bash|zsh|fish|| --store= --json --no-pager --help -h

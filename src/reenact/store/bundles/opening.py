@@ -11,6 +11,7 @@ from typing import NoReturn
 from reenact.abc.store import Log
 from reenact.errors import UsageError
 from reenact.facts.effects import Claim
+from reenact.facts.marks import Mark
 from reenact.facts.record import Record
 from reenact.facts.run import Run
 from reenact.store.bundles.model import Bundle
@@ -77,6 +78,14 @@ class BundleStore(MemoryStore):
         self._refuse()
 
     def amend(self, run: Run | str, *, flag: str | None = None, tags: Mapping[str, str] | None = None) -> Run:
+        """Refused."""
+        self._refuse()
+
+    def mark(self, mark: Mark) -> None:
+        """Refused."""
+        self._refuse()
+
+    def unmark(self, mark_id: str) -> None:
         """Refused."""
         self._refuse()
 

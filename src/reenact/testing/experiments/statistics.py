@@ -64,3 +64,20 @@ def wilson(hits: int, of: int, z: float = Z95) -> tuple[float, float]:
     low = 0.0 if hits == 0 else max(0.0, (middle - reach) / whole)
     high = 1.0 if hits == of else min(1.0, (middle + reach) / whole)
     return low, high
+
+
+def difference(first: Share, second: Share) -> tuple[float, float]:
+    """The 95 % confidence interval of how much larger the second share is, from -1 to 1; everything, of nothing.
+
+    Newcombe's, from Wilson's intervals of both: R. G. Newcombe, "Interval estimation for the difference between
+    independent proportions", Statistics in Medicine 17 (1998), 873-890, method 10.
+    """
+    if not (first.of and second.of):
+        return -1.0, 1.0
+    before, after = first.hits / first.of, second.hits / second.of
+    (low, high), (low_after, high_after) = first.interval, second.interval
+    moved = after - before
+    return (
+        moved - sqrt((after - low_after) ** 2 + (high - before) ** 2),
+        moved + sqrt((high_after - after) ** 2 + (before - low) ** 2),
+    )

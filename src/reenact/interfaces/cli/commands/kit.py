@@ -67,7 +67,7 @@ def command(ctx: click.Context, /, ref: str | None, budget: bool, where: str | N
                 next_command="reenact kit --help",
             )
         with opened(shell) as store:
-            tell_audit(shell, store, chosen(store, where, None, filters_of(wanted), shell.talk))
+            tell_audit(shell, store, chosen(store, where, None, filters_of(wanted, store), shell.talk))
         return
     ref = ref or "@"
     with opened(shell, ref) as store:

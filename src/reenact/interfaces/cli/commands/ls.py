@@ -12,6 +12,7 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Store
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import made_us, tail
+from reenact.facts.marks import Mark, Periods
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run, Status
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of, nothing_called
@@ -65,7 +66,6 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
       tenant tokens tokens_in tokens_out tools unanswered user version
     """
     shell = current(ctx)
-    filters = filters_of(wanted)
     if cold and tree:
         raise UsageError(
             "cold cases are a list, not a graph",
@@ -73,17 +73,18 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
             next_command="reenact ls --cold",
         )
     with opened(shell) as store:
+        filters = filters_of(wanted, store)
         if cold:
             _cold(shell, store, islice(_cold_cases(store, chosen(store, where, None, filters, shell.talk)), limit))
             return
         runs = islice(chosen(store, where, limit, filters, shell.talk), limit)
         twigs = draw(runs) if tree else (Twig(run, 0, "") for run in runs)
         if shell.json:
-            expiring = Expiring(store)
+            expiring, periods = Expiring(store), Periods(store.marks())
             for twig in twigs:
                 run = twig.run
                 data = priced_run(store.open(run)) if run.totals.models else run_data(run)
-                data |= {"question": _question(store, run)} | expiring.data(run)
+                data |= {"question": _question(store, run), "period": periods.of(made_us(run.id))} | expiring.data(run)
                 shell.line(data | {"depth": twig.depth} if tree else data)
             return
         if not _show(shell, store, twigs, tree, bool(filters or where)):
@@ -161,7 +162,10 @@ def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
         first = list(islice(runs, _LOOKED_AT))
     layout = _layout(width, named=any(run.agent for run in first))
     yield paint(_row(layout, {name: name for name in layout}, width), bold=True)
+    marks = list(store.marks())
     for run in chain(first, runs):
+        while marks and marks[-1].at_us > made_us(run.id):
+            yield paint(_line_of(marks.pop(), now, width), dim=True)
         totals = run.totals
         cells = {
             "RUN": tail(run.id),
@@ -176,6 +180,11 @@ def _table(store: Store, runs: Iterator[Run]) -> Iterator[str]:
         }
         row = _row(layout, cells, width)
         yield paint(row, fg="red") if run_failed(run) else row
+
+
+def _line_of(mark: Mark, now: int, width: int) -> str:
+    """A mark between the runs after and before it."""
+    return preview.clip(preview.safe(f"-------- {preview.ago(now - mark.at_us):<6}  {mark.name}"), width)
 
 
 def _layout(width: int, *, named: bool) -> dict[str, int]:

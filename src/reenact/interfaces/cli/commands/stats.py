@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
 import click
 
 from reenact.facts.call import Json
+from reenact.facts.marks import Periods
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Working
 from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint
+from reenact.testing.experiments.statistics import Share, difference
 from reenact.timetravel.cost import prices
 from reenact.timetravel.preview import amount, clip, safe, size
 from reenact.timetravel.spending import KEYS, Account, Sum, account_of
@@ -25,6 +27,9 @@ _PLAIN = "_.:-=+*#"
 """Bars where the terminal's encoding has no blocks."""
 _NAMED = 5
 """Models without a price that are named."""
+_NEXT = {"day": "reenact stats --by class", "mark": "reenact ls --since @"}
+MARK = "mark"
+"""Adds up by what lies between two marks."""
 _FIGURES = ("RUNS", "FAILED", "MODELS", "TOKENS IN", "TOKENS OUT", "COST $", "BYTES")
 
 
@@ -36,19 +41,21 @@ _FIGURES = ("RUNS", "FAILED", "MODELS", "TOKENS IN", "TOKENS OUT", "COST $", "BY
     reenact stats
     reenact stats --by agent --by class --since 7d
     reenact stats --by day --agent refunds --json
+    reenact stats --by mark --agent refunds
     """,
 )
 @click.option(
     "--by",
     "names",
-    type=click.Choice(list(KEYS)),
+    type=click.Choice([*KEYS, MARK]),
     multiple=True,
     help="What to add up by; may be repeated. Default: agent.",
 )
 @choosing
 @click.pass_context
 def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **wanted: Any) -> None:
-    """Add up runs, bytes, tokens and cost, by agent, tenant, day, class, user, session, status or route.
+    """Add up runs, bytes, tokens and cost, by agent, tenant, day, class, user, session, status or route, or between the
+    marks that reenact mark has set; then it also says whether the share of failed runs has moved with the last one.
 
     Each thing is counted once: a run inside another one has its own calls, and a fork what it asked anew. Bytes are
     what the store's file holds, about. Money needs the extra reenact[cost]; calls without a price are counted and
@@ -59,14 +66,13 @@ def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **
     shell = current(ctx)
     names = tuple(dict.fromkeys(names)) or ("agent",)
     with opened(shell) as store:
-        runs = list(chosen(store, where, None, filters_of(wanted), shell.talk))
+        runs = list(chosen(store, where, None, filters_of(wanted, store), shell.talk))
+        periods = Periods(store.marks() if MARK in names else ())
         with Working(f"adding up {counted(len(runs), 'run')}"):
             priced = prices() if any(run.totals.models for run in runs) else None
             account = account_of(store, runs, priced)
-    groups = account.by(names)
-    order = (
-        sorted(groups, reverse=True) if names[0] == "day" else sorted(groups, key=lambda key: _rank(key, groups[key]))
-    )
+    groups = account.by(names, {**KEYS, MARK: lambda run: periods.of(run.started_us)})
+    order = _order(names[0], groups, periods)
     total = Sum()
     for each in groups.values():
         total.plus(each)
@@ -80,12 +86,37 @@ def command(ctx: click.Context, /, names: tuple[str, ...], where: str | None, **
         shell.next("reenact ls")
         return
     shell.lines(_table(names, order, groups, total))
-    for line in _chart(account):
+    for line in (*_chart(account), *_moved(account, periods)):
         shell.data(line)
     _without_price(shell, total, known=priced is not None)
     if total.thinned:
         shell.talk(f"reenact: {total.thinned} of {counted(total.runs, 'run')} thinned to the events, without bodies")
-    shell.next("reenact stats --by day" if names[0] != "day" else "reenact stats --by class")
+    shell.next(_NEXT.get(names[0], "reenact stats --by day"))
+
+
+def _order(by: str, groups: Mapping[tuple[str, ...], Sum], periods: Periods) -> list[tuple[str, ...]]:
+    """The groups as they are shown: days and what lies between marks by time, the latest first."""
+    ranked = sorted(groups, key=lambda key: _rank(key, groups[key]))
+    if by == MARK:
+        return sorted(ranked, key=lambda key: -periods.names.index(key[0]))
+    return sorted(groups, reverse=True) if by == "day" else ranked
+
+
+def _moved(account: Account, periods: Periods) -> Iterator[str]:
+    """Whether more or fewer runs fail since the last mark than in the time before it, back to the mark before."""
+    if len(periods.names) < 2:
+        return
+    groups = account.by([MARK], {MARK: lambda run: periods.of(run.started_us)})
+    before, since = (groups.get((name,), Sum()) for name in periods.names[-2:])
+    if not (before.runs and since.runs):
+        return
+    shares = Share(before.failed, before.runs), Share(since.failed, since.runs)
+    low, high = difference(*shares)
+    how = "more runs fail" if low > 0 else "fewer runs fail" if high < 0 else "no difference is shown in failed runs"
+    yield (
+        f"{periods.names[-1]}: {how}, {shares[1]} after {shares[0]}; difference {100 * low:+.0f} to {100 * high:+.0f}"
+        " points (95 %)"
+    )
 
 
 def _rank(key: tuple[str, ...], of: Sum) -> tuple[Any, ...]:

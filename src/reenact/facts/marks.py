@@ -1,0 +1,107 @@
+"""Marks: lines in time that a person or a deploy job has set (`v2 deployed`), so that runs before and after compare."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reenact.errors import UsageError
+from reenact.facts.call import Json
+from reenact.facts.ids import tail
+
+LAST: Final = "@"
+"""Names the last mark."""
+
+SHORT: Final = 12
+"""Digits of a commit that people are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One mark.
+
+    Attributes:
+        id: Its id, of the grammar of a run's.
+        text: What happened, in a person's words.
+        at_us: When it happened, microseconds since the epoch.
+        revision: The commit that was deployed; empty where none was given.
+    """
+
+    id: str
+    text: str
+    at_us: int
+    revision: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called where there is little room: its text, and the beginning of its commit."""
+        return f"{self.text} ({self.revision[:SHORT]})" if self.revision else self.text
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON-able data."""
+        return {"id": self.id, "text": self.text, "at_us": self.at_us, "revision": self.revision}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Mark:
+        """The inverse of ``to_json``.
+
+        Raises:
+            KeyError, TypeError: It is no mark.
+        """
+        found = cls(data["id"], data["text"], data["at_us"], data.get("revision") or "")
+        if not (type(found.at_us) is int and all(type(each) is str for each in (found.id, found.text, found.revision))):
+            raise TypeError("a field of a mark is not what it should be")
+        return found
+
+
+def in_order(marks: Iterable[Mark]) -> tuple[Mark, ...]:
+    """Marks by the time of what they mark; those of one moment in the order in which they were set."""
+    return tuple(sorted(marks, key=lambda mark: (mark.at_us, mark.id)))
+
+
+def find_mark(marks: Sequence[Mark], ref: str) -> Mark:
+    """The mark of a reference.
+
+    Args:
+        marks: Those there are, in order.
+        ref: Its text, a prefix of its id as it is shown, or ``@`` for the last one. Of several with one text the last.
+
+    Raises:
+        UsageError: No mark matches, or several do.
+    """
+    found = [mark for mark in marks if ref in (LAST, mark.text)][-1:]
+    found = found or [mark for mark in marks if ref and (tail(mark.id).startswith(ref) or mark.id.startswith(ref))]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(f"{mark.text} ({tail(mark.id)})" for mark in (found or marks)[-5:])
+    raise UsageError(
+        f"{'several marks match' if found else 'no mark matches'} {ref!r}",
+        cause=f"{'these do' if found else 'the marks are'}: {known}" if known else "no mark was set in this store",
+        next_command="reenact mark" if marks else 'reenact mark "v2 deployed"',
+    )
+
+
+class Periods:
+    """The stretches of time between marks, each named by the mark that it follows.
+
+    Args:
+        marks: Those there are, in order.
+    """
+
+    def __init__(self, marks: Sequence[Mark]) -> None:
+        self._marks = marks
+        first = f"before {_named(marks[0], marks)}" if marks else ""
+        self.names: tuple[str, ...] = (first, *(f"since {_named(mark, marks)}" for mark in marks))
+        """The name of each, in order of time; one without a name where there are no marks."""
+
+    def of(self, at_us: int) -> str:
+        """The name of the stretch that a moment (microseconds since the epoch) lies in."""
+        return self.names[bisect_right(self._marks, at_us, key=lambda mark: mark.at_us)]
+
+
+def _named(mark: Mark, marks: Sequence[Mark]) -> str:
+    """What a mark is called among others: where another one has its text, with its id."""
+    same = sum(each.text == mark.text for each in marks) > 1
+    return f"{mark.text} [{tail(mark.id)}]" if same else mark.text

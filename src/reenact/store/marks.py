@@ -1,0 +1,73 @@
+"""The rows of marks: lines in time, each as JSON with its check sum, in a table that the first mark makes.
+
+A reader that does not know the table reads the store as it is.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from reenact.errors import StoreError
+from reenact.facts.marks import Mark, in_order
+from reenact.store.codec import dump, load
+from reenact.store.guarding import UNSOUND
+from reenact.store.rows import damaged, sum_of
+from reenact.store.tombstones import Rows, has
+
+TABLE = "mark"
+
+_MADE = "CREATE TABLE IF NOT EXISTS mark(id TEXT PRIMARY KEY, body TEXT NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID"
+
+
+def insert_mark(connection: sqlite3.Connection, mark: Mark) -> None:
+    """Write a mark, in a transaction; one of its id is replaced."""
+    connection.execute(_MADE)
+    body = dump(mark.to_json())
+    connection.execute("INSERT OR REPLACE INTO mark(id, body, crc) VALUES (?, ?, ?)", (mark.id, body, sum_of(0, body)))
+
+
+def delete_mark(connection: sqlite3.Connection, mark_id: str) -> None:
+    """Forget a mark, in a transaction; one that is not there is no error."""
+    connection.execute(_MADE)
+    connection.execute("DELETE FROM mark WHERE id = ?", (mark_id,))
+
+
+def read_marks(rows: Rows) -> tuple[Mark, ...]:
+    """All marks, in order of time.
+
+    Raises:
+        StoreError: A row is damaged.
+    """
+    found = rows("SELECT id, body, crc FROM mark", ()) if has(rows, TABLE) else []
+    return in_order(mark_of(*row) for row in found)
+
+
+def sound_marks(rows: Iterable[tuple[Any, ...]]) -> Iterator[Mark]:
+    """The marks of those rows that are not damaged.
+
+    Args:
+        rows: Each with id, body and check sum.
+    """
+    for row in rows:
+        with suppress(StoreError):
+            yield mark_of(*row)
+
+
+def mark_of(mark_id: str, body: str, crc: int) -> Mark:
+    """The mark of its row.
+
+    Raises:
+        StoreError: The row is damaged.
+    """
+    if type(body) is not str or sum_of(0, body) != crc:
+        raise damaged("a mark")
+    try:
+        found = Mark.from_json(load(body))
+    except UNSOUND as error:
+        raise damaged("a mark") from error
+    if found.id != mark_id:
+        raise damaged("a mark")
+    return found
