@@ -119,6 +119,9 @@ class LiveCrossing:
     def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
         return url, body
 
+    def adds(self) -> dict[str, str]:
+        return {}
+
     @contextmanager
     def enter(self) -> Iterator[None]:
         lane = self.lane

@@ -58,6 +58,9 @@ class LiveCall:
     def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
         return url, body
 
+    def adds(self) -> dict[str, str]:
+        return {}
+
     def settle(self, outcome: Value | Failure) -> Given:
         self.kept.outcome = outcome
         return Given()

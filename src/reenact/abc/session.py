@@ -72,6 +72,10 @@ class Live(Protocol):
         comes back as it was given, the same object."""
         ...
 
+    def adds(self) -> Mapping[str, str]:
+        """Headers that go out with the request beside the agent's own, below its key: the trace that the run is."""
+        ...
+
     def head(self, head: Mapping[str, Json]) -> Turn[None]:
         """Note the head of a stream (``facts.call.Stream.head``)."""
         ...

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from reenact.errors import UsageError
 from reenact.facts.plumbing import ruled
 from reenact.facts.sampling import shares
+from reenact.facts.tracecontext import named_hosts
 from reenact.facts.unrecorded import unrecorded
 
 REDACTIONS = ("credential",)
@@ -70,13 +72,16 @@ class Policy:
             set up, in place of an endpoint.
         otel_content: What spans say of content: ``reference`` (where it is found in the store) or ``inline``.
         otel_dialect: Names of attributes in spans: ``otel``, ``otel-before`` or ``openinference``.
+        otel_propagate: Hosts (``api.example.com``, ``localhost:8080``, ``*.example.com``) to which the agent's requests
+            carry its trace on, where spans are sent: ``traceparent`` is added to them below the key.
         check_changes: Look for what a tool changed in its arguments and surroundings. Without it such changes are not
             kept, and a replay does not make them again.
 
     Raises:
         UsageError: ``sample`` is no share, ``unsampled`` or ``otel_…`` no such word, ``largest_value_mb`` or
             ``largest_run_mb`` no size, ``sampling`` has what is no agent, route or share, ``redact`` names a rule that
-            does not exist, ``plumbing`` has a rule that cannot be read, or ``server_ignore`` what is no path.
+            does not exist, ``plumbing`` has a rule that cannot be read, ``server_ignore`` what is no path, or
+            ``otel_propagate`` what is no host.
     """
 
     order: str = "exact"
@@ -99,6 +104,7 @@ class Policy:
     otel_provider: str = ""
     otel_content: str = "reference"
     otel_dialect: str = "otel"
+    otel_propagate: tuple[str, ...] = ()
     check_changes: bool = True
 
     def __post_init__(self) -> None:
@@ -124,18 +130,11 @@ class Policy:
                     cause=f"it is one of {', '.join(word or 'empty' for word in words)}",
                     next_command="reenact config",
                 )
-        try:
-            shares(self.sampling)
-        except ValueError as error:
-            raise UsageError(
-                f"sampling {error}", cause="it gives agents and routes a share", next_command="reenact config"
-            ) from None
-        try:
-            unrecorded(self.server_ignore)
-        except ValueError as error:
-            raise UsageError(
-                f"server_ignore {error}", cause="it names requests by their path", next_command="reenact config"
-            ) from None
+        for name, check, cause in _CHECKED:
+            try:
+                check(getattr(self, name))
+            except ValueError as error:
+                raise UsageError(f"{name} {error}", cause=cause, next_command="reenact config") from None
         if self.plumbing:
             try:
                 ruled(self.plumbing)
@@ -153,3 +152,9 @@ class Policy:
 
 
 _WORDS = {"otel_provider": OTEL_PROVIDERS, "otel_content": OTEL_CONTENTS, "otel_dialect": OTEL_DIALECTS}
+_CHECKED: tuple[tuple[str, Callable[[Any], object], str], ...] = (
+    ("sampling", shares, "it gives agents and routes a share"),
+    ("server_ignore", unrecorded, "it names requests by their path"),
+    ("otel_propagate", named_hosts, "it names hosts, no addresses"),
+)
+"""Fields, what raises ``ValueError`` for a wrong value of each, and what they hold."""

@@ -17,6 +17,7 @@ from reenact.facts.plumbing import ruled
 from reenact.facts.policy import LARGEST_VALUE_MB, OTEL_CONTENTS, OTEL_DIALECTS, OTEL_PROVIDERS, UNSAMPLED, Policy
 from reenact.facts.retention import AT, span_us
 from reenact.facts.sampling import shares
+from reenact.facts.tracecontext import named_hosts
 from reenact.facts.unrecorded import unrecorded
 
 PREFIX = "REENACT_"
@@ -253,6 +254,12 @@ def _requests(value: Json) -> Json:
     return patterns
 
 
+def _hosts(value: Json) -> Json:
+    patterns = _words(value)
+    named_hosts(patterns)
+    return patterns
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("store", None, "where runs are kept: a directory, sqlite:///PATH, memory:; .reenact/ if unset", _text),
     Setting("agent", None, "name of the agent, NAME or NAME@VERSION, where a recording names none", _text),
@@ -318,6 +325,12 @@ SETTINGS: tuple[Setting, ...] = (
         "otel",
         "names of attributes in spans: otel, otel-before (1.28 to 1.36) or openinference",
         _of(OTEL_DIALECTS),
+    ),
+    Setting(
+        "otel.propagate",
+        (),
+        "hosts to which requests carry the trace on (traceparent): api.example.com, localhost:8080, *.example.com",
+        _hosts,
     ),
     Setting(
         "models_may_store",

@@ -14,6 +14,7 @@ from reenact.facts.making import maker
 from reenact.facts.order import event_tag
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.record import CallSettled, HeadArrived, Noted, Record, SegmentArrived, StreamEnded
+from reenact.facts.tracecontext import HEADER, Propagation
 from reenact.seams import lanes
 from reenact.seams.lanes import Lane
 from reenact.seams.turns import NOW, GateTurn
@@ -37,6 +38,8 @@ class Taper(Protocol):
 
     closed: bool
     ordered: bool
+    propagation: Propagation | None
+    """Which requests carry the trace of the run on."""
 
     @property
     def gate(self) -> Gate:
@@ -260,6 +263,22 @@ class LiveCall:
     def sends(self, url: str, body: bytes) -> tuple[str, bytes]:
         """What the agent asked with."""
         return url, body
+
+    def adds(self) -> Mapping[str, str]:
+        """Its place in the run's trace, noted on the event, where the policy names the host."""
+        propagation = self.session.propagation
+        if propagation is None:
+            return {}
+        try:
+            header = propagation.header(self._call, self.event)
+        except Exception as error:
+            if self.session.fault(error):
+                raise
+            return {}
+        if not header:
+            return {}
+        self.session.put(Noted(self.event, HEADER, header))
+        return {HEADER: header}
 
     @total
     def head(self, head: Mapping[str, Json]) -> Any:

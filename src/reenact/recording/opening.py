@@ -173,6 +173,7 @@ class Opened:
         redactor.fault = self.session.fault
         self.tap = tap_for(cleaned, policy) if gathers else None
         self.session.writer.tap = self.tap
+        self.session.propagation = None if self.tap is None else self.tap.propagation
         for name in missing(run, policy.require):
             self.session.gap("a required field is missing", name)
 

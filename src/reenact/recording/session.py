@@ -47,6 +47,7 @@ from reenact.facts.record import (
     RunOpened,
 )
 from reenact.facts.run import Run, Totals
+from reenact.facts.tracecontext import Propagation
 from reenact.recording.calls import LiveCall
 from reenact.recording.evidence import Evidence
 from reenact.recording.limiting import ANY, MB, Limits
@@ -141,6 +142,7 @@ class RecordingSession:
         self.closed = False
         self.ordered = policy.order != "off"
         self.checks_changes = policy.check_changes
+        self.propagation: Propagation | None = None
         self._plumbing = plumbing_of(run.capture)
         self._identities = Identities(root_of(run), policy.ignore)
         self.effects: dict[int, str] = {}

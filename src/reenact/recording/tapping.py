@@ -15,12 +15,17 @@ from reenact.facts.interruptions import by_signal_handler
 from reenact.facts.policy import Policy
 from reenact.facts.record import Record
 from reenact.facts.run import Run
+from reenact.facts.tracecontext import Propagation
 
 DOOR = "spans"
 
 
 class Tap(Protocol):
     """Sees records, in the writer's thread."""
+
+    @property
+    def propagation(self) -> Propagation | None:
+        """Which requests of the run carry its trace on; None: none does."""
 
     def __call__(self, records: Sequence[Record]) -> None:
         """Records that the gate has let through, in the order in which they are written."""

@@ -1,20 +1,16 @@
-"""The course of a run as spans: one for the run, one for each call, each with its parent, its retries and its errors.
-
-Ids are digests of the run's id (which has entropy of our own) and the event's number. So no generator of the agent is
-drawn from, a span can be named before it has ended, and a run that is exported twice is one trace.
-"""
+"""The course of a run as spans: one for it, one for each call, each with its parent, its retries and its errors."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from hashlib import blake2b
+from dataclasses import replace
 from typing import Final
 
 from reenact.facts.call import Json, Kind
 from reenact.facts.event import Event
 from reenact.facts.run import Run, Status
+from reenact.facts.tracecontext import Around, span_id, trace_id
 from reenact.facts.traced import is_original
 from reenact.interop.otlp.recounting import MENTIONED, Seen, is_spanned, recounted, wrong
 from reenact.interop.otlp.sent import Happened, SentSpan
@@ -26,14 +22,6 @@ _MOST_EVENTS: Final = 128
 _MOST_SIGNS: Final = 512
 """Failed calls that a repetition is looked for among."""
 _REFERENCE: Final = "reenact:{run}:{event}.{side}"
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """The caller's span, where a run happens inside one: its trace and its own id."""
-
-    trace: str
-    span: str
 
 
 class Course:
@@ -199,16 +187,6 @@ def resource(run: Run, version: str, commit: str = "") -> dict[str, Json]:
         "telemetry.sdk.version": version,
     }
     return {name: value for name, value in found.items() if value}
-
-
-def trace_id(run: str) -> str:
-    """The id of a run's trace."""
-    return blake2b(f"trace {run}".encode(), digest_size=16).hexdigest()
-
-
-def span_id(run: str, event: int | None) -> str:
-    """The id of the span of an event; of the run itself for None."""
-    return blake2b(f"span {run} {'run' if event is None else event}".encode(), digest_size=8).hexdigest()
 
 
 _SIDES: Final[Mapping[Sort, tuple[str, str]]] = {

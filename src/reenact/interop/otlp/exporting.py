@@ -14,6 +14,7 @@ from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.reading import Reading
+from reenact.facts.tracecontext import around
 from reenact.facts.traced import is_original, is_traced_model, reading_in
 from reenact.interop.messages import conversation
 from reenact.interop.otlp.course import Course, resource
@@ -53,7 +54,7 @@ def exported(recording: Recording, *, dialect: str, inline: bool, version: str) 
         version: Of this library.
     """
     run = recording.run
-    course = Course(run, clock_of(run)[0], dialect)
+    course = Course(run, clock_of(run)[0], dialect, around(run.environment.get("traceparent")))
     spans: list[SentSpan] = []
     lost: Counter[str] = Counter()
     ends: dict[Kind, Json] = {}

@@ -6,7 +6,6 @@ A tap sees what the gate has let through, and nothing earlier. A finished span g
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -30,9 +29,10 @@ from reenact.facts.record import (
     StreamEnded,
 )
 from reenact.facts.run import Run
+from reenact.facts.tracecontext import Propagation, around, named_hosts
 from reenact.facts.values import jsonable
 from reenact.interop.messages import conversation
-from reenact.interop.otlp.course import Around, Course, resource
+from reenact.interop.otlp.course import Course, resource
 from reenact.interop.otlp.exporters import Exporter, exporter_for
 from reenact.interop.otlp.recounting import Seen, is_spanned
 from reenact.interop.otlp.sent import SentSpan
@@ -65,13 +65,19 @@ class Tap:
         run: The run as it began.
         policy: What spans say of content, and in whose names.
         exporter: Where they go.
-        around: The caller's span; None for none.
+
+    Attributes:
+        propagation: Which of its requests carry the trace on; None: none does.
     """
 
-    def __init__(self, run: Run, policy: Policy, exporter: Exporter, around: Around | None) -> None:
+    def __init__(self, run: Run, policy: Policy, exporter: Exporter) -> None:
         self._run = run
+        caller = around(run.environment.get("traceparent"))
+        self._sampled = caller is None or caller.sampled
+        hosts = policy.otel_propagate
+        self.propagation = Propagation(run.id, named_hosts(hosts), caller) if hosts else None
         self._inline = policy.otel_content == "inline"
-        self._course = Course(run, run.started_us, policy.otel_dialect, around)
+        self._course = Course(run, run.started_us, policy.otel_dialect, caller)
         self._exporter = exporter
         self._resource = resource(run, version("reenact"))
         self._lanes: dict[int, str] = {}
@@ -82,6 +88,8 @@ class Tap:
 
     def __call__(self, records: Sequence[Record]) -> None:
         """See what the gate has let through. A fault of ours costs the run's further spans, which are counted."""
+        if not self._sampled:
+            return
         for record in records:
             see = _SEEN_BY.get(type(record))
             if see is not None:
@@ -256,18 +264,7 @@ def _function(event: Event, asked: Json, answered: Json) -> Reading:
 
 
 def open_tap(run: Run, policy: Policy) -> Tap | None:
-    """What makes the spans of a run that begins here, in the agent's thread; None where none are asked for, or the
-    caller's span is not sampled."""
+    """What makes the spans of a run that begins here; None where none are asked for."""
     if not (policy.otel_endpoint or policy.otel_provider):
         return None
-    around, sampled = _around()
-    return Tap(run, policy, exporter_for(policy), around) if sampled else None
-
-
-def _around() -> tuple[Around | None, bool]:
-    """The caller's current span, and whether it is sampled. Nothing is loaded for it."""
-    trace = sys.modules.get("opentelemetry.trace")
-    context = trace.get_current_span().get_span_context() if trace is not None else None
-    if context is None or not context.is_valid:
-        return None, True
-    return Around(f"{context.trace_id:032x}", f"{context.span_id:016x}"), bool(context.trace_flags & 1)
+    return Tap(run, policy, exporter_for(policy))

@@ -26,7 +26,7 @@ from reenact.seams.turns import rejoin_cancelled
 TRIGGERS: tuple[str, ...] = ("aiohttp.connector",)
 
 _ASKED = "_reenact_asked"
-"""What the agent asked with a request whose body a fork has rewritten."""
+"""What the agent asked with a request that goes out as another one; without a body where that is the same."""
 
 
 def patch(module: ModuleType) -> None:
@@ -58,7 +58,9 @@ def _connecting(module: Any, own: Originals, original: Any) -> Any:
         lane = listening()
         if lane is None:
             return await original(self, req, *args, **kwargs)
-        body = await _asked_again(req) or await body_of(lane, req)
+        body = await _asked_again(req)
+        if body is None:
+            body = await body_of(lane, req)
         crossing = exchange.begin(lane, lambda: describe(req, body))
         if crossing is None:
             return await original(self, req, *args, **kwargs)
@@ -67,9 +69,10 @@ def _connecting(module: Any, own: Originals, original: Any) -> Any:
             crossing = await exchange.unanswered(lane, crossing, roles)
         if crossing.mode == "frozen":
             return await _answer(module, own, self, req, lane, crossing, roles)
-        out = going_out(lane, crossing, str(req.url), req.headers, body)
+        url = str(req.url)
+        out = going_out(lane, crossing, url, req.headers, body)
         if out is not None:
-            await _replace(req, out, body)
+            await _replace(req, out, url, body)
         conn = await _perform(lane, crossing, roles, lambda: original(self, req, *args, **kwargs))
         conn.protocol._reenact_exchange = LiveExchange(lane, crossing, conn.protocol, req.method, roles, own)
         return conn
@@ -83,21 +86,25 @@ def describe(req: Any, body: bytes) -> Call:
     return exchange.describe(req.method, str(req.url), headers, body, "aiohttp")
 
 
-async def _replace(req: Any, out: Outgoing, body: bytes) -> None:
+async def _replace(req: Any, out: Outgoing, url: str, body: bytes) -> None:
     """Make a request what is sent in its place, and keep what it was."""
-    req.__dict__[_ASKED] = (req.url, req.headers.copy(), body)
+    req.__dict__[_ASKED] = (req.url, req.headers.copy(), None if out.body is body else body)
     if out.body is not body:
         await req.update_body(out.body)
-    req.url, req.headers = type(req.url)(out.url, encoded=True), out.headers(req.headers)
+    if out.url is not url:
+        req.url = type(req.url)(out.url, encoded=True)
+    req.headers = out.headers(req.headers)
 
 
-async def _asked_again(req: Any) -> bytes:
-    """What a request was before it was replaced, where a middleware sends it once more; empty where it never was."""
-    url, headers, body = req.__dict__.pop(_ASKED, (None, None, b""))
-    if url is not None:
-        req.url, req.headers = url, headers
+async def _asked_again(req: Any) -> bytes | None:
+    """What a request was before it was replaced, where a middleware sends it once more; None: its body is its own."""
+    url, headers, body = req.__dict__.pop(_ASKED, (None, None, None))
+    if url is None:
+        return None
+    req.url, req.headers = url, headers
+    if body is not None:
         await req.update_body(body)
-    asked: bytes = body
+    asked: bytes | None = body
     return asked
 
 

@@ -155,14 +155,22 @@ class _Crossing:
 
     @contextmanager
     def _outgoing(self, crossing: Live, request: Any, body: bytes) -> Iterator[None]:
-        """The request as it goes out, which a fork may have changed."""
-        out = going_out(self.lane, crossing, str(request.url), request.headers, body)
+        """The request as it goes out, which a fork may have changed, or which carries its trace on."""
+        asked = str(request.url)
+        out = going_out(self.lane, crossing, asked, request.headers, body)
         if out is None:
             yield
             return
         url, stream, headers = request.url, request.stream, request.headers
+        request.headers = out.headers(headers)
+        if out.url is asked and out.body is body:
+            try:
+                yield
+            finally:
+                request.headers = headers
+            return
         content = request.__dict__.pop("_content", None)  # what a transport of another library sends, where it was read
-        request.url, request.headers = type(url)(out.url), out.headers(headers)
+        request.url = type(url)(out.url)
         request.stream = self.family.bytes_stream(out.body)
         if content is not None:
             request._content = out.body

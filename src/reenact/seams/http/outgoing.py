@@ -1,4 +1,5 @@
-"""A request as it goes out: its headers follow what a fork has rewritten, and a signer signs what is sent.
+"""A request as it goes out: its headers follow what a fork has rewritten, carry the run's trace on where the policy
+says so, and a signer signs what is sent.
 
 What signs with botocore (its own clients, those of aiobotocore, Anthropic's for Bedrock) has signed before the seam,
 where the request becomes a call. So each signature is remembered with what it was made from: the seam signs again what
@@ -140,7 +141,7 @@ class Outgoing:
     Attributes:
         url: Where it goes: whole, or from its path on, as it was given.
         body: What it says.
-        signed: Headers that a signer has made for it; empty where nothing was signed.
+        signed: Headers that a signer has made for it, or that carry its trace; they go in place of the agent's own.
         host: The host that it goes to, with its port, where that is another one; else empty.
     """
 
@@ -170,7 +171,8 @@ class Outgoing:
 
 
 def going_out(lane: Lane, crossing: Live, url: str, headers: Mapping[Any, Any] | None, body: bytes) -> Outgoing | None:
-    """What a fork sends in place of a request, signed now where botocore has signed it then; None: as it is.
+    """What is sent in place of a request: what a fork has made of it, signed now where botocore has signed it then, or
+    the same with its trace; None: as it is.
 
     Args:
         lane: Who asks.
@@ -182,7 +184,8 @@ def going_out(lane: Lane, crossing: Live, url: str, headers: Mapping[Any, Any] |
     there, sent = crossing.sends(url, body)
     same = there is url and sent is body
     if same and not lane.gate.virtual:
-        return None
+        added = crossing.adds()
+        return Outgoing(there, sent, added) if added else None
     host = urlsplit(there).netloc
     host = "" if host == urlsplit(url).netloc else host
     signer = signer_of(pairs_of(headers))

@@ -8,7 +8,7 @@ exchange. A request without a body is sent where ``endheaders`` would have sent 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from reenact.seams.http.sockets import buffered
@@ -76,9 +76,19 @@ class Held:
         body = b"".join(self._pieces[1:])
         return url, headers, unframed(body)[0] if self._chunked else body
 
-    def send(self, conn: Any) -> None:
-        """Put the pieces on the wire as they were given."""
-        for piece in self._pieces:
+    def send(self, conn: Any, added: Mapping[str, str] | None = None) -> None:
+        """Put the pieces on the wire as they were given.
+
+        Args:
+            conn: The connection.
+            added: Headers that its head has beside those of the program.
+        """
+        head, *rest = self._pieces
+        if added:
+            lines = "".join(f"{name}: {value}\r\n" for name, value in added.items())
+            first, end, others = head.partition(b"\r\n")
+            head = first + end + lines.encode("latin-1") + others
+        for piece in (head, *rest):
             self._transmit(conn, piece)
 
 

@@ -91,8 +91,17 @@ def _by_hand(conn: Any, held: Held) -> None:
         held.send(conn)
         return
     method = conn._method
-    asked = partial(describe, conn, method, *held.asked(), BY_HAND)
-    _exchange(conn, method, lane, asked, Sending(lambda _: None, lambda _: held.send(conn)))
+    url, headers, body = held.asked()
+    asked = partial(describe, conn, method, url, headers, body, BY_HAND)
+
+    def sends(crossing: Live) -> Outgoing | None:
+        added = crossing.adds()
+        return Outgoing(url, body, added) if added else None
+
+    def send(out: Outgoing | None) -> None:
+        held.send(conn, {} if out is None else out.signed)
+
+    _exchange(conn, method, lane, asked, Sending(sends, send))
 
 
 class Sending(NamedTuple):

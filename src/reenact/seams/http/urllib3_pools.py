@@ -80,9 +80,11 @@ def _attempts(original: Any) -> Any:
             _open_tunnel(self, conn)
             return attempt()
         if crossing.mode == "live":
-            out = going_out(lane, crossing, _whole(self, url), kwargs.get("headers"), body)
+            whole = _whole(self, url)
+            out = going_out(lane, crossing, whole, kwargs.get("headers"), body)
             if out is not None:
-                url, kwargs["headers"] = _form(url, out.url), out.headers(kwargs.get("headers"))
+                kwargs["headers"] = out.headers(kwargs.get("headers"))
+                url = url if out.url is whole else _form(url, out.url)
                 kwargs["body"] = kwargs["body"] if out.body is body else out.body
                 if out.host:
                     pool, conn = _elsewhere(pool, out.url)
