@@ -29,16 +29,17 @@ class Change:
     Attributes:
         at: When, ISO 8601 in UTC.
         what: ``added``, ``accepted`` (one difference), ``reviewed`` (all were: the answering run is another one from
-            here on), ``recorded`` (what was missing) or ``rerecorded`` (what was recorded later, anew).
+            here on), ``recorded`` (what was missing), ``rerecorded`` (what was recorded later, anew) or ``verified``
+            (it passed on the code of a deploy).
         event: Number of the event it is about, in the run that the golden answered from; None for the whole golden, or
             where it had none.
         category: ``create``, ``fix``, ``trim`` or ``update``; empty where nothing was accepted.
-        reason: Why, in a person's words.
+        reason: Why, in a person's words; of ``verified`` the text of the mark of that deploy.
         today: Number of the event in the run of that day; None where it had none.
         call: What was called, for people.
         old, new: Digests of what the event was and is, see ``differing``; empty where there is none. Of ``reviewed``
             the ids of the answering run before and after.
-        revision: Revision of the code that was accepted; empty where git knows none.
+        revision: Revision of the code that was accepted, or verified; empty where git knows none.
     """
 
     at: str

@@ -8,9 +8,12 @@ from typing import Any
 
 import click
 
+from reenact.abc.sources import CLOCK
 from reenact.errors import UsageError
+from reenact.facts.marks import Mark, find_mark
 from reenact.facts.phrases import counted
 from reenact.interfaces.cli.goldens.review import review_all
+from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Progress
 from reenact.interfaces.cli.shell import Command, Shell, current
 from reenact.testing.goldens.batch import How, run_goldens
@@ -19,6 +22,7 @@ from reenact.testing.goldens.modes import FROZEN, MODES, REVIEW, Recorded, recor
 from reenact.testing.goldens.outcome import Outcome, exit_code
 from reenact.testing.goldens.reports import write_reports
 from reenact.testing.goldens.shelf import Shelf, open_shelf
+from reenact.testing.goldens.verifying import keep_verified, revision_of
 from reenact.timetravel.preview import safe
 
 
@@ -30,6 +34,7 @@ from reenact.timetravel.preview import safe
     reenact golden run
     reenact golden run 'checkout/*' --report out
     reenact golden run --rev deployed
+    reenact golden run --mark "v2 deployed"
     reenact golden run refund-loop --mode missing
     reenact golden run refund-loop --mode review --accept-all "one search is enough"
     reenact golden run refund-loop --live model --repeat 10 --at-least 9
@@ -51,6 +56,9 @@ from reenact.timetravel.preview import safe
 @click.option("--accept-all", metavar="REASON", help="With --mode review: accept every other difference too.")
 @click.option("--live", type=click.Choice(("model",)), help="Ask the models anew; tools stay frozen.")
 @click.option("--rev", metavar="GITREV", default="", help="Run the code of another revision, in a git worktree.")
+@click.option(
+    "--mark", metavar="MARK", default="", help="Run the code that a mark says was deployed, and note what passes."
+)
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Run each so often.")
 @click.option(
     "--at-least", type=click.IntRange(1, 10_000), metavar="M", help="So many of them must pass. Default: all."
@@ -73,6 +81,9 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
     a log level, a patch) the next one finds, and may pass for that alone: run without it before you trust a change.
     One that does not pass there, or leaves a recorded call out, runs again by itself.
 
+    --mark runs the code of a mark's revision (reenact mark TEXT --rev GITREV); each golden that passes keeps in its
+    history that it was verified against that deploy, and golden ls says so until the golden changes.
+
     --mode review shows what today's code does otherwise, old and new side by side: create (a call that the golden has
     not), trim (one that is no longer made), update (one that asks something else), fix (one that had gone wrong). At a
     terminal it asks about each; EVENT is the number it shows. When all are accepted, the golden answers from today's
@@ -93,6 +104,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
         ctx.exit(review_all(shell, shelf, found, reasons))
     if mode != FROZEN:
         ctx.exit(_record(shell, shelf, found, mode))
+    mark = _mark(shell, how.pop("mark"), how)
     asked = _how(**how)
     progress = Progress(len(found), "not passed")
     outcomes = run_goldens(shelf, found, asked, done=lambda outcome: progress.one(bad=outcome.exit_code != 0))
@@ -102,6 +114,9 @@ def command(ctx: click.Context, /, names: tuple[str, ...], mode: str, report: st
             shell.talk(f"reenact: wrote {path}")
     code = exit_code(outcomes)
     _tell(shell, outcomes)
+    if mark is not None:
+        written = keep_verified(shelf, outcomes, mark, CLOCK)
+        shell.talk(f"reenact: verified against {safe(mark.name)}: {counted(len(written), 'golden')} written")
     ctx.exit(code)
 
 
@@ -111,7 +126,13 @@ def _require_frozen(mode: str, report: str | None, how: Mapping[str, Any]) -> No
     Raises:
         UsageError: It was asked for.
     """
-    given = {"--report": report, "--live": how["live"], "--rev": how["rev"], "--repeat": how["repeat"] > 1}
+    given = {
+        "--report": report,
+        "--live": how["live"],
+        "--rev": how["rev"],
+        "--mark": how["mark"],
+        "--repeat": how["repeat"] > 1,
+    }
     asked = next((name for name, value in given.items() if value), "")
     if asked and mode != FROZEN:
         raise UsageError(
@@ -119,6 +140,26 @@ def _require_frozen(mode: str, report: str | None, how: Mapping[str, Any]) -> No
             cause=f"mode {mode} changes goldens by the code as it is here, one after the other",
             next_command="reenact golden run --help",
         )
+
+
+def _mark(shell: Shell, named: str, how: dict[str, Any]) -> Mark | None:
+    """The mark whose code is run, which becomes the revision; None where none is named.
+
+    Raises:
+        UsageError: It is not there, has no revision, or another revision is asked for too.
+    """
+    if not named:
+        return None
+    if how["rev"] or how["live"]:
+        raise UsageError(
+            f"--mark does not go with --{'rev' if how['rev'] else 'live'}",
+            cause="what is verified against a deploy is the code of its revision, on recorded answers",
+            next_command="reenact golden run --help",
+        )
+    with opened(shell) as store:
+        mark = find_mark(store.marks(), named)
+    how["rev"] = revision_of(mark)
+    return mark
 
 
 def _reasons(mode: str, accept: tuple[str, ...], everything: str | None, names: list[str]) -> Reasons:

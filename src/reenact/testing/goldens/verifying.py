@@ -1,0 +1,69 @@
+"""Verified: a golden keeps in its history that it passed on the code of a deploy, which a mark names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reenact.abc.sources import Clock
+from reenact.errors import UsageError
+from reenact.facts.ids import tail
+from reenact.facts.marks import Mark
+from reenact.testing.goldens.golden import Golden
+from reenact.testing.goldens.history import Change
+from reenact.testing.goldens.opened import open_golden
+from reenact.testing.goldens.outcome import Outcome
+from reenact.testing.goldens.shelf import Shelf
+from reenact.testing.goldens.writing import stamp, with_golden
+
+VERIFIED = "verified"
+
+
+def revision_of(mark: Mark) -> str:
+    """The commit of a mark.
+
+    Raises:
+        UsageError: It was set without one, so it is not known which code was deployed.
+    """
+    if not mark.revision:
+        raise UsageError(
+            f"the mark {mark.text!r} ({tail(mark.id)}) has no revision",
+            cause="it was set without --rev, so it does not say which code was deployed",
+            next_command="reenact mark --help",
+        )
+    return mark.revision
+
+
+def keep_verified(shelf: Shelf, outcomes: Iterable[Outcome], mark: Mark, clock: Clock) -> list[str]:
+    """Keep in each golden that passed that it did so on the code of a mark; what is kept there already is not kept
+    twice.
+
+    Args:
+        shelf: Where the goldens lie.
+        outcomes: What they came to on the code of the mark's revision.
+        mark: It.
+        clock: When that was.
+
+    Returns:
+        The names of those that were written.
+
+    Raises:
+        RedactionLeak, UsageError, StoreError: One of them could not be written; those before it are.
+    """
+    written = []
+    for outcome in outcomes:
+        if outcome.status != "passed":
+            continue
+        path = shelf.path(outcome.name)
+        golden = open_golden(path).golden
+        change = Change(stamp(clock), VERIFIED, reason=mark.text, revision=revision_of(mark))
+        last = verified(golden)
+        if last is None or (last.reason, last.revision) != (change.reason, change.revision):
+            with_golden(path, golden.noted(change))
+            written.append(outcome.name)
+    return written
+
+
+def verified(golden: Golden) -> Change | None:
+    """When a golden was last verified against a deploy; None where it never was, or was changed since."""
+    last = golden.history[-1] if golden.history else None
+    return last if last is not None and last.what == VERIFIED else None
