@@ -78,3 +78,30 @@ def test_goldens_are_rows_with_their_own_expectations(bench: Bench) -> None:
     assert "  hasty  passed 1/1 (21-100 %)" in done.stdout and "  base  passed 0/1 (0-79 %)" in done.stdout
     assert "first difference #0 changed answer" in done.stdout and 'tool - look(query="the book")' in done.stdout
     assert not list(Path(bench.folder, ".reenact", "experiments", "underway").iterdir())
+
+
+def test_rows_are_compared_before_and_after_a_mark(bench: Bench) -> None:
+    bench.record("How long?")
+    bench.desk.run("mark", "v2 deployed")
+    bench.record("How long now?")
+    bench.record("How long then?")
+    bench.shut()
+    (bench.folder / "hasty.txt").write_text(HASTY)
+    told = bench.desk.run("experiment", *EXPECTED, *BASE, *HASTILY, "--mark", "@").stdout
+    halves = told.partition("rows recorded before v2 deployed: 1\n")[2].partition(
+        "rows recorded since v2 deployed: 2\n"
+    )
+    for half, cells in ((halves[0], "1"), (halves[2], "2")):
+        rows = {line.split()[0]: line.split()[1:3] for line in half.splitlines() if line}
+        assert rows["base"] == [cells, "0.0"] and rows["hasty"] == [cells, "100.0"]
+    assert "hasty  passed 2/2 (34-100 %) after 1/1 (21-100 %); difference -66 to +79 points" in halves[2]
+    assert halves[2].count("no difference is shown") == 2
+
+    lines = bench.desk.run("experiment", *EXPECTED, *HASTILY, "--mark", "v2 deployed", "--json").stdout.splitlines()
+    found = [line for line in map(json.loads, lines) if line["type"] == "period"]
+    assert [(each["period"], each["rows"], each["passed"]) for each in found] == [
+        ("before v2 deployed", 1, 1), ("since v2 deployed", 2, 2),
+    ]  # fmt: skip
+    for words, count in ((("--since", "@"), 2), (("--before", "v2 deployed"), 1), (("--since", "1h"), 3)):
+        assert len(bench.experiment(*words, *HASTILY).rows) == count
+    assert "no mark matches 'v3'" in bench.desk.run("experiment", *EXPECTED, *BASE, "--mark", "v3", status=2).stderr

@@ -19,10 +19,10 @@ diff: run* --stat --state --text --store= --json --no-pager --help -h
 golden: --store= --json --no-pager --help -h
 golden add: run --as= --about= --expected= --expect= --holds= --fixed=run --on-miss=fail|live-read|scripted| --answer= --no-test --force --store= --json --no-pager --help -h
 golden ls: golden* --history --store= --json --no-pager --help -h
-golden run: golden* --mode=frozen|missing|rerecord|review| --accept= --accept-all= --live=model| --rev= --repeat= --at-least= -j= --workers= --share --report=file --store= --json --no-pager --help -h
+golden run: golden* --mode=frozen|missing|rerecord|review| --accept= --accept-all= --live=model| --rev= --mark= --repeat= --at-least= -j= --workers= --share --report=file --store= --json --no-pager --help -h
 golden drift: golden* -j= --workers= --store= --json --no-pager --help -h
 golden rm: golden --store= --json --no-pager --help -h
-experiment: golden* --where= --session=session --candidate= --expect= --repeat= --threshold= -j= --workers= --on= --fresh --store= --json --no-pager --help -h
+experiment: golden* --where= --session=session --since= --before= --mark= --candidate= --expect= --repeat= --threshold= -j= --workers= --on= --fresh --store= --json --no-pager --help -h
 kit: run --budget --failed --agent=agent --user=user --tenant=tenant --session=session --tag=tag --since= --before= --where= -k= --store= --json --no-pager --help -h
 pack: run -o=file --output=file --no-check --store= --json --no-pager --help -h
 unpack: file --store= --json --no-pager --help -h

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from reenact.abc.store import Recording, Store
 from reenact.facts.call import Json
@@ -19,6 +19,9 @@ from reenact.testing.goldens.opened import open_golden
 from reenact.testing.goldens.shelf import Shelf
 from reenact.timetravel.forks.launch import require_ended
 from reenact.timetravel.vocabulary import RunScope
+
+BEGAN: Final = "started_us"
+"""When the recorded run began, among what it came to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class Row:
         same: Whether it must re-enact without a difference: a golden of which nothing else is expected.
         reads: Files that the recorded program has read, relative to the project.
         digest: Digest of all that decides what it comes to.
-        recorded: What the recorded run came to: ``answer``, ``tokens``, ``cost``, ``duration`` in seconds.
+        recorded: What the recorded run came to: ``answer``, ``tokens``, ``cost``, ``duration`` in seconds,
+            ``started_us`` (when it began).
     """
 
     name: str
@@ -109,6 +113,7 @@ def _known(row: Row, recording: Recording, content: str) -> Row:
     """The row with what its recording says. ``content`` names the recording for good."""
     scope = RunScope(recording.run, lambda: recording)
     recorded = {name: scope.value(name) for name in ("answer", "tokens", "cost", "duration", "status")}
+    recorded[BEGAN] = recording.run.started_us
     reads = sorted(name.removeprefix(NOTE) for name in recording.notes(None) if name.startswith(NOTE))
     golden = {name: row.golden.to_json()[name] for name in ("expect", "holds", "on_miss", "answers")}
     told = json.dumps([content, row.run, golden], sort_keys=True, separators=(",", ":"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,10 @@ import click
 from reenact.abc.store import Store
 from reenact.errors import UsageError
 from reenact.facts.expressions import Expression, compile_expression
+from reenact.facts.marks import Mark, find_mark
 from reenact.facts.run import Run, Status
+from reenact.interfaces.cli.arguments import Since
+from reenact.interfaces.cli.choosing import filters_of
 from reenact.interfaces.cli.ending import told_to_end
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.progress import Progress
@@ -28,6 +31,7 @@ from reenact.testing.experiments.cell import Cell
 from reenact.testing.experiments.cluster import SCHEME, on_ray
 from reenact.testing.experiments.code import commit_of, project_digest
 from reenact.testing.experiments.dataset import Row, golden_rows, stored_rows
+from reenact.testing.experiments.periods import Halves
 from reenact.testing.experiments.running import Place
 from reenact.testing.experiments.table import row_lines, rows_of, total_lines
 from reenact.testing.experiments.tally import Tally, tallies
@@ -35,6 +39,8 @@ from reenact.testing.experiments.threshold import ThresholdScope, explained, thr
 from reenact.testing.goldens.shelf import open_shelf
 from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
 
+_CHOOSING = ("where", "session", "since", "before")
+"""Options that choose stored runs."""
 _WORST = {"stale": 3, "broken": 4, "refused": 5}
 
 
@@ -51,6 +57,9 @@ _WORST = {"stale": 3, "broken": 4, "refused": 5}
 @click.argument("dataset", nargs=-1)
 @click.option("--where", metavar="EXPR", help="Stored runs for which it is true, in place of goldens.")
 @click.option("--session", metavar="S", help="All stored runs of a session, in order, in place of goldens.")
+@click.option("--since", type=Since(), help="Of stored runs only those of the last 2h, 7d, or after a mark.")
+@click.option("--before", type=Since(), help="Of stored runs only those from before that.")
+@click.option("--mark", metavar="MARK", default="", help="Compare the rows recorded before a mark with those since.")
 @click.option("--candidate", "candidates", metavar="NAME:K=V,…", multiple=True, required=True, help="What is tried.")
 @click.option("--expect", "expect_", metavar="EXPR", multiple=True, help="What must hold in every row, besides.")
 @click.option("--repeat", type=click.IntRange(1, 100_000), default=1, metavar="N", help="Run each so often.")
@@ -70,7 +79,8 @@ def command(
 ) -> None:
     """Run today's code on every row, once for each candidate and repeat; tools are answered from the recording.
 
-    DATASET is goldens (names or patterns; default: all of them), or stored runs with --where or --session. A
+    DATASET is goldens (names or patterns; default: all of them), or stored runs with --where, --session, --since or
+    --before. With --mark the rows recorded before a mark (reenact mark) and those since are added up apart too. A
     candidate changes model, prompt, rev, temperature (or another parameter; param.X for any), flag.X: models are asked
     anew where it changes what they are asked. live=missing asks models what has no answer, live=model all of it;
     answers=@FILE scripts answers instead. NAME: alone changes nothing. A call without an answer makes its cell stale.
@@ -84,7 +94,8 @@ def command(
     """
     shell = current(ctx)
     expectations = [expect(text) for text in expect_]
-    project, rows = _dataset(shell, dataset, how["where"], how["session"], expectations)
+    mark = _mark(shell, how["mark"])
+    project, rows = _dataset(shell, dataset, how, expectations)
     tried = _candidates(candidates, Path(project))
     names = [candidate.name for candidate in tried]
     condition = None if threshold_ is None else threshold(threshold_, names)
@@ -93,14 +104,33 @@ def command(
     cells = _run(shell, experiment, _runner(shell, how["on"]))
     every = tallies(cells, names)
     _tell(shell, cells, rows, tried)
+    if mark is not None:
+        _tell_halves(shell, Halves(cells, rows, names, mark))
     ctx.exit(_concluded(shell, condition, every))
 
 
+def _mark(shell: Shell, named: str) -> Mark | None:
+    """The mark across which rows are compared; None where none is named."""
+    if not named:
+        return None
+    with opened(shell) as store:
+        return find_mark(store.marks(), named)
+
+
+def _tell_halves(shell: Shell, halves: Halves) -> None:
+    if not shell.json:
+        shell.lines(halves.lines())
+        return
+    for each in halves.data():
+        shell.line(each)
+
+
 def _dataset(
-    shell: Shell, names: Sequence[str], where: str | None, session: str | None, expectations: Sequence[Expectation]
+    shell: Shell, names: Sequence[str], how: Mapping[str, Any], expectations: Sequence[Expectation]
 ) -> tuple[str, list[Row]]:
     """Root of the project, and the rows."""
-    if where is None and session is None:
+    chosen = {name: how[name] for name in _CHOOSING if how[name] is not None}
+    if not chosen:
         shelf = open_shelf()
         found = shelf.matching(names)
         if not found:
@@ -113,17 +143,17 @@ def _dataset(
             next_command="reenact experiment --help",
         )
     with opened(shell) as store:
-        rows = stored_rows(store, _runs(store, where, session), expectations)
+        rows = stored_rows(store, _runs(store, how["where"], filters_of(chosen, store)), expectations)
         if not rows:
             raise _nothing("no recorded run fits", "reenact ls")
         return project_of(), rows
 
 
-def _runs(store: Store, where: str | None, session: str | None) -> Iterator[Run]:
+def _runs(store: Store, where: str | None, filters: Mapping[str, Any]) -> Iterator[Run]:
     """Runs that were recorded, as they came; what was made of them (forks, kept replays, child runs) is no row."""
     expression = None if where is None else compile_expression(where, RUN_WORDS)
-    filters = {} if session is None else {"session": session}
-    found = [run for run in store.runs(**filters) if not run.relation and run.status is not Status.RECORDING]
+    asked = {name: value for name, value in filters.items() if name != "where"}
+    found = [run for run in store.runs(**asked) if not run.relation and run.status is not Status.RECORDING]
     for run in sorted(found, key=lambda run: run.id):
         if expression is None or expression.holds(RunScope(run, partial(store.open, run))):
             yield run
