@@ -22,7 +22,8 @@ from reenact.store.codec import (
     unpack_settled,
     weaker,
 )
-from reenact.store.payloads import KeyedHash, compress, decompress
+from reenact.store.hashes import KeyedHash
+from reenact.store.payloads import compress, decompress
 from reenact.store.streams import FIRST_LINK, OpenStream, Part, parts_of
 
 text = st.text(st.characters(), max_size=8)  # lone surrogates among them

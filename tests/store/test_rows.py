@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from reenact.facts.call import Call, Effect, ErrorFact, Failure, Fidelity, Kind, Value
 from reenact.facts.event import Payload
 from reenact.facts.record import CallIssued, CallSettled
-from reenact.store.payloads import DIGEST_SIZE
-from reenact.store.rows import Columns, Recurring, asked_row, event_of, settled_row, sum_of
+from reenact.store.check_sums import sum_of
+from reenact.store.hashes import DIGEST_SIZE
+from reenact.store.rows import Columns, Recurring, asked_row, event_of, settled_row
 
 # What stands in a row between its commas is what an edit of the text would trip over.
 NASTY = ["", '""', '","', ',"', "exact", ']["v","application/json","",{}]', ',"tool","look"', "ä\ud800", "a,b,,c"]

@@ -25,7 +25,7 @@ from reenact.facts.run import Run
 from reenact.store import frames, splicing
 from reenact.store.checking import check_store
 from reenact.store.contents import Contents
-from reenact.store.payloads import KeyedHash
+from reenact.store.hashes import KeyedHash
 from reenact.store.splice_rows import SPLICED, Splice, unpack_splice
 from reenact.store.splices import Change, Piece
 from reenact.store.sqlite import SqliteStore

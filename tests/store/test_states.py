@@ -19,7 +19,7 @@ from reenact.facts.event import Payload
 from reenact.facts.record import CheckpointTaken, Record
 from reenact.facts.run import Run
 from reenact.store.checking import check_store
-from reenact.store.payloads import KeyedHash
+from reenact.store.hashes import KeyedHash
 from reenact.store.schema import SHIFT
 from reenact.store.slot_rows import PACKED, SHAPES, SHORT, Kept, States, pack_state
 from reenact.store.sqlite import SqliteStore

@@ -15,10 +15,11 @@ from reenact.facts.call import Call, Failure, Json, Value
 from reenact.facts.event import Event
 from reenact.facts.record import SegmentArrived
 from reenact.store import open_store
+from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, pack_call, pack_settled
 from reenact.store.folding import first_of, whole
-from reenact.store.payloads import KeyedHash, compress
-from reenact.store.rows import sum_of
+from reenact.store.hashes import KeyedHash
+from reenact.store.payloads import compress
 from reenact.store.streams import FIRST_LINK, Chunk, OpenStream, parts_of
 
 _CALL_AT = 7

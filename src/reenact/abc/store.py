@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from reenact.facts.checkpoint import Checkpoint, Snapshot, Version
-from reenact.facts.effects import Claim
-from reenact.facts.event import Event, LaneFact, Payload
-from reenact.facts.marks import Mark
-from reenact.facts.order import Delivery
-from reenact.facts.record import AmbientRead, Record
-from reenact.facts.run import Run
+if TYPE_CHECKING:
+    from reenact.facts.checkpoint import Checkpoint, Snapshot, Version
+    from reenact.facts.effects import Claim
+    from reenact.facts.event import Event, LaneFact, Payload
+    from reenact.facts.marks import Mark
+    from reenact.facts.order import Delivery
+    from reenact.facts.record import AmbientRead, Record
+    from reenact.facts.run import Run
 
 
 class Log(Protocol):

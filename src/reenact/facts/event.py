@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from reenact.facts.call import Call, Fidelity, Json, Outcome, Stream
+from reenact.facts.call import Fidelity, Stream
+
+if TYPE_CHECKING:
+    from reenact.facts.call import Call, Json, Outcome
 
 NODE: Final = "node"
 """The attribute that names the node of a graph (LangGraph), on the first call of a lane that it makes. Empty: what

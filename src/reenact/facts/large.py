@@ -9,9 +9,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Mapping
 from json.encoder import encode_basestring
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from reenact.facts.scalars import write_text
+from reenact.facts.late import late
+
+if TYPE_CHECKING:
+    from reenact.facts.scalars import write_text
+else:
+    write_text = late("reenact.facts.scalars", "write_text")
 
 LARGE = 8 << 20
 """Characters or bytes from which on a value is written in pieces."""

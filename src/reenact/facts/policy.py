@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reenact.errors import UsageError
-from reenact.facts.plumbing import ruled
-from reenact.facts.sampling import shares
-from reenact.facts.tracecontext import named_hosts
-from reenact.facts.unrecorded import unrecorded
+from reenact.facts.late import late
+
+if TYPE_CHECKING:
+    from reenact.facts.plumbing import ruled
+    from reenact.facts.sampling import shares
+    from reenact.facts.tracecontext import named_hosts
+    from reenact.facts.unrecorded import unrecorded
+else:
+    ruled = late("reenact.facts.plumbing", "ruled")
+    shares = late("reenact.facts.sampling", "shares")
+    unrecorded = late("reenact.facts.unrecorded", "unrecorded")
+    named_hosts = late("reenact.facts.tracecontext", "named_hosts")
 
 REDACTIONS = ("credential",)
 """Rules that ``redact`` may name."""

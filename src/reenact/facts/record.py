@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from reenact.facts.call import Call, End, Fidelity, Json, Outcome, Stream
-from reenact.facts.order import Delivery
-from reenact.facts.run import Run
+from reenact.facts.call import Fidelity, Stream
+
+if TYPE_CHECKING:
+    from reenact.facts.call import Call, End, Json, Outcome
+    from reenact.facts.order import Delivery
+    from reenact.facts.run import Run
 
 
 @dataclass(frozen=True, slots=True)

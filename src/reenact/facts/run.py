@@ -13,8 +13,10 @@ from reenact.facts.call import Fidelity, Json
 INNER = frozenset({"child", "attempt"})
 """Relations of runs that ``@`` does not mean: those inside another, and attempts at continuing one."""
 
-
 _CHILD = "child"
+
+RAISED_AT = "raised_at"
+"""In the capture of a run that an exception ended: file and line, ``agent.py:39``."""
 
 
 class Status(StrEnum):
@@ -25,6 +27,9 @@ class Status(StrEnum):
     FAILED = "failed"
     TIMEOUT = "timeout"
     INTERRUPTED = "interrupted"
+
+
+_BAD = frozenset({Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +172,11 @@ class Run(Kept):
 
     def __repr__(self) -> str:
         return f"<Run {self.id} {self.agent or '-'} {self.status.value} events={self.totals.events}>"
+
+
+def run_failed(run: Run) -> bool:
+    """Whether a run ended otherwise than it should."""
+    return run.status in _BAD
 
 
 def belongs_to(run: Run) -> bool:

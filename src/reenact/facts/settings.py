@@ -9,16 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reenact.errors import UsageError
 from reenact.facts.call import Json
-from reenact.facts.plumbing import ruled
+from reenact.facts.late import late
 from reenact.facts.policy import LARGEST_VALUE_MB, OTEL_CONTENTS, OTEL_DIALECTS, OTEL_PROVIDERS, UNSAMPLED, Policy
-from reenact.facts.retention import AT, span_us
-from reenact.facts.sampling import shares
-from reenact.facts.tracecontext import named_hosts
-from reenact.facts.unrecorded import unrecorded
+from reenact.facts.retention import AT
+
+if TYPE_CHECKING:
+    from reenact.facts.plumbing import ruled
+    from reenact.facts.retention import span_us
+    from reenact.facts.sampling import shares
+    from reenact.facts.tracecontext import named_hosts
+    from reenact.facts.unrecorded import unrecorded
+else:
+    ruled = late("reenact.facts.plumbing", "ruled")
+    span_us = late("reenact.facts.retention", "span_us")
+    shares = late("reenact.facts.sampling", "shares")
+    unrecorded = late("reenact.facts.unrecorded", "unrecorded")
+    named_hosts = late("reenact.facts.tracecontext", "named_hosts")
 
 PREFIX = "REENACT_"
 """Environment variables that set something begin with this."""

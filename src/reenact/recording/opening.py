@@ -20,7 +20,7 @@ from reenact.facts.ids import make_run_id
 from reenact.facts.plumbing import MARK, captured
 from reenact.facts.policy import Policy
 from reenact.facts.record import RunOpened
-from reenact.facts.run import Entry, Run, Status
+from reenact.facts.run import RAISED_AT, Entry, Run, Status
 from reenact.privacy import make_redactor, removed_before
 from reenact.recording.evidence import Evidence
 from reenact.recording.kit import traceparent
@@ -32,8 +32,9 @@ from reenact.recording.tapping import tap_for
 from reenact.recording.unthreaded import Unthreaded
 from reenact.recording.writer import Writer
 from reenact.seams import trust, wiring
-from reenact.seams.origins import RAISED_AT, raised_at
+from reenact.seams.origins import raised_at
 from reenact.seams.places import root_of
+from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 
 
 @dataclass(frozen=True, slots=True)

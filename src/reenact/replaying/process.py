@@ -53,6 +53,7 @@ from reenact.seams.servers import hosting
 from reenact.seams.strands import signals
 from reenact.seams.uncaught import watch_uncaught
 from reenact.seams.watch import WATCH
+from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 from reenact.store import open_store
 
 _HOOK = "audit hook (connections, processes, signals)"

@@ -7,9 +7,6 @@ import traceback
 
 from reenact.seams.places import below, installed
 
-RAISED_AT = "raised_at"
-"""In the capture of a run that an exception ended: file and line, ``agent.py:39``."""
-
 _OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 

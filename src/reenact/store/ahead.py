@@ -13,9 +13,9 @@ from operator import itemgetter
 from typing import Any
 from zlib import crc32
 
+from reenact.store.check_sums import damaged
 from reenact.store.connection import Reading
-from reenact.store.payloads import KeyedHash
-from reenact.store.rows import damaged
+from reenact.store.hashes import KeyedHash
 from reenact.store.schema import LOW
 from reenact.store.streams import FIRST_LINK, Chunk, parts_of
 

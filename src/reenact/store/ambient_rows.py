@@ -7,9 +7,9 @@ from zlib import crc32
 
 from reenact.facts.record import AmbientRead
 from reenact.store.ahead import AmbientAhead
+from reenact.store.check_sums import damaged
 from reenact.store.connection import PAGE, Reading
 from reenact.store.lane_rows import LaneRows
-from reenact.store.rows import damaged
 from reenact.store.schema import LOW
 from reenact.store.span import Span
 

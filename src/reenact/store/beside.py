@@ -13,7 +13,8 @@ from zlib import crc32
 from reenact.errors import BlobCorrupt, BlobMissing
 from reenact.store.contents import Contents
 from reenact.store.frames import DEFLATED
-from reenact.store.payloads import WITHHELD, KeyedHash, decompress
+from reenact.store.hashes import KeyedHash
+from reenact.store.payloads import WITHHELD, decompress
 from reenact.store.slot_rows import States
 from reenact.store.streams import FIRST_LINK, Chunk, parts_of
 

@@ -8,7 +8,8 @@ from reenact.errors import BlobCorrupt, StoreError
 from reenact.facts.event import Payload
 from reenact.store.connection import Reading
 from reenact.store.contents import Contents
-from reenact.store.payloads import RAW, KeyedHash, corrupt, missing
+from reenact.store.hashes import KeyedHash
+from reenact.store.payloads import RAW, corrupt, missing
 from reenact.store.schema import LOW
 from reenact.store.slot_rows import short_value
 from reenact.store.span import Span

@@ -18,7 +18,7 @@ from reenact.facts.event import Event
 from reenact.facts.reading import Reading
 from reenact.facts.traced import is_traced_model, reading_in
 from reenact.facts.values import decode, jsonable
-from reenact.store.rows import damaged
+from reenact.store.check_sums import damaged
 
 PROMPT_VERSION = "prompt_version"
 """Name of the note that says which version of the prompt was in use."""

@@ -13,12 +13,17 @@ from _thread import allocate_lock
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from reenact.errors import StoreBusy, StoreError
+from reenact.facts.late import late
 from reenact.store.folding import first_of, whole
-from reenact.store.words import plain
+
+if TYPE_CHECKING:
+    from reenact.store.words import plain
+else:
+    plain = late("reenact.store.words", "plain")
 
 BUSY_MS = 10_000
 """How long to wait for another process that writes."""

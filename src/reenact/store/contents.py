@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from reenact.store.payloads import WITHHELD, KeyedHash, corrupt, decompress, taken_out
+from reenact.store.hashes import KeyedHash
+from reenact.store.payloads import WITHHELD, corrupt, decompress, taken_out
 from reenact.store.splice_rows import SPLICED, Rows, Spliced
 
 

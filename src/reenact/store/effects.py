@@ -10,8 +10,8 @@ from reenact.errors import StoreError
 from reenact.facts.effects import Claim
 from reenact.facts.ids import tail
 from reenact.facts.run import Run
+from reenact.store.check_sums import sum_of
 from reenact.store.codec import pack_run, unpack_run
-from reenact.store.rows import sum_of
 from reenact.store.runrows import row_number, update_run
 
 

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reenact.errors import StoreError
-from reenact.facts.call import Json, Stream
-from reenact.facts.event import Event
-from reenact.facts.run import Totals
+from reenact.facts.call import Stream
+from reenact.facts.late import late
 from reenact.store.attributes import Attributes
-from reenact.store.bodies import Bodies
-from reenact.store.connection import PAGE, Reading
-from reenact.store.evidence import Evidence
+from reenact.store.check_sums import damaged
+from reenact.store.connection import PAGE
 from reenact.store.folding import FOLDED, first_of, parts_of, unfolded
 from reenact.store.guarding import UNSOUND
-from reenact.store.lane_rows import LaneRows
-from reenact.store.references import no_event
-from reenact.store.rows import Recurring, damaged, event_of
+from reenact.store.rows import event_of
 from reenact.store.schema import LOW
-from reenact.store.span import Span
-from reenact.store.stream_rows import StreamRows
-from reenact.store.unfinished import totalled
+
+if TYPE_CHECKING:
+    from reenact.facts.call import Json
+    from reenact.facts.event import Event
+    from reenact.facts.run import Totals
+    from reenact.store.bodies import Bodies
+    from reenact.store.connection import Reading
+    from reenact.store.evidence import Evidence
+    from reenact.store.lane_rows import LaneRows
+    from reenact.store.references import no_event
+    from reenact.store.rows import Recurring
+    from reenact.store.span import Span
+    from reenact.store.stream_rows import StreamRows
+    from reenact.store.unfinished import totalled
+else:
+    no_event = late("reenact.store.references", "no_event")
+    totalled = late("reenact.store.unfinished", "totalled")
 
 _FIRST_PAGE = 16
 _MADE_AT_ONCE = 16

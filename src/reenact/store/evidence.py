@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from reenact.facts.call import Json
 from reenact.facts.event import Payload
-from reenact.store.bodies import Bodies
+from reenact.store.check_sums import damaged, sum_of
 from reenact.store.codec import load
-from reenact.store.connection import Reading
-from reenact.store.rows import damaged, sum_of
 from reenact.store.schema import LOW
-from reenact.store.span import Span
+
+if TYPE_CHECKING:
+    from reenact.facts.call import Json
+    from reenact.store.bodies import Bodies
+    from reenact.store.connection import Reading
+    from reenact.store.span import Span
 
 
 class Evidence:

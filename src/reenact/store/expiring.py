@@ -11,18 +11,30 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reenact.abc.store import Store
 from reenact.errors import ReenactError, RunNotFound
-from reenact.facts.retention import Expiry, Kin, expiry_of, settled
-from reenact.facts.run import Run, Status, belongs_to
-from reenact.store.connection import Reading, Writing
-from reenact.store.forgetting import forget
-from reenact.store.removing import remove_rest
+from reenact.facts.late import late
+from reenact.facts.retention import Kin, expiry_of, settled
+from reenact.facts.run import Status, belongs_to
+from reenact.store.connection import Writing
 from reenact.store.schema import LOW, SHIFT
-from reenact.store.tombstones import ARRIVAL, Tombstone, bury, has
-from reenact.store.words import erase_some
+from reenact.store.tombstones import ARRIVAL, Tombstone, has
+
+if TYPE_CHECKING:
+    from reenact.abc.store import Store
+    from reenact.facts.retention import Expiry
+    from reenact.facts.run import Run
+    from reenact.store.connection import Reading
+    from reenact.store.forgetting import forget
+    from reenact.store.removing import remove_rest
+    from reenact.store.tombstones import bury
+    from reenact.store.words import erase_some
+else:
+    forget = late("reenact.store.forgetting", "forget")
+    remove_rest = late("reenact.store.removing", "remove_rest")
+    bury = late("reenact.store.tombstones", "bury")
+    erase_some = late("reenact.store.words", "erase_some")
 
 STEP_PAGES = 256
 """Pages given back in one transaction: writers wait no longer than that takes."""

@@ -12,9 +12,9 @@ from typing import Any
 
 from reenact.errors import StoreError
 from reenact.facts.marks import Mark, in_order
+from reenact.store.check_sums import damaged, sum_of
 from reenact.store.codec import dump, load
 from reenact.store.guarding import UNSOUND
-from reenact.store.rows import damaged, sum_of
 from reenact.store.tombstones import Rows, has
 
 TABLE = "mark"

@@ -26,9 +26,10 @@ from reenact.facts.record import (
     RunOpened,
 )
 from reenact.facts.run import INNER, Run, Status, belongs_to
+from reenact.store.hashes import KeyedHash
 from reenact.store.kept import Kept
 from reenact.store.memory_reading import MemoryRecording
-from reenact.store.payloads import KeyedHash, address_of, taken_out, unknown
+from reenact.store.payloads import address_of, taken_out, unknown
 from reenact.store.references import Latest, parse_run, refuse_run
 from reenact.store.runrows import amended_run
 from reenact.store.views import Views, check_filters

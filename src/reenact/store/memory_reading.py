@@ -22,8 +22,9 @@ from reenact.facts.record import (
 )
 from reenact.facts.run import Run, Totals
 from reenact.store.codec import joined, weaker
+from reenact.store.hashes import KeyedHash
 from reenact.store.kept import Answered, Kept, number_of
-from reenact.store.payloads import KeyedHash, missing, taken_out
+from reenact.store.payloads import missing, taken_out
 from reenact.store.proofs import not_proven, require_proven
 from reenact.store.references import no_event
 from reenact.store.unfinished import totalled

@@ -18,7 +18,7 @@ from reenact.errors import StoreError
 from reenact.store.backup import Told, back_up, free_name
 from reenact.store.connection import Reading, Writing, connect_reading
 from reenact.store.folding import Folding
-from reenact.store.payloads import KeyedHash
+from reenact.store.hashes import KeyedHash
 from reenact.store.pieces import is_there
 from reenact.store.rewording import as_said, reword
 from reenact.store.rewriting import MARK, Damage, Rewriting, is_folded

@@ -7,8 +7,8 @@ from itertools import chain, dropwhile
 from zlib import crc32
 
 from reenact.facts.order import Delivery, unpack
+from reenact.store.check_sums import damaged
 from reenact.store.connection import FEW, Reading
-from reenact.store.rows import damaged
 from reenact.store.schema import LOW
 from reenact.store.span import Span
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from zlib import crc32
 
+from reenact.store.check_sums import damaged
 from reenact.store.connection import FEW, Reading
 from reenact.store.payloads import decompress
-from reenact.store.rows import damaged
 from reenact.store.schema import LOW
 from reenact.store.span import Span
 

@@ -9,27 +9,37 @@ can find out whether a store holds a guessed text.
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from reenact.errors import BlobCorrupt, BlobMissing, UsageError
 from reenact.facts.event import Payload
-from reenact.facts.growing import Grown, is_grown
+from reenact.facts.growing import is_grown
 from reenact.facts.ids import tail
 from reenact.facts.large import Withheld, is_large, is_withheld
+from reenact.facts.late import late
 from reenact.facts.weaving import Piece, Woven
-from reenact.store.growing import GrowingLists, Lost
-from reenact.store.hashes import Hash
-from reenact.store.portions import put_pieces
-from reenact.store.removing import is_forgotten, release_rest
-from reenact.store.resplicing import respliced
+from reenact.store.growing import Lost
+from reenact.store.hashes import DIGEST_SIZE
 from reenact.store.splice_rows import SPLICED
 from reenact.store.splicing import Splicing
 
-DIGEST_SIZE = 16
+if TYPE_CHECKING:
+    from reenact.facts.growing import Grown
+    from reenact.store.growing import GrowingLists
+    from reenact.store.hashes import KeyedHash
+    from reenact.store.portions import put_pieces
+    from reenact.store.removing import is_forgotten, release_rest
+    from reenact.store.resplicing import respliced
+else:
+    GrowingLists = late("reenact.store.growing", "GrowingLists")
+    put_pieces = late("reenact.store.portions", "put_pieces")
+    is_forgotten = late("reenact.store.removing", "is_forgotten")
+    release_rest = late("reenact.store.removing", "release_rest")
+    respliced = late("reenact.store.resplicing", "respliced")
+
 RAW, ZLIB = range(2)
 """How the bytes of a row are kept."""
 WITHHELD = 3
@@ -51,49 +61,6 @@ MOST_SPLICED = 16 << 20
 _ZLIB_HEAD = b"\x78\x01"
 _ZLIB_END = b"\x03\x00"
 """An empty last block."""
-
-
-class KeyedHash:
-    """The store's hash.
-
-    Args:
-        key: The store's secret.
-    """
-
-    __slots__ = ("begin",)
-
-    def __init__(self, key: bytes) -> None:
-        self.begin: Callable[[], Hash] = hashlib.blake2b(key=key, digest_size=DIGEST_SIZE).copy
-        """A hash object to be fed piece by piece."""
-
-    def of(self, data: bytes) -> bytes:
-        """The digest of some bytes. About 0.5 µs and 1 ms a megabyte."""
-        found = self.begin()
-        found.update(data)
-        return found.digest()
-
-    def of_body(self, body: bytes) -> bytes:
-        """The digest of a body, which may be one that is not kept: it lets go of its bytes then."""
-        if is_large(body):
-            return self._of_pieces(body.pieces())
-        if not is_withheld(body):
-            return self.of(body)
-        if not body.digest:
-            body.digest = self._of_pieces(body.pieces()).hex()
-            body.source = b""
-        return bytes.fromhex(body.digest)
-
-    def _of_pieces(self, pieces: Iterable[bytes]) -> bytes:
-        found = self.begin()
-        for piece in pieces:
-            found.update(piece)
-        return found.digest()
-
-    def named(self, data: bytes, digest: str) -> bool:
-        """Whether some bytes have this digest, which is in hexadecimal digits. As ``of``."""
-        found = self.begin()
-        found.update(data)
-        return found.hexdigest() == digest
 
 
 def compress(data: bytes) -> tuple[int, bytes]:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from reenact.store.check_sums import damaged
 from reenact.store.ranges import NONE, Ranges, unpack_ranges
-from reenact.store.rows import damaged
 from reenact.store.schema import SHIFT
 from reenact.store.versions import bring_up
 

@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from reenact.facts.call import Json
-from reenact.facts.checkpoint import Snapshot, Version
-from reenact.facts.event import Event, LaneFact, Payload
-from reenact.facts.order import Delivery
-from reenact.facts.record import AmbientRead
-from reenact.facts.run import Run, Totals
-from reenact.store.ambient_rows import AmbientRows
-from reenact.store.bodies import Bodies
-from reenact.store.connection import Reading
-from reenact.store.event_rows import EventRows
-from reenact.store.evidence import Evidence
+from reenact.facts.late import late
 from reenact.store.guarding import guarded, guarded_each
-from reenact.store.lane_rows import LaneRows
-from reenact.store.order_rows import deliveries
-from reenact.store.output_rows import printed
-from reenact.store.payloads import KeyedHash
-from reenact.store.rows import Recurring
-from reenact.store.snapshots import distinct
 from reenact.store.span import Owner, span_of
-from reenact.store.states import States
-from reenact.store.stream_rows import StreamRows
+
+if TYPE_CHECKING:
+    from reenact.facts.call import Json
+    from reenact.facts.checkpoint import Snapshot, Version
+    from reenact.facts.event import Event, LaneFact, Payload
+    from reenact.facts.order import Delivery
+    from reenact.facts.record import AmbientRead
+    from reenact.facts.run import Run, Totals
+    from reenact.store.ambient_rows import AmbientRows
+    from reenact.store.bodies import Bodies
+    from reenact.store.connection import Reading
+    from reenact.store.event_rows import EventRows
+    from reenact.store.evidence import Evidence
+    from reenact.store.hashes import KeyedHash
+    from reenact.store.lane_rows import LaneRows
+    from reenact.store.order_rows import deliveries
+    from reenact.store.output_rows import printed
+    from reenact.store.rows import Recurring
+    from reenact.store.snapshots import distinct
+    from reenact.store.states import States
+    from reenact.store.stream_rows import StreamRows
+else:
+    AmbientRows = late("reenact.store.ambient_rows", "AmbientRows")
+    Bodies = late("reenact.store.bodies", "Bodies")
+    EventRows = late("reenact.store.event_rows", "EventRows")
+    Evidence = late("reenact.store.evidence", "Evidence")
+    LaneRows = late("reenact.store.lane_rows", "LaneRows")
+    deliveries = late("reenact.store.order_rows", "deliveries")
+    printed = late("reenact.store.output_rows", "printed")
+    Recurring = late("reenact.store.rows", "Recurring")
+    distinct = late("reenact.store.snapshots", "distinct")
+    States = late("reenact.store.states", "States")
+    StreamRows = late("reenact.store.stream_rows", "StreamRows")
 
 
 class SqliteRecording:
@@ -45,16 +61,44 @@ class SqliteRecording:
         self._run = run
         self._reading = reading
         self._hasher = hasher
-        self._recurring: Recurring = Recurring() if beside is None else beside._recurring
-        self._span = span = span_of(run, owner)
-        self._streams = StreamRows(reading, hasher, span)
-        self._bodies: Bodies = Bodies(reading, hasher, span, self._streams, None if beside is None else beside._bodies)
-        self._evidence = Evidence(reading, span, self._bodies)
-        self._states = States(reading, span, self._bodies, hasher)
-        self._lanes = LaneRows(reading, span)
-        self._ambient = AmbientRows(reading, span, self._lanes)
-        self._events = EventRows(
-            reading, span, self._lanes, self._bodies, self._streams, self._evidence, self._recurring
+        self._span = span_of(run, owner)
+        self._beside = beside
+
+    # Readers of rows are made when they are first asked: a list of runs asks none, and need not load them.
+
+    @cached_property
+    def _recurring(self) -> Recurring:
+        return Recurring() if self._beside is None else self._beside._recurring
+
+    @cached_property
+    def _streams(self) -> StreamRows:
+        return StreamRows(self._reading, self._hasher, self._span)
+
+    @cached_property
+    def _bodies(self) -> Bodies:
+        beside = None if self._beside is None else self._beside._bodies
+        return Bodies(self._reading, self._hasher, self._span, self._streams, beside)
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        return Evidence(self._reading, self._span, self._bodies)
+
+    @cached_property
+    def _states(self) -> States:
+        return States(self._reading, self._span, self._bodies, self._hasher)
+
+    @cached_property
+    def _lanes(self) -> LaneRows:
+        return LaneRows(self._reading, self._span)
+
+    @cached_property
+    def _ambient(self) -> AmbientRows:
+        return AmbientRows(self._reading, self._span, self._lanes)
+
+    @cached_property
+    def _events(self) -> EventRows:
+        return EventRows(
+            self._reading, self._span, self._lanes, self._bodies, self._streams, self._evidence, self._recurring
         )
 
     @property

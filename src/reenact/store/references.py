@@ -10,14 +10,20 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from reenact.abc.store import Recording
 from reenact.errors import EventNotFound, RunNotFound, UsageError
-from reenact.facts.event import Event
 from reenact.facts.ids import ALPHABET, TAIL_LENGTH, TIME_LENGTH, tail
-from reenact.facts.model_names import events_called, shown_name
+from reenact.facts.late import late
 from reenact.facts.phrases import counted
+
+if TYPE_CHECKING:
+    from reenact.abc.store import Recording
+    from reenact.facts.event import Event
+    from reenact.facts.model_names import events_called, shown_name
+else:
+    events_called = late("reenact.facts.model_names", "events_called")
+    shown_name = late("reenact.facts.model_names", "shown_name")
 
 _BACK = re.compile(r"@(?:~([0-9]{1,9}))?")
 _NUMBER = re.compile(r"[0-9]{1,18}")

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from reenact.errors import StoreError
+from reenact.store.check_sums import sum_of
 from reenact.store.connection import Writing
 from reenact.store.folding import FOLDED, Folding, first_of, whole
+from reenact.store.hashes import KeyedHash
 from reenact.store.inheriting import GOES_ON, share_with
-from reenact.store.payloads import KeyedHash, decompress
+from reenact.store.payloads import decompress
 from reenact.store.rewording import share_words
-from reenact.store.rows import sum_of
 from reenact.store.runrows import run_of
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.splice_rows import SPLICED, Spliced

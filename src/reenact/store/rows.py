@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 from zlib import crc32
 
-from reenact.errors import StoreError
 from reenact.facts.call import Call, End, Failure, Fidelity, Json, Outcome, Stream, Value
 from reenact.facts.event import Event, Payload
 from reenact.facts.jsontext import scan
 from reenact.facts.making import maker
 from reenact.facts.record import CallIssued, CallSettled, HeadArrived
+from reenact.store.check_sums import damaged
 from reenact.store.codec import (
     FIDELITIES,
     dump,
@@ -30,7 +30,7 @@ from reenact.store.codec import (
     unpack_settled,
     weaker,
 )
-from reenact.store.payloads import DIGEST_SIZE
+from reenact.store.hashes import DIGEST_SIZE
 from reenact.store.schema import LOW
 
 F = TypeVar("F", Call, Value)
@@ -95,11 +95,6 @@ def ended_row(  # one value a column
     return dump([at_us, delivery, fidelity.value, remark, size, segments, pack_end(end)])
 
 
-def sum_of(address: int, text: str) -> int:
-    """The check sum of a column."""
-    return crc32(text.encode(), address & LOW)
-
-
 def parsed(address: int, text: str, crc: int | None) -> list[Json]:
     """A column's list, checked.
 
@@ -110,15 +105,6 @@ def parsed(address: int, text: str, crc: int | None) -> list[Json]:
         raise damaged(f"event {address & LOW}")
     found: list[Json] = scan(text, 0)[0]
     return found
-
-
-def damaged(what: str) -> StoreError:
-    """The error for a row that is not what was written."""
-    return StoreError(
-        f"{what} is damaged: its row does not agree with its check sum",
-        cause="the store's file was changed or cut after it was written",
-        next_command="reenact fsck",
-    )
 
 
 Columns = tuple[int, str | None, str, int, str | None, int | None, str | None, int | None, bytes | None]

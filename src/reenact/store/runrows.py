@@ -5,13 +5,22 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from reenact.errors import StoreError
 from reenact.facts.ids import tail
-from reenact.facts.run import Run
-from reenact.store.codec import dump, load, pack_run, unpack_run
+from reenact.facts.late import late
+from reenact.store.check_sums import damaged, sum_of
 from reenact.store.guarding import UNSOUND
-from reenact.store.rows import damaged, sum_of
+
+if TYPE_CHECKING:
+    from reenact.facts.run import Run
+    from reenact.store.codec import dump, load, pack_run, unpack_run
+else:
+    dump = late("reenact.store.codec", "dump")
+    load = late("reenact.store.codec", "load")
+    pack_run = late("reenact.store.codec", "pack_run")
+    unpack_run = late("reenact.store.codec", "unpack_run")
 
 COLUMNS = "r.id, r.log, r.body, r.amended, r.crc"
 """What ``run_of`` needs."""

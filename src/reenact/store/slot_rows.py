@@ -20,7 +20,8 @@ from reenact.facts.call import Fidelity
 from reenact.facts.growing import is_grown
 from reenact.facts.large import is_large, is_withheld
 from reenact.store.codec import dump, load
-from reenact.store.payloads import DIGEST_SIZE, WITHHELD, KeyedHash
+from reenact.store.hashes import DIGEST_SIZE, KeyedHash
+from reenact.store.payloads import WITHHELD
 from reenact.store.schema import LOW, SHIFT
 
 PACKED = -2

@@ -8,9 +8,9 @@ from typing import Any
 
 from reenact.facts.checkpoint import Snapshot
 from reenact.facts.growing import mark_in
+from reenact.store.check_sums import damaged
 from reenact.store.connection import Reading
 from reenact.store.payloads import RAW
-from reenact.store.rows import damaged
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.slot_rows import GIVEN, PACKED, State, States
 

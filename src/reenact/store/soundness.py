@@ -13,6 +13,7 @@ from zlib import crc32
 
 from reenact.facts.order import unpack
 from reenact.store.beside import CHECK_SUM, MISSING, Beside
+from reenact.store.check_sums import sum_of
 from reenact.store.codec import load, unpack_call, unpack_end, unpack_run, unpack_settled
 from reenact.store.faults import Fault, Place
 from reenact.store.folding import first_of, whole
@@ -21,7 +22,6 @@ from reenact.store.payloads import decompress
 from reenact.store.pieces import Part
 from reenact.store.ranges import unpack_ranges
 from reenact.store.removing import MARK
-from reenact.store.rows import sum_of
 from reenact.store.runrows import amended_run
 from reenact.store.schema import LOW, MENTIONED, SHIFT
 from reenact.store.slot_rows import PACKED

@@ -13,40 +13,84 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from reenact.abc.sources import CLOCK, ENTROPY, Clock, Entropy
+from reenact.abc.sources import CLOCK, ENTROPY
 from reenact.errors import RunNotFound, StoreBusy, StoreError, UsageError
-from reenact.facts.effects import Claim
-from reenact.facts.event import Payload
 from reenact.facts.ids import TIME_LENGTH, is_run_id, tail
-from reenact.facts.marks import Mark
-from reenact.facts.record import Record
+from reenact.facts.late import late
 from reenact.facts.run import INNER, Run, Status
-from reenact.store import effects, marks, passages, thinning
 from reenact.store.connection import Reading, Writing
-from reenact.store.contents import Contents
-from reenact.store.expiring import Going, Housekeeping
-from reenact.store.forgetting import forget, unneeded
-from reenact.store.inherited import SharingRecording
-from reenact.store.inheriting import GOES_ON
-from reenact.store.liveness import LiveLock, ended_as, forget_mark, is_live
-from reenact.store.making import make_file
-from reenact.store.migrating import Migration
-from reenact.store.payloads import KeyedHash, address_of, unknown
+from reenact.store.hashes import KeyedHash
 from reenact.store.reading import SqliteRecording
-from reenact.store.references import Latest, parse_run, refuse_run
-from reenact.store.removing import remove_rest
-from reenact.store.runrows import COLUMNS, amend_run, row_number, run_of, update_run
+from reenact.store.runrows import COLUMNS, row_number, run_of
 from reenact.store.schema import LOW
-from reenact.store.slot_rows import short_value
 from reenact.store.span import Owner
-from reenact.store.tombstones import arrived, find, refuse_expired, unbury
-from reenact.store.usage import Usage
-from reenact.store.versions import Format, check_readable, check_writable
+from reenact.store.versions import Format, check_readable
 from reenact.store.views import Views, check_filters
-from reenact.store.words import conditions, words_of
-from reenact.store.writing import SqliteLog, write_whole
+
+if TYPE_CHECKING:
+    from reenact.abc.sources import Clock, Entropy
+    from reenact.facts.effects import Claim
+    from reenact.facts.event import Payload
+    from reenact.facts.marks import Mark
+    from reenact.facts.record import Record
+    from reenact.store import effects, inheriting, marks, passages, thinning
+    from reenact.store.contents import Contents
+    from reenact.store.expiring import Going, Housekeeping
+    from reenact.store.forgetting import forget, unneeded
+    from reenact.store.inherited import SharingRecording
+    from reenact.store.liveness import LiveLock, ended_as, forget_mark, is_live
+    from reenact.store.making import make_file
+    from reenact.store.migrating import Migration
+    from reenact.store.payloads import address_of, unknown
+    from reenact.store.references import Latest, parse_run, refuse_run
+    from reenact.store.removing import remove_rest
+    from reenact.store.runrows import amend_run, update_run
+    from reenact.store.slot_rows import short_value
+    from reenact.store.tombstones import arrived, find, refuse_expired, unbury
+    from reenact.store.usage import Usage
+    from reenact.store.versions import check_writable
+    from reenact.store.words import conditions, words_of
+    from reenact.store.writing import SqliteLog, write_whole
+else:
+    Payload = late("reenact.facts.event", "Payload")
+    effects = late("reenact.store.effects")
+    passages = late("reenact.store.passages")
+    thinning = late("reenact.store.thinning")
+    Contents = late("reenact.store.contents", "Contents")
+    Housekeeping = late("reenact.store.expiring", "Housekeeping")
+    forget = late("reenact.store.forgetting", "forget")
+    unneeded = late("reenact.store.forgetting", "unneeded")
+    SharingRecording = late("reenact.store.inherited", "SharingRecording")
+    LiveLock = late("reenact.store.liveness", "LiveLock")
+    ended_as = late("reenact.store.liveness", "ended_as")
+    forget_mark = late("reenact.store.liveness", "forget_mark")
+    is_live = late("reenact.store.liveness", "is_live")
+    make_file = late("reenact.store.making", "make_file")
+    Migration = late("reenact.store.migrating", "Migration")
+    remove_rest = late("reenact.store.removing", "remove_rest")
+    amend_run = late("reenact.store.runrows", "amend_run")
+    update_run = late("reenact.store.runrows", "update_run")
+    short_value = late("reenact.store.slot_rows", "short_value")
+    arrived = late("reenact.store.tombstones", "arrived")
+    find = late("reenact.store.tombstones", "find")
+    refuse_expired = late("reenact.store.tombstones", "refuse_expired")
+    unbury = late("reenact.store.tombstones", "unbury")
+    Usage = late("reenact.store.usage", "Usage")
+    check_writable = late("reenact.store.versions", "check_writable")
+    conditions = late("reenact.store.words", "conditions")
+    words_of = late("reenact.store.words", "words_of")
+    SqliteLog = late("reenact.store.writing", "SqliteLog")
+    write_whole = late("reenact.store.writing", "write_whole")
+    inheriting = late("reenact.store.inheriting")
+    Claim = late("reenact.facts.effects", "Claim")
+    address_of = late("reenact.store.payloads", "address_of")
+    unknown = late("reenact.store.payloads", "unknown")
+    Latest = late("reenact.store.references", "Latest")
+    parse_run = late("reenact.store.references", "parse_run")
+    refuse_run = late("reenact.store.references", "refuse_run")
+    marks = late("reenact.store.marks")
 
 _PAGE = 64
 _FAILED = (Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED)
@@ -143,12 +187,16 @@ class SqliteStore(Views):
             where.append("r.id IN (SELECT run FROM tag WHERE name = ? AND value = ?)")
             values += [name, value]
         text = filters.get("text") or ""
-        shared = bool(text) and self._has_shared(self._read()[0])
-        found = passages.conditions(words_of(text), self._indexed) if shared else conditions(text, self._indexed)
-        for condition, value in found:
+        for condition, value in self._saying(text) if text else ():
             where.append(condition)
             values.append(value)
         return "".join(f" AND {each}" for each in where), values
+
+    def _saying(self, text: str) -> Iterator[tuple[str, Any]]:
+        """What SQL asks of runs that hold a text."""
+        if self._has_shared(self._read()[0]):
+            return passages.conditions(words_of(text), self._indexed)
+        return conditions(text, self._indexed)
 
     def run(self, ref: str) -> Run:
         """See ``abc.store.Store``."""
@@ -288,7 +336,7 @@ class SqliteStore(Views):
 
     def _parent_of(self, run: Run, connection: sqlite3.Connection) -> int | None:
         """Number of the log that a run goes on from; None where it does not, or where that is still written."""
-        if run.parent is None or run.relation not in GOES_ON:
+        if run.parent is None or run.relation not in inheriting.GOES_ON:
             return None
         row = connection.execute(
             "SELECT r.log, o.run_id, o.status FROM run r JOIN run o ON o.id = r.log WHERE r.run_id = ?", (run.parent,)

@@ -11,10 +11,11 @@ from reenact.facts.checkpoint import Snapshot, Version
 from reenact.facts.event import Payload
 from reenact.facts.growing import NOTE, mark_in, unproven
 from reenact.store.bodies import Bodies
+from reenact.store.check_sums import damaged, sum_of
 from reenact.store.connection import Reading
-from reenact.store.payloads import KeyedHash, missing
+from reenact.store.hashes import KeyedHash
+from reenact.store.payloads import missing
 from reenact.store.proofs import not_proven, require_proven
-from reenact.store.rows import damaged, sum_of
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.slot_rows import PACKED, State
 from reenact.store.slot_rows import States as Packed

@@ -10,7 +10,8 @@ from reenact.facts.event import Event
 from reenact.store.ahead import ShortStreams
 from reenact.store.codec import joined, weaker
 from reenact.store.connection import FEW, Reading
-from reenact.store.payloads import WITHHELD, KeyedHash, corrupt, missing, taken_out
+from reenact.store.hashes import KeyedHash
+from reenact.store.payloads import WITHHELD, corrupt, missing, taken_out
 from reenact.store.rows import parsed
 from reenact.store.span import Span
 from reenact.store.streams import FIRST_LINK, Chunk, Part, parts_of, said_of

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from reenact.facts.call import Fidelity
 from reenact.facts.record import SegmentArrived
 from reenact.store.codec import dump, joined, load, weaker
-from reenact.store.hashes import Hash
-from reenact.store.payloads import DIGEST_SIZE, KeyedHash, compress, decompress
+from reenact.store.hashes import DIGEST_SIZE, Hash, KeyedHash
+from reenact.store.payloads import compress, decompress
 
 ROW_BYTES = 256 << 10
 """Most bytes of one row."""

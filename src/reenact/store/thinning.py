@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 from reenact.facts.changed import changed
 from reenact.facts.thinned import NOTE
+from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, load
 from reenact.store.forgetting import unneeded
 from reenact.store.payloads import WITHHELD
 from reenact.store.resplicing import respliced
-from reenact.store.rows import sum_of
 from reenact.store.runrows import run_of, update_run
 from reenact.store.schema import LOW, SHIFT
 from reenact.store.slot_rows import take_out

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from reenact.facts.call import Json
 from reenact.facts.event import Payload
+from reenact.store.check_sums import damaged, sum_of
 from reenact.store.codec import load
 from reenact.store.connection import Reading
-from reenact.store.rows import damaged, sum_of
 from reenact.store.schema import LOW, SHIFT
 
 _PAGE = 2000

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from reenact.abc.store import Recording
 from reenact.errors import UsageError
-from reenact.facts.checkpoint import Checkpoint
-from reenact.facts.event import Event
-from reenact.facts.run import Run
-from reenact.store.checkpoints import build_checkpoint
-from reenact.store.references import find_event, split
+from reenact.facts.late import late
+
+if TYPE_CHECKING:
+    from reenact.abc.store import Recording
+    from reenact.facts.checkpoint import Checkpoint
+    from reenact.facts.event import Event
+    from reenact.facts.run import Run
+    from reenact.store.checkpoints import build_checkpoint
+    from reenact.store.references import find_event, split
+else:
+    build_checkpoint = late("reenact.store.checkpoints", "build_checkpoint")
+    find_event = late("reenact.store.references", "find_event")
+    split = late("reenact.store.references", "split")
 
 FILTERS = frozenset(
     {

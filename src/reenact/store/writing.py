@@ -34,15 +34,17 @@ from reenact.facts.record import (
     StreamEnded,
 )
 from reenact.facts.run import Run, Status
+from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump
 from reenact.store.connection import Writing, lose, lost
 from reenact.store.folding import Folding, first_of, whole
+from reenact.store.hashes import KeyedHash
 from reenact.store.inheriting import Heir, last_serial, stretches
 from reenact.store.liveness import LiveLock
 from reenact.store.passages import share_text
-from reenact.store.payloads import LEAST_OF_A_STEP, LEAST_SPLICED, KeyedHash, Payloads, compress
+from reenact.store.payloads import LEAST_OF_A_STEP, LEAST_SPLICED, Payloads, compress
 from reenact.store.pieces import declare, is_there, place_of
-from reenact.store.rows import asked_row, ended_row, head_row, settled_row, sum_of
+from reenact.store.rows import asked_row, ended_row, head_row, settled_row
 from reenact.store.runrows import insert_run, row_number, update_run
 from reenact.store.schema import LOW, MENTIONED, SCOPE, SHIFT, STRAND
 from reenact.store.slot_rows import (

@@ -5,19 +5,33 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from reenact.abc.bodies import WITHHELD
-from reenact.abc.store import Recording
 from reenact.errors import BlobMissing
-from reenact.facts.call import Json, Kind
+from reenact.facts.call import Kind
+from reenact.facts.late import late
 from reenact.facts.phrases import counted
-from reenact.facts.run import Run
-from reenact.seams.origins import RAISED_AT
-from reenact.store.checkpoints import conversation_at
-from reenact.timetravel import preview
-from reenact.timetravel.contents import Unread, answered, arguments_of, asked
-from reenact.timetravel.readings import decides
-from reenact.timetravel.vocabulary import RunScope
+from reenact.facts.run import RAISED_AT, Status
+
+if TYPE_CHECKING:
+    from reenact.abc.store import Recording
+    from reenact.facts.call import Json
+    from reenact.facts.run import Run
+    from reenact.store.checkpoints import conversation_at
+    from reenact.timetravel import preview
+    from reenact.timetravel.contents import Unread, answered, arguments_of, asked
+    from reenact.timetravel.readings import decides
+    from reenact.timetravel.vocabulary import RunScope
+else:
+    conversation_at = late("reenact.store.checkpoints", "conversation_at")
+    RunScope = late("reenact.timetravel.vocabulary", "RunScope")
+    preview = late("reenact.timetravel.preview")
+    Unread = late("reenact.timetravel.contents", "Unread")
+    answered = late("reenact.timetravel.contents", "answered")
+    arguments_of = late("reenact.timetravel.contents", "arguments_of")
+    asked = late("reenact.timetravel.contents", "asked")
+    decides = late("reenact.timetravel.readings", "decides")
 
 _MOST = 2000
 _LIMIT = 1 << 20
@@ -33,6 +47,8 @@ def question_of(recording: Recording) -> str:
     """What the run was asked, in one safe line: the arguments or body that it was given, else what the user said to
     the first model. Empty where nothing was. Reads one event and its request."""
     run = recording.run
+    if not run.totals.events and run.status is not Status.RECORDING:
+        return ""
     for event in recording.events(kinds=[Kind.INPUT], limit=1):
         if event.kind == Kind.INPUT and run.entry.kind in ("callable", "request"):
             given = asked(recording, event, _LIMIT) or answered(recording, event, _LIMIT)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from reenact.abc.store import Store
 from reenact.errors import RunNotFound
 from reenact.facts.ids import tail
-from reenact.facts.run import Run
+
+if TYPE_CHECKING:
+    from reenact.abc.store import Store
+    from reenact.facts.run import Run
 
 
 @dataclass(frozen=True, slots=True)

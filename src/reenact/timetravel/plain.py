@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reenact.facts.call import EndKind, Failure, Json, Stream, Value
-from reenact.facts.event import Event
+from reenact.facts.call import EndKind, Failure, Stream, Value
 from reenact.facts.ids import tail
-from reenact.facts.run import Run
 from reenact.timetravel.contents import error_data
+
+if TYPE_CHECKING:
+    from reenact.facts.call import Json
+    from reenact.facts.event import Event
+    from reenact.facts.run import Run
 
 
 def run_data(run: Run) -> dict[str, Json]:

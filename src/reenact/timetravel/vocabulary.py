@@ -14,7 +14,7 @@ from reenact.facts.call import Json, Kind, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.expressions import Form, Word
 from reenact.facts.model_names import events_called
-from reenact.facts.run import Run
+from reenact.facts.run import Run, run_failed
 from reenact.timetravel.conduct import Finding, acts, came_before, in_order, outermost, repeated, state_left, unanswered
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, status_of
 from reenact.timetravel.cost import event_cost, prices, run_cost
@@ -88,7 +88,6 @@ EVENT_WORDS: tuple[Word, ...] = (
 
 _LIMIT = 4 << 20
 _MICROSECONDS = 1_000_000
-_FAILED = ("failed", "timeout", "interrupted")
 
 
 class RunScope:
@@ -176,11 +175,6 @@ class EventScope:
     def call(self, name: str, argument: str, /, *more: Json) -> Json:
         """Nothing over an event is used with a name."""
         return None
-
-
-def run_failed(run: Run) -> bool:
-    """Whether a run ended otherwise than it should."""
-    return run.status.value in _FAILED
 
 
 _FINDINGS: Mapping[str, Callable[[Recording, tuple[str, ...]], Finding]] = {

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reenact.errors import UsageError
-from reenact.timetravel.references import Reference, parse_reference
+from reenact.facts.late import late
+
+if TYPE_CHECKING:
+    from reenact.timetravel.references import Reference, parse_reference
+else:
+    parse_reference = late("reenact.timetravel.references", "parse_reference")
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|min|m|h|d|w)")

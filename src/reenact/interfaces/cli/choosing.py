@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from reenact.abc.bodies import UNPROVEN
 from reenact.abc.sources import CLOCK
-from reenact.abc.store import Store
 from reenact.errors import BlobMissing, UsageError
-from reenact.facts.expressions import compile_expression
 from reenact.facts.ids import tail
-from reenact.facts.marks import find_mark
-from reenact.facts.run import Run
+from reenact.facts.late import late
 from reenact.interfaces.cli.arguments import Since, pairs
-from reenact.timetravel.vocabulary import RUN_WORDS, RunScope
+
+if TYPE_CHECKING:
+    from reenact.abc.store import Store
+    from reenact.facts.expressions import compile_expression
+    from reenact.facts.marks import find_mark
+    from reenact.facts.run import Run
+    from reenact.timetravel import vocabulary
+else:
+    compile_expression = late("reenact.facts.expressions", "compile_expression")
+    vocabulary = late("reenact.timetravel.vocabulary")
+    find_mark = late("reenact.facts.marks", "find_mark")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -85,7 +92,7 @@ def nothing_called(store: Store, where: str | None, filters: Mapping[str, Any]) 
     from reenact.testing.expectations.judging import misspelt  # late: for the rare miss
 
     for run in store.runs(**filters, limit=1):
-        for words in misspelt(compile_expression(where, RUN_WORDS), store.open(run)):
+        for words in misspelt(compile_expression(where, vocabulary.RUN_WORDS), store.open(run)):
             yield f"run {tail(run.id)}, the newest: {words}"
 
 
@@ -106,11 +113,11 @@ def chosen(
     """
     if where is None:
         return store.runs(**filters, **({"limit": limit} if limit else {}))
-    expression = compile_expression(where, RUN_WORDS)
+    expression = compile_expression(where, vocabulary.RUN_WORDS)
 
     def holds(run: Run) -> bool:
         try:
-            return bool(expression.holds(RunScope(run, partial(store.open, run))))
+            return bool(expression.holds(vocabulary.RunScope(run, partial(store.open, run))))
         except BlobMissing as missing:
             if missing.reason != UNPROVEN:
                 raise

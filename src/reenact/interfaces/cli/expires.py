@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from reenact.abc.settings import load_settings
 from reenact.abc.sources import CLOCK
-from reenact.abc.store import Store
 from reenact.errors import ReenactError
-from reenact.facts.retention import DAY_US, Expiry, began_us
-from reenact.facts.run import Run, Status
-from reenact.store.expiring import Housekeeping
+from reenact.facts.late import late
+from reenact.facts.retention import DAY_US, began_us
+from reenact.facts.run import Status
 from reenact.store.sqlite import SqliteStore
 from reenact.timetravel.preview import ago
+
+if TYPE_CHECKING:
+    from reenact.abc.settings import load_settings
+    from reenact.abc.store import Store
+    from reenact.facts.retention import Expiry
+    from reenact.facts.run import Run
+    from reenact.store.expiring import Housekeeping
+else:
+    load_settings = late("reenact.abc.settings", "load_settings")
 
 _NEAR = 4
 """What part of its time is left to a run of which a list says so, and a day at most."""

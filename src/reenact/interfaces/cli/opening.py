@@ -5,19 +5,29 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from reenact.abc.store import Store
 from reenact.facts.ids import tail
-from reenact.facts.run import Run
-from reenact.interfaces.cli.shell import Shell
+from reenact.facts.late import late
 from reenact.interfaces.cli.stores import store_url
 from reenact.store import open_store
-from reenact.store.bundles import bundle_store
-from reenact.store.nesting import holder_of
 from reenact.store.opening import BUNDLE as SUFFIX
-from reenact.testing.goldens.shelf import open_shelf
-from reenact.timetravel.bundling.unpacking import unpack
-from reenact.timetravel.references import parse_reference
+
+if TYPE_CHECKING:
+    from reenact.abc.store import Store
+    from reenact.facts.run import Run
+    from reenact.interfaces.cli.shell import Shell
+    from reenact.store.bundles import bundle_store
+    from reenact.store.nesting import holder_of
+    from reenact.testing.goldens.shelf import open_shelf
+    from reenact.timetravel.bundling.unpacking import unpack
+    from reenact.timetravel.references import parse_reference
+else:
+    bundle_store = late("reenact.store.bundles", "bundle_store")
+    holder_of = late("reenact.store.nesting", "holder_of")
+    open_shelf = late("reenact.testing.goldens.shelf", "open_shelf")
+    unpack = late("reenact.timetravel.bundling.unpacking", "unpack")
+    parse_reference = late("reenact.timetravel.references", "parse_reference")
 
 GOLDEN = "@golden/"
 

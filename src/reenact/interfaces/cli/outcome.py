@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from reenact.facts.run import Run
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reenact.facts.run import Run
 
 
 def outcome(run: Run, *, told: bool = False) -> str:

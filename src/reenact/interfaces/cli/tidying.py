@@ -6,18 +6,23 @@ The command itself only asks the store whether anything is old enough. Nothing o
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from reenact.abc.settings import load_settings
 from reenact.abc.sources import CLOCK
 from reenact.errors import ReenactError
-from reenact.facts.retention import shortest_us
-from reenact.interfaces.cli.shell import Shell
+from reenact.facts.late import late
 from reenact.interfaces.cli.stores import store_url
 from reenact.store import open_store
 from reenact.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from reenact.facts.retention import shortest_us
+    from reenact.interfaces.cli.shell import Shell
+else:
+    shortest_us = late("reenact.facts.retention", "shortest_us")
 
 EVERY_US = 3_600_000_000
 """How often a store is looked through at most."""
@@ -51,6 +56,8 @@ def tidy(shell: Shell) -> None:
 def start(url: str) -> bool:
     """Start the process that removes them; whether it could be."""
     command = [sys.executable, "-m", "reenact", "--store", url, "gc", "--background"]
+    import subprocess  # late: once an hour
+
     null = subprocess.DEVNULL
     environment = {**os.environ, "REENACT_DISABLE": "1"}  # it is no part of a recording that we may be in
     try:

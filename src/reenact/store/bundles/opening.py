@@ -16,9 +16,9 @@ from reenact.facts.record import Record
 from reenact.facts.run import Run
 from reenact.store.bundles.model import Bundle
 from reenact.store.bundles.reading import read_bundle
+from reenact.store.hashes import KeyedHash
 from reenact.store.memory import MemoryStore
 from reenact.store.opening import BUNDLE
-from reenact.store.payloads import KeyedHash
 
 
 def bundle_store(path: Path) -> BundleStore:

@@ -10,6 +10,7 @@ from reenact.abc.sources import CLOCK
 from reenact.abc.store import Recording
 from reenact.errors import ReenactError
 from reenact.facts.call import Failure, Kind, Stream
+from reenact.facts.run import run_failed
 from reenact.replaying.options import Options
 from reenact.store import open_store
 from reenact.testing.expectations.expectation import Expectation
@@ -24,7 +25,7 @@ from reenact.testing.goldens.court import Asks, Judgement, judgement
 from reenact.testing.goldens.launch import Asked, Told, launch
 from reenact.testing.goldens.running import concluded, judged_of
 from reenact.timetravel.comparing import Comparison
-from reenact.timetravel.vocabulary import RunScope, run_failed
+from reenact.timetravel.vocabulary import RunScope
 
 _QUIET = Options(divert_output=True)
 _TOO_MANY, _SERVER_ERROR = 429, 500

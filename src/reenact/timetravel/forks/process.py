@@ -20,6 +20,7 @@ from reenact.replaying.reaching import Reaches
 from reenact.replaying.starting import BASES, LENT
 from reenact.seams import lanes, stdio, wiring
 from reenact.seams.files import file_digests
+from reenact.store import in_process as _in_process  # noqa: F401 - loaded before the agent begins
 from reenact.store import open_store
 from reenact.timetravel.forks.ledger import Ledger
 from reenact.timetravel.forks.opening import open_child, open_session

@@ -4,32 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reenact.abc.sources import CLOCK
-from reenact.abc.store import Store
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import made_us, tail
-from reenact.facts.marks import Mark, Periods
+from reenact.facts.late import late
 from reenact.facts.phrases import counted
-from reenact.facts.run import Run, Status
+from reenact.facts.run import Status, run_failed
 from reenact.interfaces.cli.choosing import choosing, chosen, filters_of, nothing_called
 from reenact.interfaces.cli.expires import Expiring
 from reenact.interfaces.cli.opening import opened
 from reenact.interfaces.cli.outcome import outcome
 from reenact.interfaces.cli.progress import Working
-from reenact.interfaces.cli.shell import Command, Shell, columns, current, paint
-from reenact.interfaces.cli.tidying import tidy
+from reenact.interfaces.cli.shell import Command, columns, current, paint
 from reenact.timetravel import preview
 from reenact.timetravel.gist import command_of, question_of
-from reenact.timetravel.lineage import Twig, draw, origin
-from reenact.timetravel.plain import run_data
-from reenact.timetravel.priced import priced_run
-from reenact.timetravel.vocabulary import run_failed
-from reenact.triage.cold import Reason, reasons
-from reenact.triage.kit import kit_of
+from reenact.timetravel.lineage import Twig, origin
+
+if TYPE_CHECKING:
+    from reenact.abc.store import Store
+    from reenact.facts.marks import Mark, Periods
+    from reenact.facts.run import Run
+    from reenact.interfaces.cli.shell import Shell
+    from reenact.interfaces.cli.tidying import tidy
+    from reenact.timetravel.lineage import draw
+    from reenact.timetravel.plain import run_data
+    from reenact.timetravel.priced import priced_run
+    from reenact.triage.cold import Reason, reasons
+    from reenact.triage.kit import kit_of
+else:
+    tidy = late("reenact.interfaces.cli.tidying", "tidy")
+    draw = late("reenact.timetravel.lineage", "draw")
+    run_data = late("reenact.timetravel.plain", "run_data")
+    priced_run = late("reenact.timetravel.priced", "priced_run")
+    reasons = late("reenact.triage.cold", "reasons")
+    kit_of = late("reenact.triage.kit", "kit_of")
+    Periods = late("reenact.facts.marks", "Periods")
 
 _WIDE = 110
 """Fewest columns of a terminal that shows the figures too."""

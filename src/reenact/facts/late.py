@@ -1,0 +1,63 @@
+"""Late names: what a module needs on a rare path alone, loaded when it is first used.
+
+A type checker reads the import, the interpreter makes the name::
+
+    if TYPE_CHECKING:
+        from reenact.store.forgetting import forget
+    else:
+        forget = late("reenact.store.forgetting", "forget")
+
+A command that shows ten runs then loads none of what removes one. ``tests/project/test_late.py`` holds that both
+branches name the same, and that late names follow the direction of imports too. In the process of an agent nothing is
+late that a recording may need: there a program may have taken away files, descriptors or rights.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+__all__ = ["late"]
+
+
+class _Late:
+    """Stands for a function, a class or a module until it is used."""
+
+    __slots__ = ("_found", "_module", "_name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module = module
+        self._name = name
+        self._found: Any = None
+
+    def _load(self) -> Any:
+        found = self._found
+        if found is None:
+            module = import_module(self._module)
+            found = self._found = getattr(module, self._name) if self._name else module
+        return found
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._load()(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._load(), name)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        """Of a class whose module is not loaded there is no instance."""
+        return self._module in sys.modules and isinstance(instance, self._load())
+
+    def __repr__(self) -> str:
+        return f"<late {self._module}{':' if self._name else ''}{self._name}>"
+
+
+def late(module: str, name: str = "") -> Any:
+    """A name that is loaded when it is first called, or first asked for an attribute; then about 0.1 µs a call.
+
+    Args:
+        module: Full name of the module.
+        name: A function or a class in it, for calls and ``isinstance`` (not for ``except``, nor to inherit from); the
+            module itself when empty.
+    """
+    return _Late(module, name)

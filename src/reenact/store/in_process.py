@@ -1,0 +1,47 @@
+"""What a store needs of its own in the process of an agent, loaded before the agent begins.
+
+A command loads what it needs when it needs it. There, the program may have taken away files, descriptors or rights by
+then, and a recording that cannot load its end is lost.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+NEEDED = [
+    "ambient_rows",
+    "bodies",
+    "checkpoints",
+    "codec",
+    "contents",
+    "effects",
+    "event_rows",
+    "evidence",
+    "forgetting",
+    "growing",
+    "inherited",
+    "inheriting",
+    "lane_rows",
+    "liveness",
+    "making",
+    "marks",
+    "opening",
+    "order_rows",
+    "output_rows",
+    "passages",
+    "portions",
+    "references",
+    "removing",
+    "resplicing",
+    "slot_rows",
+    "snapshots",
+    "states",
+    "stream_rows",
+    "tombstones",
+    "words",
+    "writing",
+]
+"""Modules of the store that only its late names lead to, or what is rare."""
+
+for _name in NEEDED:
+    import_module(f"reenact.store.{_name}")
