@@ -6,6 +6,7 @@ import sqlite3
 
 from reenact.facts.run import Status, belongs_to
 from reenact.store import effects
+from reenact.store.feature_rows import forget_features
 from reenact.store.inheriting import hand_over, share_again
 from reenact.store.payloads import release
 from reenact.store.pieces import is_there
@@ -42,6 +43,7 @@ def forget(connection: sqlite3.Connection, log: int) -> None:
         connection.execute("DELETE FROM tag WHERE run = ?", (number,))
         drop_text(connection, number)
         forget_arrival(connection, number)
+        forget_features(connection, number)
     mark_erasure(connection)
     if is_there(connection):
         connection.execute("DELETE FROM piece WHERE log = ?", (log,))

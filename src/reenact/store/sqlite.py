@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from reenact.store import effects, inheriting, marks, passages, thinning
     from reenact.store.contents import Contents
     from reenact.store.expiring import Going, Housekeeping
+    from reenact.store.feature_rows import FeatureRows
     from reenact.store.forgetting import forget, unneeded
     from reenact.store.inherited import SharingRecording
     from reenact.store.liveness import LiveLock, ended_as, forget_mark, is_live
@@ -60,6 +61,7 @@ else:
     thinning = late("reenact.store.thinning")
     Contents = late("reenact.store.contents", "Contents")
     Housekeeping = late("reenact.store.expiring", "Housekeeping")
+    FeatureRows = late("reenact.store.feature_rows", "FeatureRows")
     forget = late("reenact.store.forgetting", "forget")
     unneeded = late("reenact.store.forgetting", "unneeded")
     SharingRecording = late("reenact.store.inherited", "SharingRecording")
@@ -468,6 +470,10 @@ class SqliteStore(Views):
     def usage(self) -> Usage:
         """What runs take in the file, and which model calls they made, for many runs at once."""
         return Usage(self._read()[0], self.payload)
+
+    def features(self) -> FeatureRows:
+        """The features of its runs, for many at once."""
+        return FeatureRows(self._read()[0], lambda: self._write()[0])
 
     # --- expired runs --------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from reenact.facts.changed import changed
 from reenact.facts.thinned import NOTE
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, load
+from reenact.store.feature_rows import forget_features
 from reenact.store.forgetting import unneeded
 from reenact.store.payloads import WITHHELD
 from reenact.store.resplicing import respliced
@@ -55,6 +56,7 @@ def thin(connection: sqlite3.Connection, log: int, why: str, fetch: Fetch) -> li
         rows = connection.execute("SELECT id, body, amended, crc FROM run WHERE log = ?", (each,)).fetchall()
         for number, body, amended, crc in rows:
             drop_text(connection, number)
+            forget_features(connection, number)
             run = run_of(body, amended, crc)
             update_run(connection, number, changed(run, capture={**run.capture, NOTE: why}))
     mark_erasure(connection)

@@ -15,6 +15,7 @@ from zlib import crc32
 from reenact.errors import StoreError
 from reenact.facts.call import RETURN, Fidelity, Kind, Value
 from reenact.facts.changed import changed
+from reenact.facts.noticing import Noticing
 from reenact.facts.order import Delivery, pack
 from reenact.facts.record import (
     AmbientRead,
@@ -37,6 +38,7 @@ from reenact.facts.run import Run, Status
 from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump
 from reenact.store.connection import Writing, lose, lost
+from reenact.store.feature_rows import put
 from reenact.store.folding import Folding, first_of, whole
 from reenact.store.hashes import KeyedHash
 from reenact.store.inheriting import Heir, last_serial, stretches
@@ -210,6 +212,9 @@ class _State:
         self.spoken: dict[int, int] = {}
         self.bases_spoken = Spoken()
         self.words = Gathering()
+        self.noticing = Noticing()
+        self.unwritten: dict[int, Record] = {}
+        """Records that were taken in, and whose batch was lost: they may come again."""
         self.returned: int | None = None
         self.result = ""
         self.paths: dict[str, int] = {}
@@ -248,6 +253,7 @@ class _Batch:
         self._notes: list[tuple[int, str, int, str, str | None, bytes | None, int]] = []
         self._heir: Heir | None = None
         self._closes = False
+        self._records: Sequence[Record] = ()
         self._touched: set[int] = set()
         self._places: set[int] = set()
         self._connection: sqlite3.Connection = None  # type: ignore[assignment]  # given by write()
@@ -255,11 +261,14 @@ class _Batch:
     def write(self, connection: sqlite3.Connection, records: Sequence[Record]) -> None:
         """Write all records inside a transaction."""
         self._connection = connection
-        words = self._state.words
+        words, noticing, known = self._state.words, self._state.noticing, self._state.unwritten
         if self._state.shares:
             self._take_back(records)
+        self._records = records
         for record in records:
             words.see(record)
+            if id(record) not in known:
+                noticing.see(record)
             _WRITERS[type(record)](self, record)
         self._write_events()
         self._write_streams()
@@ -299,6 +308,7 @@ class _Batch:
     def commit(self) -> None:
         """The transaction is in the file."""
         state = self._state
+        state.unwritten.clear()
         state.payloads.commit()
         state.asked.commit()
         state.came.commit()
@@ -318,6 +328,7 @@ class _Batch:
 
     def roll_back(self) -> None:
         """The transaction is not in the file."""
+        self._state.unwritten.update((id(record), record) for record in self._records)
         self._state.payloads.roll_back()
         self._state.asked.roll_back()
         self._state.came.roll_back()
@@ -341,6 +352,7 @@ class _Batch:
             update_run(self._connection, number, run)
         for name, value in record.extra.items():
             self._note(-number, name, value, Fidelity.EXACT)
+        put(self._connection, number, run, self._state.noticing.features(run))
         if number == self._state.log:
             self._closes = True
             text = self._state.words.text()

@@ -1,0 +1,155 @@
+"""Features: the few facts about a run by which runs that fail alike are found, and the fingerprint they come to.
+
+They are cleaned values or digests of such, small and bounded: one row a run in its store. A person's flag is none of
+them, as it is given later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, Final
+
+from reenact.facts.call import Json
+from reenact.facts.run import Run, Status
+from reenact.facts.templates import parted, template
+
+VERSION: Final = 1
+"""Of what is written: features of another version are made again from the run."""
+
+MOST: Final = 12
+"""Names of one sort at most."""
+
+LONGEST: Final = 120
+"""Characters of a name at most."""
+
+STEPS: Final = 3
+"""Last steps that count."""
+
+_FAILED: Final = frozenset((Status.FAILED, Status.TIMEOUT, Status.INTERRUPTED))
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What is compared of one run.
+
+    Attributes:
+        error: Type of the error that it ended with; empty where none did.
+        template: Template of its message (``facts.templates``).
+        tool: The call that failed last: a tool, or an exchange by its name; empty where none did.
+        steps: Its last steps, or else its last calls, oldest first; a repeat counts once.
+        asked, answered: Models that were asked, and that answered.
+        tools: Tools that it called.
+        shapes: For each tool, the form of its last answer, as ``lookup_order {id, items[]}``.
+        prompts: Versions of its system prompts: noted names, or short digests.
+        schemas: Short digests of the tools that models were offered.
+        commit: Commit of its code; empty where it is not known.
+        version: Version of the agent.
+        suspicions: Kinds of suspicious events in it; None where nobody has looked yet.
+        lacks: Items of its kit that are missing or partial; None where nobody has looked yet.
+        cold: Those among them without which it cannot be replayed; None where nobody has looked yet.
+    """
+
+    error: str = ""
+    template: str = ""
+    tool: str = ""
+    steps: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    answered: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    schemas: tuple[str, ...] = ()
+    commit: str = ""
+    version: str = ""
+    suspicions: tuple[str, ...] | None = None
+    lacks: tuple[str, ...] | None = None
+    cold: tuple[str, ...] | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON-able data; what is empty is left out, what is not known too."""
+        found: dict[str, Json] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value or (value == () and each.name in _UNKNOWN):
+                found[each.name] = list(value) if isinstance(value, tuple) else value
+        return found
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Features:
+        """The inverse of ``to_json``; fields of a later version are passed over."""
+        known: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in data.items() if name in _NAMES
+        }
+        return cls(**known)
+
+
+_UNKNOWN: Final = frozenset(("suspicions", "lacks", "cold"))
+_NAMES: Final = frozenset(each.name for each in fields(Features))
+
+
+class Case(StrEnum):
+    """Why a run is looked into."""
+
+    FAILED = "failed"
+    FLAGGED = "flagged"
+    COLD = "cold"
+
+
+def case_of(status: Status, flagged: bool, features: Features) -> Case | None:
+    """Why a run is looked into; None for a healthy one, and for one that is still recorded.
+
+    Of several reasons the first counts: it failed, a person flagged it, it cannot be replayed.
+    """
+    if status in _FAILED:
+        return Case.FAILED
+    if flagged:
+        return Case.FLAGGED
+    return Case.COLD if features.cold and status is not Status.RECORDING else None
+
+
+def fingerprint(case: Case, features: Features, flag: str = "") -> str:
+    """What runs that fail alike have in common, as 32 hexadecimal digits: the same in every process and store.
+
+    It is a digest of parts, each behind its length, so that no text of a run can stand for another part or for two.
+
+    Args:
+        case: Why the run is looked into.
+        features: Its features, looked at in full.
+        flag: The text of a person's flag; used for flagged runs.
+    """
+    parts: list[str] = [str(VERSION), case.value]
+    if case is Case.COLD:
+        parts += ["", *sorted(features.cold or ())]
+    else:
+        text = template(flag) if case is Case.FLAGGED else features.template
+        parts += [features.error, text, features.tool, str(len(features.steps)), *features.steps]
+        parts += sorted(features.suspicions or ())
+    digest = hashlib.blake2b(digest_size=16, person=b"reenact-triage")
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(4, "big") + data)
+    return digest.hexdigest()
+
+
+def ended_with(run: Run) -> tuple[str, str]:
+    """Type of the error that a run ended with, and the template of its message. What ended without one is named by
+    its status: ``timeout``, ``exit 3``."""
+    kind, message = parted(run.error) if run.error else ("", "")
+    if run.error:
+        return clipped(kind), template(message)
+    if run.status is Status.FAILED and run.exit_status:
+        return f"exit {run.exit_status}", ""
+    return (run.status.value if run.status in _FAILED else ""), ""
+
+
+def clipped(name: str) -> str:
+    """A name, as long as it may be."""
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+
+
+def some(names: Iterable[str]) -> tuple[str, ...]:
+    """Names in the order in which they came first, each once, no more than ``MOST``, without empty ones."""
+    return tuple(clipped(name) for name in list(dict.fromkeys(filter(None, names)))[:MOST])

@@ -1,0 +1,108 @@
+"""The features of a run that has ended, read from its log: for runs whose store has none yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import count
+
+from reenact.abc.store import Recording, Store
+from reenact.errors import BlobMissing
+from reenact.facts.call import Call, Failure, Kind, Stream, Value
+from reenact.facts.event import Event, Payload
+from reenact.facts.features import Features
+from reenact.facts.noticing import LARGEST, LARGEST_REQUEST, Noticing
+from reenact.facts.run import Run
+from reenact.triage.cold import stops
+from reenact.triage.kit import kit_of
+
+
+def features_of(recording: Recording) -> Features:
+    """The features of a run, as its store has them when it closes: pure, but for what it reads.
+
+    Args:
+        recording: The run. Costs one pass over its events and their short answers.
+
+    Raises:
+        StoreError: A part of it is damaged.
+    """
+    noticing = Noticing()
+    n = count()
+    moments = sorted(
+        (
+            (at_us, next(n), does)
+            for event in recording.events()
+            for at_us, does in _moments(recording, event, noticing)
+        ),
+        key=lambda each: each[:2],
+    )
+    for _, _, does in moments:
+        does()
+    for key, value in recording.notes(None).items():
+        noticing.noted(None, key, value)
+    return noticing.features(replace(recording.run, lane=""))
+
+
+def looked_at(store: Store, run: Run, features: Features) -> Features:
+    """Features with what needs a look at the whole run: what its kit lacks. Costs as much as its kit.
+
+    Args:
+        store: Where the run is.
+        run: The run.
+        features: As they were written when it closed.
+
+    Raises:
+        StoreError: A part of it is damaged.
+    """
+    kit = kit_of(store, run)
+    lacks = tuple(sorted({item.name for item in kit.lacking if not item.name.startswith("gap: ")}))
+    cold = tuple(item.name for item in kit.items if stops(item))
+    return replace(features, lacks=lacks, cold=cold)
+
+
+def _moments(recording: Recording, event: Event, noticing: Noticing) -> Iterator[tuple[int, partial[None]]]:
+    """What happened in an event, and when."""
+    yield event.issued_us, partial(_issued, recording, event, noticing)
+    outcome = event.outcome
+    if outcome is not None and event.ended_us is not None:
+        yield event.ended_us, partial(_ended, recording, event, noticing)
+    for key, value in event.attributes.items():
+        yield (
+            event.issued_us if event.ended_us is None else event.ended_us,
+            partial(noticing.noted, event.number, key, value),
+        )
+
+
+def _issued(recording: Recording, event: Event, noticing: Noticing) -> None:
+    call = event.call
+    if _asks(call) and event.request is not None and event.request.size <= LARGEST_REQUEST:
+        call = replace(call, body=_body(recording, event.request))
+    noticing.issued(event.number, event.lane, event.parent, call)
+
+
+def _ended(recording: Recording, event: Event, noticing: Noticing) -> None:
+    outcome, short = event.outcome, event.answer is not None and event.answer.size <= LARGEST
+    if isinstance(outcome, Stream):
+        noticing.began(event.number, outcome.head)
+        if short and "reading" not in event.attributes:
+            noticing.arrived(event.number, _body(recording, event.answer))
+        if outcome.end is not None:
+            noticing.ended(event.number, outcome.end.kind)
+    elif isinstance(outcome, Failure):
+        noticing.settled(event.number, outcome)
+    elif isinstance(outcome, Value):
+        body = _body(recording, event.answer) if short else b" " * (LARGEST + 1)
+        noticing.settled(event.number, replace(outcome, body=body))
+
+
+def _asks(call: Call) -> bool:
+    return call.kind is Kind.MODEL or call.head.get("method") == "POST"
+
+
+def _body(recording: Recording, payload: Payload | None) -> bytes:
+    """The bytes of a payload; none where the run was thinned."""
+    try:
+        return recording.body(payload)
+    except BlobMissing:
+        return b""
