@@ -213,8 +213,6 @@ class _State:
         self.bases_spoken = Spoken()
         self.words = Gathering()
         self.noticing = Noticing()
-        self.unwritten: dict[int, Record] = {}
-        """Records that were taken in, and whose batch was lost: they may come again."""
         self.returned: int | None = None
         self.result = ""
         self.paths: dict[str, int] = {}
@@ -253,7 +251,6 @@ class _Batch:
         self._notes: list[tuple[int, str, int, str, str | None, bytes | None, int]] = []
         self._heir: Heir | None = None
         self._closes = False
-        self._records: Sequence[Record] = ()
         self._touched: set[int] = set()
         self._places: set[int] = set()
         self._connection: sqlite3.Connection = None  # type: ignore[assignment]  # given by write()
@@ -261,14 +258,12 @@ class _Batch:
     def write(self, connection: sqlite3.Connection, records: Sequence[Record]) -> None:
         """Write all records inside a transaction."""
         self._connection = connection
-        words, noticing, known = self._state.words, self._state.noticing, self._state.unwritten
+        words, noticing = self._state.words, self._state.noticing
         if self._state.shares:
             self._take_back(records)
-        self._records = records
         for record in records:
             words.see(record)
-            if id(record) not in known:
-                noticing.see(record)
+            noticing.take(record)
             _WRITERS[type(record)](self, record)
         self._write_events()
         self._write_streams()
@@ -308,7 +303,7 @@ class _Batch:
     def commit(self) -> None:
         """The transaction is in the file."""
         state = self._state
-        state.unwritten.clear()
+        state.noticing.kept()
         state.payloads.commit()
         state.asked.commit()
         state.came.commit()
@@ -328,7 +323,6 @@ class _Batch:
 
     def roll_back(self) -> None:
         """The transaction is not in the file."""
-        self._state.unwritten.update((id(record), record) for record in self._records)
         self._state.payloads.roll_back()
         self._state.asked.roll_back()
         self._state.came.roll_back()
