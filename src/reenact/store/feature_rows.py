@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from reenact.facts.features import VERSION, Features
 from reenact.facts.run import Run, Status
+from reenact.store.check_sums import sum_of
 from reenact.store.codec import dump, load
 from reenact.store.connection import Reading, Writing
 from reenact.store.guarding import UNSOUND
-from reenact.store.rows import sum_of
 from reenact.store.runrows import row_number
 from reenact.store.schema import LOW
 from reenact.store.tombstones import has
