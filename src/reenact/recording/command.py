@@ -6,25 +6,34 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 from reenact.abc.sources import CLOCK, ENTROPY
-from reenact.abc.store import Store
 from reenact.errors import ReenactError, RunNotFound
-from reenact.facts.call import Json
 from reenact.facts.ids import make_run_id, tail
+from reenact.facts.late import late
 from reenact.facts.policy import Policy
-from reenact.facts.record import Noted
-from reenact.facts.run import Run, Status
-from reenact.privacy import make_redactor
-from reenact.recording.evidence import ANSWERED, REVISION
+from reenact.facts.run import Status
 from reenact.recording.git import Git
-from reenact.recording.sample import leave_out
+from reenact.recording.revision import ANSWERED, REVISION
 from reenact.seams.boot.child import UNIMPORTABLE
 from reenact.seams.boot.parent import Boot, choose_hash_seed, find_program, ignores_boot, run_program
 from reenact.store import open_store
+
+if TYPE_CHECKING:
+    from reenact.abc.store import Store
+    from reenact.facts.call import Json
+    from reenact.facts.record import Noted
+    from reenact.facts.run import Run
+    from reenact.privacy import make_redactor
+    from reenact.recording.sample import leave_out
+else:
+    Noted = late("reenact.facts.record", "Noted")
+    make_redactor = late("reenact.privacy", "make_redactor")
+    leave_out = late("reenact.recording.sample", "leave_out")
 
 __all__ = ["Ended", "run_command"]
 
@@ -54,6 +63,7 @@ def run_command(
     store_url: str | None = None,
     policy: Policy | None = None,
     tags: Mapping[str, str] | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
     **who: str | None,
 ) -> Ended:
     """Run a program recorded, with our environment, standard streams, process group and signals.
@@ -65,6 +75,7 @@ def run_command(
         store_url: Where to; the store in force by default, made where there is none.
         policy: What may be kept and how.
         tags: Free labels.
+        meanwhile: Called in a thread of its own while the program runs.
         **who: ``agent``, ``user``, ``tenant``, ``session``.
 
     Raises:
@@ -87,6 +98,7 @@ def run_command(
     }
     with Boot(instructions, base, hash_seed=choose_hash_seed(base, ENTROPY)) as boot:
         git = Git(os.getcwd(), lambda facts: boot.leave(ANSWERED, _clean(run_id, facts)))
+        Thread(target=meanwhile, name="reenact-meanwhile", daemon=True).start()
         status = run_program(command, boot.environment, close_fds=False)
         evidence = git.facts()
         if not boot.began:

@@ -16,17 +16,12 @@ from reenact.facts.call import Json
 from reenact.facts.record import Noted, Record
 from reenact.facts.run import Run, Status
 from reenact.recording.packages import packages
-from reenact.recording.revision import read_commit
+from reenact.recording.revision import ANSWERED, REVISION, read_commit
 from reenact.recording.sources import Sources, loaded_sources
 
 PROCESS = "kit.process"
 """Name of the note with ``digest``, ``packages``, ``sources`` (path to digest) and ``texts`` (path to content), or with
 ``digest`` and ``held_by`` alone."""
-REVISION = "kit.revision"
-"""Name of the note with ``commit``, ``branch``, ``root``, and where git itself was asked ``dirty``, ``changed``,
-``untracked``, ``diff`` and ``whole`` (whether all of it is there)."""
-ANSWERED = "revision.json"
-"""File of a boot's private directory in which the parent leaves what git said."""
 
 _listed: dict[tuple[str, ...], list[list[str]]] = {}
 _looked: dict[tuple[frozenset[str], tuple[str, ...], str], Sources] = {}

@@ -6,6 +6,7 @@ Only the parent of a recorded command asks it, while the program runs.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Callable
@@ -55,17 +56,15 @@ class Git:
 
     def _ask(self) -> None:
         asked = {
-            "commit": self._start("rev-parse", "HEAD"),
-            "branch": self._start("rev-parse", "--abbrev-ref", "HEAD"),
-            "root": self._start("rev-parse", "--show-toplevel"),
+            "place": self._start("rev-parse", "HEAD", "--abbrev-ref", "HEAD", "--show-toplevel"),
             "status": self._start("status", "--porcelain=v1", "-z"),
             "diff": self._start("diff", *_PLAIN, "HEAD"),
         }
-        answers = {name: _answer(process) for name, process in asked.items()}
-        commit = answers["commit"]
-        if not commit:
+        answers = {name: _answer(process, failed=name == "place") for name, process in asked.items()}
+        place = [each.strip() for each in (answers["place"] or b"").decode("utf-8", "replace").split("\n", 2)]
+        if not re.fullmatch("[0-9a-f]{40,64}", place[0]):  # no commit yet, or no repository
             return
-        facts: dict[str, Json] = {name: _line(answers[name]) for name in ("commit", "branch", "root")}
+        facts: dict[str, Json] = dict(zip(("commit", "branch", "root"), (each or None for each in place), strict=False))
         changed, untracked = _names(answers["status"])
         diff = answers["diff"]
         facts |= {
@@ -88,8 +87,9 @@ class Git:
             return None
 
 
-def _answer(process: subprocess.Popen[bytes] | None) -> bytes | None:
-    """What git said, a little more than may be kept at most; None where it failed or took too long."""
+def _answer(process: subprocess.Popen[bytes] | None, *, failed: bool = False) -> bytes | None:
+    """What git said, a little more than may be kept at most; None where it took too long, or failed (``failed``: what
+    it said until then)."""
     if process is None:
         return None
     timer = threading.Timer(_GIT_SECONDS, process.kill)
@@ -102,13 +102,9 @@ def _answer(process: subprocess.Popen[bytes] | None) -> bytes | None:
         if cut:
             process.kill()
         process.stdout.close()
-        return said if process.wait() == 0 or cut else None
+        return said if process.wait() == 0 or cut or failed else None
     finally:
         timer.cancel()
-
-
-def _line(said: bytes | None) -> str | None:
-    return None if said is None else said.decode("utf-8", "replace").strip()
 
 
 def _names(status: bytes | None) -> tuple[list[str], list[str]]:

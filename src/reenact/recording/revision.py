@@ -11,6 +11,11 @@ from typing import Final
 
 from reenact.facts.call import Json
 
+REVISION = "kit.revision"
+"""Name of the note with ``commit``, ``branch``, ``root``, and where git itself was asked ``dirty``, ``changed``,
+``untracked``, ``diff`` and ``whole`` (whether all of it is there)."""
+ANSWERED = "revision.json"
+"""File of a boot's private directory in which the parent leaves what git said."""
 _UPWARDS: Final = 64
 _HEAD_BYTES: Final = 4096
 _PACKED_BYTES: Final = 8 << 20

@@ -21,7 +21,7 @@ from reenact.interop.otlp.course import Course, resource
 from reenact.interop.otlp.recounting import MENTIONED, SPANNED, Seen, is_spanned
 from reenact.interop.otlp.sent import Batch, SentSpan
 from reenact.interop.otlp.spelling import as_text
-from reenact.recording.evidence import REVISION
+from reenact.recording.revision import REVISION
 from reenact.replaying.ambient import clock_of
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked
 from reenact.timetravel.readings import reading_of

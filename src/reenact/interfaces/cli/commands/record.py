@@ -5,30 +5,44 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reenact.abc.settings import load_settings
 from reenact.errors import ReenactError, UsageError
 from reenact.facts.ids import tail
-from reenact.facts.kit import Bucket, Item, Kit, Standing, Stops
+from reenact.facts.kit import Bucket, Standing, Stops
+from reenact.facts.late import late
 from reenact.facts.phrases import counted
-from reenact.facts.policy import Policy
-from reenact.facts.run import Run
-from reenact.facts.settings import ORDERS, Settings, policy_of
+from reenact.facts.settings import ORDERS
 from reenact.interfaces.cli.arguments import pairs
 from reenact.interfaces.cli.outcome import outcome
-from reenact.interfaces.cli.shell import Command, Shell, current
+from reenact.interfaces.cli.shell import Command, current
 from reenact.interfaces.cli.stores import store_url
-from reenact.interfaces.cli.tidying import tidy
 from reenact.recording.command import run_command
-from reenact.seams.boot.parent import end_like
 from reenact.store import open_store
 from reenact.timetravel import preview
-from reenact.timetravel.plain import run_data
-from reenact.triage.identity import IDENTITIES
-from reenact.triage.kit import kit_of
+
+if TYPE_CHECKING:
+    from reenact.facts.kit import Item, Kit
+    from reenact.facts.policy import Policy
+    from reenact.facts.run import Run
+    from reenact.facts.settings import Settings, policy_of
+    from reenact.interfaces.cli.shell import Shell
+    from reenact.interfaces.cli.tidying import tidy
+    from reenact.seams.boot.parent import end_like
+    from reenact.timetravel.plain import run_data
+    from reenact.triage import identity
+    from reenact.triage.kit import kit_of
+else:
+    policy_of = late("reenact.facts.settings", "policy_of")
+    tidy = late("reenact.interfaces.cli.tidying", "tidy")
+    end_like = late("reenact.seams.boot.parent", "end_like")
+    run_data = late("reenact.timetravel.plain", "run_data")
+    kit_of = late("reenact.triage.kit", "kit_of")
+    identity = late("reenact.triage.identity")
 
 _SIGNAL = 128
 _QUICK = 200
@@ -70,6 +84,7 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
         store_url=store_url(shell),
         policy=policy,
         tags=pairs(tag),
+        meanwhile=_load,
         **{name: _named(settings, name, value) for name, value in who.items()},
     )
     if ended.run is not None:
@@ -78,6 +93,12 @@ def command(ctx: click.Context, /, argv: tuple[str, ...], tag: tuple[str, ...], 
     if ended.status < 0:
         end_like(ended.status)
     ctx.exit(ended.status)
+
+
+def _load() -> None:
+    """Load what says what became of the run, while the program runs."""
+    for name in ("reenact.triage.kit", "reenact.timetravel.plain", "reenact.recording.sample"):
+        import_module(name)
 
 
 def _policy(settings: Settings, order: str | None) -> Policy:
@@ -177,7 +198,7 @@ def _score(kit: Kit | None) -> str:
 
 def _short(item: Item) -> str:
     """Its name. An identity that the run has, and its tool calls do not carry, says so: it was not overlooked."""
-    return f"{item.name} in tool calls" if item.name in IDENTITIES else preview.safe(item.name)
+    return f"{item.name} in tool calls" if item.name in identity.IDENTITIES else preview.safe(item.name)
 
 
 def _used(item: Item) -> bool:
