@@ -78,9 +78,26 @@ class Event:
         """Whether nobody saw its end: it was never answered, or its process died inside the answer."""
         return self.outcome is None or (isinstance(self.outcome, Stream) and self.outcome.end is None)
 
+    @property
+    def asked(self) -> str:
+        """What was asked, as an identity within the run; empty where it is not known, as of arguments that could not be
+        stored."""
+        head = self.call.head
+        if self.key or head.get("opaque"):
+            return self.key
+        digest = self.request.digest if self.request is not None else ""
+        where = " ".join(str(head[name]) for name in ("method", "url") if name in head)
+        return f"{where} {digest}".strip()
+
     def __repr__(self) -> str:
         state = type(self.outcome).__name__.lower() if self.outcome is not None else "open"
         return f"<Event {self.run}:{self.number} {self.kind} {self.name} {state}>"
+
+
+def strand_of(lane: str) -> str:
+    """The strand that a lane's path names: without the call inside of which something happens in the same strand."""
+    cut = lane.rfind(">")
+    return lane[:cut] if cut > lane.rfind("/") else lane
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,14 @@ from reenact.facts.retention import AT
 if TYPE_CHECKING:
     from reenact.facts.plumbing import ruled
     from reenact.facts.retention import span_us
+    from reenact.facts.rule_names import chosen_rules
     from reenact.facts.sampling import shares
     from reenact.facts.tracecontext import named_hosts
     from reenact.facts.unrecorded import unrecorded
 else:
     ruled = late("reenact.facts.plumbing", "ruled")
     span_us = late("reenact.facts.retention", "span_us")
+    chosen_rules = late("reenact.facts.rule_names", "chosen_rules")
     shares = late("reenact.facts.sampling", "shares")
     unrecorded = late("reenact.facts.unrecorded", "unrecorded")
     named_hosts = late("reenact.facts.tracecontext", "named_hosts")
@@ -258,6 +260,13 @@ def _rules(value: Json) -> Json:
     return table
 
 
+def _suspicions(value: Json) -> Json:
+    table = _table(value) if isinstance(value, str) else value
+    if not isinstance(table, Mapping):
+        raise ValueError("is not a table of rules")
+    return chosen_rules(table)
+
+
 def _requests(value: Json) -> Json:
     patterns = _words(value)
     unrecorded(patterns)
@@ -305,6 +314,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("ignore", {}, "ignore rules for matching: name to path (body.metadata.trace_id)", _table),
     Setting(
         "plumbing", {}, "telemetry that never makes a replay differ: name to off, or to a rule of your own", _rules
+    ),
+    Setting(
+        "suspicions",
+        {},
+        "rules of suspicion: name to off, or a rule of your own to MODULE:FUNCTION of this project",
+        _suspicions,
     ),
     Setting(
         "server.ignore",

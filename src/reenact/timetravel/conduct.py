@@ -69,7 +69,7 @@ def repeated(recording: Recording, name: str | None = None) -> Finding:
     for event in recording.events(name=name) if name is not None else acts(recording):
         if event.call.head.get("opaque"):
             continue
-        same = (event.kind, event.name, event.key or (event.request.digest if event.request else ""))
+        same = (event.kind, event.name, event.asked)
         counts[same] += 1
         latest[same] = event.number
     if not counts:

@@ -10,13 +10,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Json
 from reenact.facts.difference import render
 from reenact.facts.event import Event
 from reenact.facts.ids import tail
+from reenact.facts.late import late
 from reenact.facts.phrases import counted
 from reenact.facts.run import Run
 from reenact.timetravel import preview
@@ -24,6 +25,11 @@ from reenact.timetravel.comparing import Comparison, Pair
 from reenact.timetravel.gist import answer_of, command_of, error_of_run, question_of
 from reenact.timetravel.readings import decides, decision_of, model_name
 from reenact.timetravel.story import Line, tell
+
+if TYPE_CHECKING:
+    from reenact.facts.suspicions import Rule
+else:
+    Rule = late("reenact.facts.suspicions", "Rule")
 
 LONGEST: Final = 4000
 """Characters of one text, at most; how many more there are is said."""
@@ -35,12 +41,13 @@ _T = TypeVar("_T")
 _TICKS: Final = re.compile("`+")
 
 
-def run_report(recording: Recording, cost: Decimal | None = None) -> str:
+def run_report(recording: Recording, cost: Decimal | None = None, rules: Sequence[Rule] | None = None) -> str:
     """One run as a report.
 
     Args:
         recording: The run.
         cost: What it cost in dollars; None where that is not known.
+        rules: The rules of suspicion in force; None for all of this package.
 
     Returns:
         Markdown. Costs one pass over the events, and the preview of a payload for each line.
@@ -51,7 +58,7 @@ def run_report(recording: Recording, cost: Decimal | None = None) -> str:
         _table(("", ""), ((name, _code(value)) for name, value in _facts(run, cost))),
         *_section("Question", question_of(recording)),
         "## What happened",
-        _story(list(tell(recording, width=_CELL))),
+        _story(list(tell(recording, width=_CELL, rules=rules))),
         *_answers([event for event in recording.events() if decides(event)]),
         *_ended(recording),
         *_gaps(recording),

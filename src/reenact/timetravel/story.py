@@ -7,24 +7,31 @@ payloads of the lines that remain, one at a time, when they are asked for.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from reenact.abc.store import Recording
-from reenact.facts.call import End, EndKind, Failure, Stream
-from reenact.facts.event import NODE, Event
+from reenact.facts import quiet
+from reenact.facts.event import NODE, Event, strand_of
+from reenact.facts.late import late
 from reenact.facts.model_names import shown_name
 from reenact.facts.plumbing import MARK as PLUMBING
 from reenact.facts.plumbing import is_plumbing
-from reenact.timetravel import preview, quiet
-from reenact.timetravel.contents import status_of
+from reenact.facts.rounds import FEWEST_ROUNDS, rounds_at
+from reenact.timetravel import preview
 from reenact.timetravel.phrasing import event_text
 from reenact.timetravel.readings import decision_of, model_name, reading_of
 
-_LONGEST_PATTERN = 6
-_FEWEST_REPEATS = 3
-_FIRST_BAD_STATUS = 400
+if TYPE_CHECKING:
+    from reenact.facts.suspicions import Rule, Suspicion
+    from reenact.timetravel.suspicious import mark_of, marked
+else:
+    Rule = late("reenact.facts.suspicions", "Rule")
+    Suspicion = late("reenact.facts.suspicions", "Suspicion")
+    mark_of = late("reenact.timetravel.suspicious", "mark_of")
+    marked = late("reenact.timetravel.suspicious", "marked")
+
 WIDTH = 160
 """Columns of a line, where nothing else is asked for."""
 SPENT = 10
@@ -76,6 +83,8 @@ class _Beat:
     """Length of the pattern a fold repeats; 0 where nothing is folded."""
     group: str = ""
     """What sort of quiet events these are (``quiet.group_of``); empty for what the agent does itself."""
+    loops: bool = False
+    """Whether a loop begins again there."""
 
     @property
     def lane(self) -> str:
@@ -85,7 +94,12 @@ class _Beat:
 
 
 def tell(
-    recording: Recording, *, everything: bool = False, stretch: tuple[int, int] | None = None, width: int = WIDTH
+    recording: Recording,
+    *,
+    everything: bool = False,
+    stretch: tuple[int, int] | None = None,
+    width: int = WIDTH,
+    rules: Sequence[Rule] | None = None,
 ) -> Iterator[Line]:
     """The lines of a run, in order.
 
@@ -94,28 +108,23 @@ def tell(
         everything: Fold nothing.
         stretch: Only events from the first to the second number, both included.
         width: How wide a line may be.
+        rules: The rules of suspicion in force, None for all of this package; they see the whole run, whatever stretch
+            of it is told.
 
     Returns:
-        Lines, made when they are asked for. Costs one pass over the events, and one payload preview a line.
+        Lines, made when they are asked for. Costs one pass over the events, one payload preview a line, and what the
+        rules read (``store.courses``).
     """
-    first, last = stretch or (0, None)
-    events = []
-    for event in recording.events(after=first - 1):
-        if last is not None and event.number > last:
-            break
-        events.append(event)
-    beats = _beats(events)
+    events = list(recording.events())
+    marks = marked(recording, rules, events)
+    if stretch is not None:
+        events = [event for event in events if stretch[0] <= event.number <= stretch[1]]
+    beats = _beats(events, marks)
     shown = beats if everything else list(_folded(_quiet(beats)))
     strands = names_of(beat.lane for beat in shown if not beat.group and not beat.pattern)
     nodes = nodes_of(events)
     for beat in shown:
         yield _line(recording, beat, strands, nodes, width)
-
-
-def strand_of(lane: str) -> str:
-    """The strand that a lane's path names: without the call inside of which something happens in the same strand."""
-    cut = lane.rfind(">")
-    return lane[:cut] if cut > lane.rfind("/") else lane
 
 
 def names_of(lanes: Iterable[str]) -> dict[str, str]:
@@ -158,45 +167,17 @@ def elapsed(event: Event) -> int | None:
     return None if event.ended_us is None else max(event.ended_us - event.issued_us, 0)
 
 
-def suspicion(event: Event) -> str:
-    """Why this event alone deserves a look: an error, an error status, no answer; empty for most."""
-    status = status_of(event)
-    if isinstance(event.outcome, Failure):
-        return "error"
-    if event.outcome is None:
-        return "" if event.call.observed and event.kind != "step" else "no answer"
-    if not isinstance(event.outcome, Stream):
-        return ""
-    if status is not None and status >= _FIRST_BAD_STATUS:
-        return f"status {status}"
-    return _ended_badly(event, event.outcome.end)
-
-
-def _ended_badly(event: Event, end: End | None) -> str:
-    """How a stream broke; empty where it ended well. A session that is closed stops to listen: that is no loss."""
-    if end is None:
-        return "broken off"
-    closed = end.kind is EndKind.CANCELLED and quiet.is_housekeeping(event)
-    broken = end.kind in (EndKind.ERROR, EndKind.CANCELLED) or end.error is not None
-    return f"stream {end.kind.value}" if broken and not closed else ""
-
-
-def _beats(events: Iterable[Event]) -> list[_Beat]:
+def _beats(events: Iterable[Event], marks: Mapping[int, Sequence[Suspicion]]) -> list[_Beat]:
     """One beat an event, with its depth, its signature and its mark."""
     depths: dict[int, int] = {}
-    seen: dict[tuple[str, ...], tuple[int, str]] = {}
     beats = []
     for event in events:
         depth = depths.get(event.parent, -1) + 1 if event.parent is not None else 0
         depths[event.number] = depth
-        mark, group = suspicion(event), quiet.group_of(event)
-        identity = (strand_of(event.lane), event.kind, event.name, event.key)
-        if event.key and not group and not event.call.observed:
-            number, amiss = seen.get(identity, (None, ""))
-            seen[identity] = (event.number if number is None else number, mark)
-            if number is not None and not mark:
-                mark = f"again, after {amiss}" if amiss else f"the same as #{number}"
-        beats.append(_Beat((event,), depth, _signature(event), mark, group=group))
+        found = marks.get(event.number, ())
+        loops = any(each.rule == "loop" for each in found)
+        group = quiet.group_of(event)
+        beats.append(_Beat((event,), depth, _signature(event), mark_of(found), group=group, loops=loops))
     return beats
 
 
@@ -205,7 +186,7 @@ def _signature(event: Event) -> tuple[str, ...]:
     decision = decision_of(event)
     if decision is not None:
         return ("model", model_name(event), json.dumps([decision.tools, decision.text], default=str))
-    return (event.kind, event.name, event.key or f"#{event.number}")
+    return (event.kind, event.name, event.asked or f"#{event.number}")
 
 
 def _quiet(beats: Iterable[_Beat]) -> list[_Beat]:
@@ -227,37 +208,17 @@ def _folded(beats: Sequence[_Beat]) -> Iterator[_Beat]:
     signatures = [(beat.signature, beat.depth) for beat in beats]
     at = 0
     while at < len(beats):
-        length, times = _repeats(signatures, at)
-        if times < _FEWEST_REPEATS:
+        length, times = rounds_at(signatures, at)
+        if times < FEWEST_ROUNDS:
             yield beats[at]
             at += 1
             continue
         end = at + length * times
         yield from beats[at : at + length]
         rest = tuple(event for beat in beats[at + length : end] for event in beat.events)
-        acting = Counter((beat.lane, beat.signature) for beat in beats[at:end] if _acts(beat))
-        looping = any(count >= _FEWEST_REPEATS for count in acting.values())
-        mark = "suspicious: a loop" if looping else ""
+        mark = "suspicious: a loop" if any(beat.loops for beat in beats[at:end]) else ""
         yield _Beat(rest, beats[at].depth, ("repeat",), mark, pattern=length)
         at = end
-
-
-def _acts(beat: _Beat) -> bool:
-    """Whether the agent does something there, in one strand."""
-    return not beat.group and not all(event.call.observed for event in beat.events)
-
-
-def _repeats(signatures: Sequence[tuple[tuple[str, ...], int]], at: int) -> tuple[int, int]:
-    """The pattern that starts at ``at`` and covers most: its length, and how often it stands there."""
-    best = (1, 1)
-    for length in range(1, _LONGEST_PATTERN + 1):
-        matched = at + length
-        while matched < len(signatures) and signatures[matched] == signatures[matched - length]:
-            matched += 1
-        times = (matched - at) // length
-        if times >= _FEWEST_REPEATS and times * length > best[0] * best[1]:
-            best = (length, times)
-    return best
 
 
 def _line(recording: Recording, beat: _Beat, strands: Mapping[str, str], nodes: Mapping[int, str], width: int) -> Line:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from reenact.abc.store import Recording
 from reenact.facts.call import Json, Kind, calls_a_tool
 from reenact.facts.event import Event
 from reenact.facts.expressions import Form, Word
+from reenact.facts.late import late
 from reenact.facts.model_names import events_called
 from reenact.facts.run import Run, run_failed
 from reenact.timetravel.conduct import Finding, acts, came_before, in_order, outermost, repeated, state_left, unanswered
@@ -21,6 +23,11 @@ from reenact.timetravel.cost import event_cost, prices, run_cost
 from reenact.timetravel.readings import decision_of, is_model, model_name, reading_of
 from reenact.timetravel.steps import event_state
 from reenact.timetravel.story import elapsed
+
+if TYPE_CHECKING:
+    from reenact.timetravel.suspicious import suspected
+else:
+    suspected = late("reenact.timetravel.suspicious", "suspected")
 
 RUN_WORDS: tuple[Word, ...] = (
     Word("acts", Form.VALUE, "what it did: a list, tool, kind, args, result, error and event of each outermost call"),
@@ -53,6 +60,11 @@ RUN_WORDS: tuple[Word, ...] = (
     Word("stderr", Form.VALUE, "what it wrote to standard error, as text"),
     Word("stdout", Form.VALUE, "what it wrote to standard output, as text"),
     Word("status", Form.VALUE, "recording, ok, failed, timeout or interrupted; over an event, the HTTP status"),
+    Word(
+        "suspicious",
+        Form.EITHER,
+        'names of the rules that mark an event of it, a list; suspicious("loop"): how many events one rule marks',
+    ),
     Word("tag", Form.CALL, "tag(NAME): the value of one label"),
     Word("tags", Form.VALUE, "all labels, an object"),
     Word("tenant", Form.VALUE, "tenant id"),
@@ -181,6 +193,7 @@ _FINDINGS: Mapping[str, Callable[[Recording, tuple[str, ...]], Finding]] = {
     "before": came_before,
     "order": in_order,
     "repeats": lambda recording, names: repeated(recording, names[0]),
+    "suspicious": lambda recording, names: suspected(recording, names[0]),
     "state": lambda recording, names: state_left(recording, names[0]),
 }
 
@@ -289,6 +302,7 @@ _RUN_VALUES: Mapping[str, Callable[[RunScope], Json]] = {
     "status": lambda scope: scope.run.status.value,
     "stderr": lambda scope: _printed(scope.recording, 2),
     "stdout": lambda scope: _printed(scope.recording, 1),
+    "suspicious": lambda scope: scope.find(("suspicious",), suspected(scope.recording)),
     "tags": lambda scope: dict(scope.run.tags),
     "tenant": lambda scope: scope.run.tenant,
     "tokens": lambda scope: _tokens(scope.run, scope.run.totals.tokens_in + scope.run.totals.tokens_out),

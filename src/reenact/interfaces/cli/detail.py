@@ -14,16 +14,15 @@ from reenact.timetravel import preview
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked, error_of, headers_of
 from reenact.timetravel.readings import reading_of
 from reenact.timetravel.steps import shown_state
-from reenact.timetravel.story import elapsed, suspicion
+from reenact.timetravel.story import elapsed
 
 _WIDTH = 160
 _LINES = 60
 _LIMIT = 1 << 20
 
 
-def event_lines(recording: Recording, event: Event) -> Iterator[str]:
+def event_lines(recording: Recording, event: Event, mark: str = "") -> Iterator[str]:
     """Request, answer, reading, timing, source line and lane of one event."""
-    mark = suspicion(event)
     title = f"#{event.number}  {event.kind}  {preview.safe(event.name)}  ({event.call.effect.value})"
     yield paint(f"{title}   <- {mark}" if mark else title, bold=True)
     yield from _facts(event)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from reenact.abc.store import Recording
+from reenact.abc.suspecting import rules_in_force
 from reenact.errors import BlobMissing
 from reenact.facts.call import RETURN, Json, Kind, Stream, Value
 from reenact.facts.dialects import read, recognise
 from reenact.facts.event import Event
 from reenact.facts.plumbing import is_plumbing
 from reenact.facts.reading import Reading
+from reenact.facts.suspicions import Suspicion
 from reenact.facts.tracecontext import around
 from reenact.facts.traced import is_original, is_traced_model, reading_in
 from reenact.interop.messages import conversation
@@ -25,8 +27,11 @@ from reenact.recording.revision import REVISION
 from reenact.replaying.ambient import clock_of
 from reenact.timetravel.contents import Unread, answered, arguments_of, asked
 from reenact.timetravel.readings import reading_of
+from reenact.timetravel.suspicious import marked
 
 _ENDS: Final = frozenset({Kind.INPUT, Kind.OUTPUT})
+SUSPICIONS: Final = "reenact.suspicions"
+"""Attribute of a span: names of the rules of suspicion that mark its event; of the run's span, those of any event."""
 LONG: Final = "contents of more than 1 MiB, or that were withheld"
 BYTES: Final = "exchanges, without their headers and bytes"
 
@@ -55,6 +60,7 @@ def exported(recording: Recording, *, dialect: str, inline: bool, version: str) 
     """
     run = recording.run
     course = Course(run, clock_of(run)[0], dialect, around(run.environment.get("traceparent")))
+    marks = marked(recording, rules_in_force())
     spans: list[SentSpan] = []
     lost: Counter[str] = Counter()
     ends: dict[Kind, Json] = {}
@@ -67,13 +73,20 @@ def exported(recording: Recording, *, dialect: str, inline: bool, version: str) 
             _end(recording, event, ends, lost)
         span = course.ended(_seen(recording, event, inline, lost))
         if span is not None:
-            spans.append(span)
-    spans.append(course.closed(run, ends.get(Kind.INPUT), ends.get(Kind.OUTPUT)))
+            spans.append(_suspected(span, marks.get(event.number, ())))
+    whole = course.closed(run, ends.get(Kind.INPUT), ends.get(Kind.OUTPUT))
+    spans.append(_suspected(whole, [each for found in marks.values() for each in found]))
     if run.totals.deliveries:
         lost["turns, and with them the order of strands"] = run.totals.deliveries
     noted = recording.notes(None).get(REVISION)
     commit = str(noted.get("commit") or "") if isinstance(noted, Mapping) else ""
     return Exported(Batch(resource(run, version, commit), spans, version), dict(lost))
+
+
+def _suspected(span: SentSpan, found: Iterable[Suspicion]) -> SentSpan:
+    """A span with the names of the rules that mark its event; what they say may hold content, and stays here."""
+    names = list(dict.fromkeys(each.rule for each in found))
+    return replace(span, attributes={**span.attributes, SUSPICIONS: names}) if names else span
 
 
 def _lost(event: Event) -> str:

@@ -7,17 +7,11 @@ file *of this project* defines is called. Which file that is is decided before a
 from __future__ import annotations
 
 import inspect
-import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType, ModuleType
 from typing import Any
 
-from reenact.abc.settings import project_directory
-from reenact.errors import UsageError
+from reenact.abc.own_functions import own_function
 from reenact.facts.call import Json
 from reenact.testing.expectations.runview import RunView
 from reenact.timetravel.conduct import Finding
@@ -25,8 +19,6 @@ from reenact.timetravel.conduct import Finding
 __all__ = ["find_grader", "graded"]
 
 Grader = Callable[[RunView], object]
-_FOLDERS = ("", "tests", "src")
-"""Where in a project its modules are looked for, in this order."""
 
 
 def graded(target: str, enough: float | None, view: RunView, project: Path | None = None) -> Finding:
@@ -64,24 +56,7 @@ def find_grader(target: str, project: Path | None = None) -> Grader:
     Raises:
         UsageError: The name is none, or nothing inside this project defines it.
     """
-    module, _, name = target.partition(":")
-    parts = module.split(".")
-    if not name.isidentifier() or not all(part.isidentifier() for part in parts):
-        raise _refused(target, "it is written MODULE:FUNCTION")
-    root = (project or project_directory(Path.cwd()) or Path.cwd()).resolve()
-    folder, file = _located(parts, root) or (None, None)
-    if folder is None or file is None:
-        raise _refused(target, f"no file of this project ({root}) is the module {module}")
-    if not _is_ours(parts[0], root):
-        raise _refused(target, f"another module is already loaded as {parts[0]}")
-    with _found_in(folder):
-        found = _module(module, target)
-    if not _same(getattr(found, "__file__", None), file):
-        raise _refused(target, f"another module is already loaded as {module}")
-    grader = getattr(found, name, None)
-    if not isinstance(grader, FunctionType) or not _inside(Path(grader.__code__.co_filename), root):
-        raise _refused(target, f"{file.name} defines no function {name}")
-    return grader
+    return own_function(target, "grader", project)
 
 
 def _read(said: object, enough: float | None) -> Finding:
@@ -95,58 +70,6 @@ def _read(said: object, enough: float | None) -> Finding:
         case int() | float():
             return Finding(None, f"its score is {said:g}; say how much is enough: grade('…', 0.7)")
     return Finding(None, f"it returned {type(said).__name__}; a grader returns True or False, a complaint, or a score")
-
-
-def _located(parts: list[str], root: Path) -> tuple[Path, Path] | None:
-    """The folder of the project from which a module is imported, and its file."""
-    for folder in _FOLDERS:
-        base = root / folder
-        for file in (base.joinpath(*parts).with_suffix(".py"), base.joinpath(*parts, "__init__.py")):
-            if file.is_file() and _inside(file, root):
-                return base, file
-    return None
-
-
-def _is_ours(top: str, root: Path) -> bool:
-    """Whether nothing foreign is loaded under the first part of the name: importing would run what lies below *it*."""
-    loaded = sys.modules.get(top)
-    if loaded is None:
-        return True
-    places = [*(getattr(loaded, "__path__", None) or ()), getattr(loaded, "__file__", None)]
-    return any(place is not None and _inside(Path(place), root) for place in places)
-
-
-def _module(name: str, target: str) -> ModuleType:
-    try:
-        return import_module(name)
-    except Exception as error:
-        raise _refused(target, f"importing {name} raised {type(error).__name__}: {error}") from error
-
-
-@contextmanager
-def _found_in(folder: Path) -> Iterator[None]:
-    """The folder comes first where modules are looked for, for a moment."""
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
-
-
-def _inside(file: Path, root: Path) -> bool:
-    return file.resolve().is_relative_to(root)
-
-
-def _same(found: str | None, file: Path) -> bool:
-    return found is not None and os.path.realpath(found) == os.path.realpath(file)
-
-
-def _refused(target: str, why: str) -> UsageError:
-    return UsageError(
-        f"the grader {target} cannot be used: {why}",
-        cause="a grader is a function that a file of this project defines; no other is called for its name alone",
-        next_command="reenact config",
-    )
 
 
 def threshold_of(rest: tuple[Json, ...], default: float | None) -> float | None:

@@ -15,12 +15,12 @@ from reenact.facts.explaining import explain
 from reenact.facts.expressions import Expression
 from reenact.facts.model_names import events_called, shown_name
 from reenact.facts.plumbing import is_plumbing
+from reenact.facts.quiet import group_of
 from reenact.testing.expectations.prefixes import Prefixes, Watched
 from reenact.testing.expectations.scope import ExpectationScope
 from reenact.testing.expectations.spelling import quoted
 from reenact.testing.expectations.verdict import Verdict
 from reenact.timetravel.contents import error_of
-from reenact.timetravel.quiet import group_of
 from reenact.timetravel.readings import decision_of
 
 Scopes = Callable[[Recording], ExpectationScope]

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from reenact.abc.settings import load_settings
+from reenact.abc.suspecting import rules_in_force
 from reenact.errors import InteropError, UsageError
 from reenact.facts.ids import tail
 from reenact.facts.phrases import counted
@@ -114,7 +115,7 @@ def _report(shell: Shell, ref: str, other: str | None, output: Path | None) -> N
             text = comparison_report(compare_all(recordings)[0])
         else:
             models = recordings[0].run.totals.models
-            text = run_report(recordings[0], run_cost(recordings[0], prices() if models else None))
+            text = run_report(recordings[0], run_cost(recordings[0], prices() if models else None), rules_in_force())
     data = text.encode("utf-8", "backslashreplace")
     if output is None:
         shell.raw(data)

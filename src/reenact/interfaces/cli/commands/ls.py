@@ -75,7 +75,7 @@ def command(ctx: click.Context, /, where: str | None, limit: int | None, tree: b
     Names in --where:
       acts agent answer args before(A, B) calls(NAME) cost duration
       error events exit_status failed flag flagged id models order(A, B)
-      repeats result session state status stderr stdout tag(NAME) tags
+      repeats result session state status stderr stdout suspicious tag(NAME) tags
       tenant tokens tokens_in tokens_out tools unanswered user version
     """
     shell = current(ctx)

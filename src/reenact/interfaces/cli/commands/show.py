@@ -10,6 +10,7 @@ from itertools import chain
 import click
 
 from reenact.abc.store import Recording, Store
+from reenact.abc.suspecting import rules_in_force
 from reenact.errors import UsageError
 from reenact.facts.call import Json
 from reenact.facts.ids import tail
@@ -34,7 +35,8 @@ from reenact.timetravel.plain import run_data
 from reenact.timetravel.priced import priced_event, priced_run
 from reenact.timetravel.references import Reference
 from reenact.timetravel.steps import shown_state, step_data, steps_of
-from reenact.timetravel.story import SPENT, WIDTH, Line, suspicion, tell
+from reenact.timetravel.story import SPENT, WIDTH, Line, tell
+from reenact.timetravel.suspicious import mark_of, marked, marks_data
 
 _STRAND = 18
 """Widest column of lanes."""
@@ -87,12 +89,15 @@ def command(ctx: click.Context, ref: str, everything: bool, state: bool, oneline
 def _event(shell: Shell, store: Store, wanted: Reference) -> None:
     event = store.event(wanted.event_ref)
     recording = store.open(event.run)
+    marks = marked(recording, rules_in_force())
     if shell.json:
         shell.line(
-            priced_event(recording, event) | {"mark": suspicion(event), "state": shown_state(recording, event.number)}
+            priced_event(recording, event)
+            | marks_data(marks, event.number)
+            | {"state": shown_state(recording, event.number)}
         )
         return
-    shell.lines(event_lines(recording, event))
+    shell.lines(event_lines(recording, event, mark_of(marks.get(event.number, ()))))
     shell.next(f"reenact cat {tail(event.run)}:{event.number}.response.body")
 
 
@@ -170,10 +175,11 @@ def _json(
             shell.line({"type": "step"} | step_data(step))
         return
     first, last = stretch or (0, None)
+    marks = marked(recording, rules_in_force())
     for event in recording.events(after=first - 1):
         if last is not None and event.number > last:
             return
-        shell.line({"type": "event"} | priced_event(recording, event) | {"mark": suspicion(event)})
+        shell.line({"type": "event"} | priced_event(recording, event) | marks_data(marks, event.number))
 
 
 def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View) -> Iterator[str]:
@@ -187,7 +193,7 @@ def _text(recording: Recording, stretch: tuple[int, int] | None, view: _View) ->
     if view.state:
         yield from _steps(recording, width)
         return
-    lines = list(tell(recording, everything=view.everything, stretch=stretch, width=width))
+    lines = list(tell(recording, everything=view.everything, stretch=stretch, width=width, rules=rules_in_force()))
     strands = min(max((len(line.strand) for line in lines), default=0), _STRAND)
     for line in lines:
         yield story_line(line, width, strands)

@@ -1,0 +1,10 @@
+"""Suspicious events: rules that look at the course of a run and mark what a person should look at first.
+
+Each rule is a pure function of a ``Course``; ``RULES`` is the table of them. ``store.courses`` reads the course of a
+recording.
+"""
+
+from reenact.facts.suspicions.course import UNREAD, Act, Course, Said, Sort, Suspicion
+from reenact.facts.suspicions.table import RULES, Rule, suspicions
+
+__all__ = ["RULES", "UNREAD", "Act", "Course", "Rule", "Said", "Sort", "Suspicion", "suspicions"]

@@ -1,0 +1,140 @@
+"""The course of a run: what rules of suspicion see of it, as frozen values with the contents already read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from reenact.facts.call import Json
+
+
+class _Unread:
+    """Content that is there and was not read."""
+
+    def __repr__(self) -> str:
+        return "UNREAD"
+
+
+UNREAD: Final = _Unread()
+"""Stands for content that was too long to read, withheld, or not needed: a rule says nothing about it."""
+
+
+class Sort(StrEnum):
+    """What an act is."""
+
+    MODEL = "model"
+    """A model answered, or decided which tools to call."""
+    TOOL = "tool"
+    """The agent called a tool, a tool of an MCP server, a retrieval, or a plain HTTP address."""
+    OTHER = "other"
+    """Any other event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One model call.
+
+    Attributes:
+        asked, answered: Name of the model in request and answer; empty where they name none.
+        provider: Which provider answered.
+        text: What the model said.
+        calls: Name and arguments of each tool that it wants called; arguments that are no JSON stay a text.
+        finish: Why it stopped, in the provider's word.
+        partial: Whether the answer is cut off, or is not what its protocol says.
+        promised_json: Whether the request asked for an answer in JSON.
+        prompt: The system prompt.
+        heard: Texts of the user that came with this request and were not in one before.
+    """
+
+    asked: str = ""
+    answered: str = ""
+    provider: str = ""
+    text: str = ""
+    calls: tuple[tuple[str, Json], ...] = ()
+    finish: str = ""
+    partial: bool = False
+    promised_json: bool = False
+    prompt: str = ""
+    heard: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One event of a run, or one tool call that only a conversation tells.
+
+    Attributes:
+        event: Number of the event that shows it; of a told call, of the model call that decided it.
+        sort: What it is.
+        kind: Kind of the event.
+        name: What was called.
+        strand: Lane that issued it, without the call inside of which it happened.
+        key: What was asked, as an identity; empty where that is unknown.
+        came: What came back, as an identity; empty where that is unknown.
+        writes: Whether the call may change the world.
+        quiet: Whether the agent did not decide it: ambient reads, telemetry, housekeeping of a session, statements.
+        observed: Whether its body is the agent's own code (steps, input, output).
+        args, result: Contents; ``UNREAD`` where they were not read, ``None`` where there are none.
+        error: The exception that the call raised, as text; empty for none.
+        ending: How its stream broke; empty where it ended well.
+        answered: Whether anything came back.
+        status: HTTP status; None where there is none.
+        json: Whether the answer was declared to be JSON.
+        missing: How many bytes of the declared length did not arrive; 0 where all did, or none was declared.
+        at_us: When it was issued, microseconds since 1970; 0 where that is unknown.
+        said: The model call; None for other acts.
+    """
+
+    event: int
+    sort: Sort
+    kind: str = ""
+    name: str = ""
+    strand: str = "root"
+    key: str = ""
+    came: str = ""
+    writes: bool = False
+    quiet: bool = False
+    observed: bool = False
+    args: Json = UNREAD
+    result: Json = UNREAD
+    error: str = ""
+    ending: str = ""
+    answered: bool = True
+    status: int | None = None
+    json: bool = False
+    missing: int = 0
+    at_us: int = 0
+    said: Said | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A run as rules see it.
+
+    Attributes:
+        acts: What happened, in order of events; a told call stands behind the decision for it.
+        given: What the run was given beside its conversation: arguments, body, ``user``, ``tenant``, ``session``.
+        failed: Whether the run failed.
+        whole: Whether every content was read: rules that conclude from what is absent need that.
+    """
+
+    acts: tuple[Act, ...] = ()
+    given: Mapping[str, Json] = field(default_factory=dict)
+    failed: bool = False
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """One event that a rule marks.
+
+    Attributes:
+        event: Its number.
+        rule: Name of the rule.
+        text: Why, in a few words; texts of the run in it are foreign.
+    """
+
+    event: int
+    rule: str
+    text: str

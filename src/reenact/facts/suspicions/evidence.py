@@ -1,0 +1,139 @@
+"""Evidence: the ids and numbers of texts, and whether they were seen before."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import Final
+
+from reenact.facts.call import Json
+
+_TOKEN: Final = re.compile(r"[^\W_](?:[\w\-]*[^\W_])?")
+_PART: Final = re.compile(r"[^\W_]+")
+_NUMBER: Final = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?")
+_MEASURE: Final = re.compile(
+    r"\d+(?:am|pm|st|nd|rd|th|k|m|g|kg|km|cm|mm|mb|gb|kb|h|hr|hrs|min|s|ms|x|d|w|y|yr|px|c|f)\Z", re.I
+)
+_DATE: Final = re.compile(r"[\d\-]+\Z")
+_SHORTEST_ID: Final = 5
+_SMALLEST: Final = 100
+_ENDING: Final = 4
+_YEARS: Final = range(1900, 2101)
+_MOST: Final = 200
+_TRIPLES: Final = 40
+_ROUNDING: Final = 0.011
+_FACTORS: Final = (*range(2, 13), 0.5, 0.25, 0.1)
+
+
+class Evidence:
+    """What has been said and returned so far; grows as a run goes on.
+
+    Attributes:
+        sources: How many results of tools it holds.
+    """
+
+    def __init__(self) -> None:
+        self._tokens: set[str] = set()
+        self._numbers: set[float] = set()
+        self._endings: set[str] = set()
+        self.sources = 0
+
+    def add(self, content: Json, *, source: bool = False) -> None:
+        """Take a text or data in; ``source``: it is the result of a tool."""
+        self.sources += source
+        for text in texts_of(content):
+            for token in _TOKEN.findall(text):
+                small = token.lower()
+                self._tokens.add(small)
+                self._endings.add(small[-_ENDING:])
+                if "-" in small or "_" in small:
+                    parts = _PART.findall(small)
+                    self._tokens.update(parts)
+                    self._numbers.update(float(part) for part in parts if part.isdecimal() and len(part) < 16)
+            self._numbers.update(numbers_of(text))
+
+    def holds_id(self, token: str) -> bool:
+        """Whether an id was seen: as a word, or joined of parts that all were."""
+        small = token.lower()
+        return small in self._tokens or all(part in self._tokens for part in _PART.findall(small))
+
+    def holds_number(self, number: float) -> bool:
+        """Whether a number was seen, or is the sum, difference, product or a simple part of numbers that were."""
+        known = self._numbers
+        if number == int(number) and f"{int(number):04d}" in self._endings:
+            return True  # the last digits of a card or of an account
+        if number in known or any(_near(number, each) for each in known):
+            return True
+        few = sorted(known)[-_MOST:]
+        if any(_near(number, each * factor) for each in few for factor in _FACTORS):
+            return True
+        if any(
+            _near(number, a + b) or _near(number, abs(a - b)) or _near(number, a * b) for a, b in combinations(few, 2)
+        ):
+            return True
+        return any(_near(number, sum(three)) for three in combinations(few[-_TRIPLES:], 3))
+
+
+def ids_of(text: str) -> Iterator[str]:
+    """Words of a text that look like ids: letters and at least two digits, or digits with dashes that are no date."""
+    for token in _TOKEN.findall(text):
+        digits = sum(char.isdigit() for char in token)
+        if len(token) < _SHORTEST_ID or digits < 2 or token.isdigit() or _DATE.match(token) or _MEASURE.match(token):
+            continue
+        yield token
+
+
+def numbers_of(text: str) -> Iterator[float]:
+    """Numbers of a text; thousands separated by commas are one number."""
+    for found in _NUMBER.findall(text):
+        if len(found) < 16:
+            yield float(found.replace(",", ""))
+
+
+def telling_numbers(text: str) -> Iterator[float]:
+    """Numbers of a text that are unlikely to be right by chance: of three digits and more, years left aside."""
+    return (each for each in numbers_of(text) if each >= _SMALLEST and each not in _YEARS)
+
+
+def texts_of(content: Json) -> Iterator[str]:
+    """Every text in data, names of fields and numbers included."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, Mapping):
+        for key, value in content.items():
+            yield str(key)
+            yield from texts_of(value)
+    elif isinstance(content, (list, tuple)):
+        for each in content:
+            yield from texts_of(each)
+    elif isinstance(content, (int, float)) and not isinstance(content, bool):
+        yield json.dumps(content)
+
+
+def leaves_of(content: Json, name: str = "") -> Iterator[tuple[str, Json]]:
+    """Every value in data that is no list or object, with the name of the field that it stands in."""
+    if isinstance(content, Mapping):
+        for key, value in content.items():
+            yield from leaves_of(value, str(key))
+    elif isinstance(content, (list, tuple)):
+        for each in content:
+            yield from leaves_of(each, name)
+    else:
+        yield name, content
+
+
+def first_unseen(text: str, evidence: Evidence, others: Iterable[float] = ()) -> str:
+    """The first id or number of a text that was not seen before; empty where all were."""
+    for token in ids_of(text):
+        if not evidence.holds_id(token):
+            return token
+    for number in telling_numbers(text):
+        if not evidence.holds_number(number):
+            return f"{number:,.2f}".rstrip("0").rstrip(".")
+    return ""
+
+
+def _near(left: float, right: float) -> bool:
+    return abs(left - right) < _ROUNDING

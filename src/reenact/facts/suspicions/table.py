@@ -1,0 +1,77 @@
+"""The table of the rules of suspicion, and how a project chooses among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from reenact.facts.suspicions.course import Course, Suspicion
+from reenact.facts.suspicions.failures import cut_off, failure, hour_limit, other_model
+from reenact.facts.suspicions.repeats import empty_repeat, loop, repeat
+from reenact.facts.suspicions.sayings import foreign_id, ignored_error, unsupported_answer
+
+Find = Callable[[Course], Iterable[Suspicion]]
+"""A rule: a pure function of the course of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        name: What settings, expressions and exports call it.
+        about: What it marks, in a sentence.
+        find: The function.
+        hint: Whether a mark of it is a hint, not a finding.
+        on: Whether it holds where nothing is set.
+    """
+
+    name: str
+    about: str
+    find: Find
+    hint: bool = False
+    on: bool = True
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("failure", "The call raised, was refused (status 400 and above), got no answer, or broke off.", failure),
+    Rule("repeat", "The same strand asks the same again, though the call had succeeded with the same answer.", repeat),
+    Rule("empty-repeat", "The same call is made again after its result was empty.", empty_repeat),
+    Rule("loop", "One strand makes the same one to six calls three times in a row or more.", loop),
+    Rule("ignored-error", "A tool failed, and the answer that follows does not mention it.", ignored_error),
+    Rule(
+        "foreign-id",
+        "An argument is another person's id than the input gives, or an id that was in no input and no result.",
+        foreign_id,
+    ),
+    Rule("cut-off", "The body is cut off, or is not JSON where JSON was promised.", cut_off),
+    Rule("hour-limit", "The answer was 429 within two minutes of a full hour (UTC).", hour_limit),
+    Rule("other-model", "A model other than the one asked answered.", other_model),
+    Rule(
+        "unsupported-answer",
+        "An answer holds an id or a number that neither the conversation nor any result of a tool holds.",
+        unsupported_answer,
+        hint=True,
+    ),
+)
+"""Every rule of this package, in the order in which their marks stand."""
+
+
+def suspicions(course: Course, rules: Iterable[Rule] = RULES) -> list[Suspicion]:
+    """What rules mark of a run, in order of events, and of rules where several mark one event.
+
+    Args:
+        course: The run.
+        rules: Which rules hold.
+    """
+    found = [each for rule in rules for each in _distinct(rule.find(course))]
+    return sorted(found, key=lambda each: each.event)
+
+
+def _distinct(found: Iterable[Suspicion]) -> Iterator[Suspicion]:
+    """One mark of a rule an event: several told calls stand at one."""
+    seen: set[int] = set()
+    for each in found:
+        if each.event not in seen:
+            seen.add(each.event)
+            yield each

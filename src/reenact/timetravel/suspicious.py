@@ -1,0 +1,50 @@
+"""Marks: what the rules of suspicion in force say of the events of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from reenact.abc.store import Recording
+from reenact.abc.suspecting import rules_in_force
+from reenact.facts.call import Json
+from reenact.facts.event import Event
+from reenact.facts.suspicions import RULES, Rule, Suspicion, suspicions
+from reenact.store.courses import course_of
+from reenact.timetravel.conduct import Finding
+
+
+def marked(
+    recording: Recording, rules: Iterable[Rule] | None = None, events: Iterable[Event] | None = None
+) -> dict[int, list[Suspicion]]:
+    """What rules mark of a run, by number of event.
+
+    Args:
+        recording: The run.
+        rules: The rules in force; None for all of this package.
+        events: Its events, where they have been read already.
+    """
+    found: dict[int, list[Suspicion]] = {}
+    for each in suspicions(course_of(recording, events), RULES if rules is None else rules):
+        found.setdefault(each.event, []).append(each)
+    return found
+
+
+def mark_of(found: Sequence[Suspicion]) -> str:
+    """The marks of one event in a few words; empty for none."""
+    return "; ".join(each.text for each in found)
+
+
+def marks_data(found: Mapping[int, Sequence[Suspicion]], event: int) -> dict[str, Json]:
+    """The marks of one event as data: ``mark``, and each with the name of its rule."""
+    here = found.get(event, ())
+    return {"mark": mark_of(here), "suspicious": [{"rule": each.rule, "text": each.text} for each in here]}
+
+
+def suspected(recording: Recording, rule: str | None = None) -> Finding:
+    """What the rules in force here mark of a run: their names, or with the name of one, how many events it marks."""
+    found = marked(recording, rules_in_force())
+    hits = [each for number in sorted(found) for each in found[number] if rule in (None, each.rule)]
+    shown = hits[0] if hits else None
+    why = f"#{shown.event}: {shown.text}" if shown is not None else ""
+    value: Json = sorted({each.rule for each in hits}) if rule is None else len(hits)
+    return Finding(value, why, None if shown is None else shown.event)
