@@ -269,9 +269,9 @@ def test_many_traces_in_one_document_parse_it_a_few_times_only(
     bring: Bring, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed = []
-    real = reader.read_at
+    real = documents.read_at
     monkeypatch.setattr(reader, "_SMALL", 0)
-    monkeypatch.setattr(reader, "read_at", lambda *given: parsed.append(given[2]) or real(*given))
+    monkeypatch.setattr(documents, "read_at", lambda *given: parsed.append(given[2]) or real(*given))
     runs = bring("otlp", text(*(tool(n, trace=f"{n:032x}") for n in range(1, 41))))
     assert len(runs) == 40
     assert len(parsed) <= 3, "once for the order, once for the content, once for what came in"

@@ -218,8 +218,10 @@ def message(one: Json) -> dict[str, Json]:
     data = opened(one) if isinstance(one, str) else one
     if not isinstance(data, Mapping):
         return {"role": "user", "text": str(one)}
+    path = data.get("id") if "lc" in data else None  # LangChain names the class
+    made = str(path[-1]) if isinstance(path, list) and path else ""
     data = _inner(data, "message") or _inner(data, "kwargs") or data
-    role = str(data.get("role") or data.get("type") or "").lower()
+    role = str(data.get("role") or data.get("type") or made.removesuffix("Chunk").removesuffix("Message")).lower()
     draft = _Draft()
     for name in ("parts", "contents", "content"):
         draft.take(data.get(name))
@@ -432,6 +434,8 @@ def _said(one: Mapping[str, Json]) -> Said:
     finish = next(
         (one[name] for name in ("finish_reason", "finishReason", "stop_reason", "finish") if one.get(name)), ""
     ) or next((held[name] for name in ("finish_reason", "stop_reason") if held.get(name)), "")
+    if isinstance(finish, Mapping):  # the last piece of a stream in its place
+        finish = finish.get("finish_reason") or ""
     return Said(text, str(read.get("thinking") or ""), list(read.get("tool_calls") or ()), str(finish))
 
 
@@ -445,9 +449,15 @@ _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
         "output",
         "outputTokens",
     ),
-    "cached": ("cached", "cache_read_input_tokens", "cachedContentTokenCount", "input_cached_tokens"),
-    "cache_written": ("cache_written", "cache_creation_input_tokens"),
-    "reasoning": ("reasoning", "reasoning_tokens", "thoughtsTokenCount"),
+    "cached": (
+        *("cached", "cache_read_input_tokens", "cachedContentTokenCount", "input_cached_tokens"),
+        *("input_tokens_cache_read", "input_token_details.cache_read", "prompt_tokens_details.cached_tokens"),
+    ),
+    "cache_written": ("cache_written", "cache_creation_input_tokens", "input_tokens_cache_write"),
+    "reasoning": (
+        *("reasoning", "reasoning_tokens", "thoughtsTokenCount", "output_token_details.reasoning"),
+        "completion_tokens_details.reasoning_tokens",
+    ),
 }
 
 
@@ -456,6 +466,8 @@ def usage(value: Json) -> dict[str, int]:
     data = opened(value)
     if not isinstance(data, Mapping):
         return {}
+    inside = ((outer, inner) for outer, inner in data.items() if isinstance(inner, Mapping))
+    data = {**data, **{f"{outer}.{name}": count for outer, inner in inside for name, count in inner.items()}}
     found: dict[str, int] = {}
     for name, names in _COUNTS.items():
         count = next((data[each] for each in names if _is_count(data.get(each))), None)

@@ -24,6 +24,7 @@ from reenact.interop.refusing import refused
 from reenact.interop.rows import anthropic, bedrock, claude_code, evals, mlflow, openai, vertex
 from reenact.interop.rows.reading import read as rows
 from reenact.interop.traces import Trace
+from reenact.interop.trees import langfuse, langsmith
 
 GROUP: Final = "reenact.readers"
 """Group of the entry points by which other packages add formats."""
@@ -208,6 +209,18 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         "traces of OpenTelemetry (OTLP as JSON, JSON Lines or protobuf), in any dialect of model calls",
         otlp.fits,
         traces.read,
+    ),
+    _Traces(
+        "langfuse",
+        "traces of Langfuse (exports with their observations, rows of observations, ingestion batches)",
+        langfuse.fits,
+        lambda file: traces.read(file, langfuse.Observations()),
+    ),
+    _Traces(
+        "langsmith",
+        "runs of LangSmith (JSON, JSON Lines)",
+        langsmith.fits,
+        lambda file: traces.read(file, langsmith.Runs()),
     ),
     _Traces(
         "claude-code",

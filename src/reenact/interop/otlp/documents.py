@@ -69,6 +69,29 @@ class Left:
         return f"{self.name}: {self.why}"
 
 
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The documents of a file, all in one form."""
+
+    form: Form
+
+    def places(self, file: BinaryIO) -> Iterator[Place | Left]:
+        """Where each of them stands; and what is none."""
+        return places(file, self.form)
+
+    def name(self, place: Place) -> str:
+        """What to call one."""
+        return place.name(self.form)
+
+    def read(self, file: BinaryIO, place: Place) -> Any | Left:
+        """One of them, or why it cannot be read."""
+        return read_at(file, self.form, place)
+
+    def raw(self, file: BinaryIO, place: Place) -> bytes | None:
+        """One of them as it stands in the file, with the end of its line; None for what is no text."""
+        return raw(file, place) if self.form in (Form.WHOLE, Form.LINES) else None
+
+
 def fits(head: bytes) -> bool:
     """Whether a file that begins so looks like OTLP, or spans of an SDK."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -94,6 +117,26 @@ def form_of(file: BinaryIO) -> Form:
     if head[:1] == b"\0" and _is_message(head[_FRAME:]):
         return Form.FRAMES
     raise refused("this is no OTLP", "it is neither JSON nor protobuf of traces")
+
+
+def json_form(file: BinaryIO) -> Form:
+    """Whether a file of JSON is one document, or has one on each line."""
+    file.seek(0)
+    first = file.readline(LARGEST + 1).removeprefix(b"\xef\xbb\xbf").strip()
+    file.seek(0)
+    if first[:1] != b"{" and first[:1] != b"[":
+        return Form.LINES if first else Form.WHOLE
+    try:
+        json.loads(first)
+    except ValueError:
+        return Form.WHOLE if len(first) < _OPENING else Form.LINES
+    except RecursionError:
+        return Form.LINES
+    return Form.LINES if file.read(len(first) + 2).strip() != first or first[:1] == b"{" else Form.WHOLE
+
+
+_OPENING: Final = 3
+"""A document over several lines begins with one that holds nothing but a bracket; a longer one is a damaged row."""
 
 
 def _has_lines(file: BinaryIO) -> bool:

@@ -8,8 +8,10 @@ say one thing, the table further up in ``TABLES`` wins: those that keep more of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+
+from reenact.facts.call import Json
 
 VERSION: Final = 1
 """Of these tables; a run says by which it was read."""
@@ -323,13 +325,41 @@ LAMINAR: Final = Table(
     sorts=("lmnr.span.type",),
 )
 
-LANGSMITH: Final = Table(
-    "langsmith",
-    "0.14",
-    {
+_SAID: Final = (
+    *("operation", "provider", "model_asked", "model_answered", "response_id", "input_messages", "output_messages"),
+    *("input", "output", "system", "tools", "parameters", "usage_details", "tool_name", "tool_id", "tool_arguments"),
+    *("tool_result", "query", "documents", "agent", "version", "user", "session", "commit", "service", "error_type"),
+)
+
+
+def _own(dialect: str, version: str) -> Table:
+    """The names that a reader of a log without attributes of its own gives to what it says (``as_said``)."""
+    return Table(dialect, version, {said: (f"{dialect}.{said}",) for said in _SAID}, sorts=(f"{dialect}.operation",))
+
+
+def as_said(dialect: str, **values: Json) -> dict[str, Json]:
+    """What a row of a log says, as attributes that the table of its dialect knows; nothing for None."""
+    return {f"{dialect}.{said}": value for said, value in values.items() if value is not None}
+
+
+INSPECT: Final = _own("inspect", "0.3")
+MESSAGES: Final = _own("messages", "1")
+LANGSMITH: Final = replace(
+    _own("langsmith", "0.14"),
+    names={
+        **_own("langsmith", "0.14").names,
         "operation": ("langsmith.span.kind",),
-        "session": ("langsmith.metadata.session_id", "langsmith.metadata.thread_id", "langsmith.trace.session_id"),
+        "provider": ("langsmith.metadata.ls_provider",),
+        "model_asked": ("langsmith.model_asked", "langsmith.metadata.ls_model_name"),
+        "param.temperature": ("langsmith.metadata.ls_temperature",),
+        "param.max_tokens": ("langsmith.metadata.ls_max_tokens",),
+        "param.stop": ("langsmith.metadata.ls_stop",),
+        "session": (
+            *("langsmith.metadata.session_id", "langsmith.metadata.thread_id", "langsmith.trace.session_id"),
+            "langsmith.metadata.conversation_id",
+        ),
         "user": ("langsmith.metadata.user_id",),
+        "commit": ("langsmith.metadata.revision_id",),
     },
     sorts=("langsmith.span.kind",),
 )
@@ -376,14 +406,14 @@ REENACT: Final = Table(
 
 TABLES: Final = (
     OPENINFERENCE, OTEL, LANGFUSE, OPENLLMETRY, VERCEL, OTEL_BEFORE, MLFLOW, PYDANTIC_AI, ADK, GENKIT, LAMINAR,
-    LANGSMITH, ANTHROPIC, GENERAL, REENACT,
+    LANGSMITH, INSPECT, MESSAGES, ANTHROPIC, GENERAL, REENACT,
 )  # fmt: skip
 """Every table, those first that win."""
 
-SORTS: Final = tuple(
-    name for table in (LANGFUSE, OPENINFERENCE, OTEL, LANGSMITH, LAMINAR, GENKIT, OPENLLMETRY, VERCEL, MLFLOW)
-    for name in table.sorts
-)  # fmt: skip
+_SORTING: Final = (
+    *(LANGFUSE, OPENINFERENCE, OTEL, LANGSMITH, LAMINAR, GENKIT, OPENLLMETRY, VERCEL, MLFLOW, INSPECT, MESSAGES),
+)
+SORTS: Final = tuple(name for table in _SORTING for name in table.sorts)
 """Attributes that say what a span is of, the most telling first."""
 
 MODEL_WORDS: Final = frozenset(

@@ -1,4 +1,4 @@
-"""Traces out of a file of OTLP: a first pass finds the spans of each and their order, a second one reads their content.
+"""Traces out of a file of spans: a first pass finds those of each and their order, a second one reads their content.
 
 Neither holds the file: what is in memory grows by some hundred bytes a span. What cannot be read is left, by its place.
 """
@@ -20,13 +20,13 @@ from reenact.facts.traced import Grade
 from reenact.interop.messages import opened
 from reenact.interop.originals import Original
 from reenact.interop.otlp.columns import Columns, Found, Order, documents_of, ordered, short
-from reenact.interop.otlp.documents import Form, Left, Place, form_of, places, raw, read_at
-from reenact.interop.otlp.spans import LOG, Span, raw_spans, spans_in
+from reenact.interop.otlp.documents import Left, Place
+from reenact.interop.otlp.layouts import Documents, Layout, Otlp, held_by, line
+from reenact.interop.otlp.spans import LOG, Span, read_spans
 from reenact.interop.otlp.telling import merged, told
 from reenact.interop.refusing import refused
 from reenact.interop.traces import Facts, Item, Sort, Trace, Wrong
 
-SOURCE: Final = "otlp"
 RECOVERED: Final = "calls of tools without a span, told by the model calls around them"
 LOGS_LEFT: Final = "records of logs on spans that are not in the file"
 
@@ -44,7 +44,8 @@ class _File:
     """What the first pass found."""
 
     original: Original
-    form: Form
+    layout: Layout
+    documents: Documents
     columns: Columns = field(default_factory=Columns)
     traces: dict[str, Found] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
@@ -53,7 +54,7 @@ class _File:
     """The spans of a small file, by document: it is parsed once."""
     recent: OrderedDict[int, list[Span | str]] = field(default_factory=OrderedDict)
     """The spans of the documents that were read last: traces that began together stand in the same ones."""
-    recent_raw: OrderedDict[int, list[tuple[Any, Any, Any]]] = field(default_factory=OrderedDict)
+    recent_raw: OrderedDict[int, list[Any]] = field(default_factory=OrderedDict)
     """The same as they stand in the file."""
 
     def leave(self, what: object) -> None:
@@ -68,18 +69,23 @@ class _File:
         return (*self.left, f"and {more} more") if more else tuple(self.left)
 
 
-def read(original: Original) -> Iterator[Trace]:
+def read(original: Original, layout: Layout | None = None) -> Iterator[Trace]:
     """Every trace of a file, in the order in which they began.
 
+    Args:
+        original: The file.
+        layout: Where its spans stand; None for OTLP.
+
     Raises:
-        InteropError: It is no OTLP, holds no span that can be read, or cannot be read here.
+        InteropError: It is of another format, holds no span that can be read, or cannot be read here.
     """
+    layout = layout or Otlp()
     with original.open() as file:
-        found = _File(original, form_of(file))
+        found = _File(original, layout, layout.documents(file))
         _look(found, file)
     if not found.traces:
         cause = "; ".join(found.left[:3]) or "it holds metrics, or nothing"
-        raise refused("the file holds no span that can be read", cause)
+        raise refused(f"the file holds no {layout.piece} that can be read", cause)
     made = [_trace(found, each) for each in found.traces.values()]
     yield from sorted(made, key=lambda each: (each.began_us or 0, each.id))
 
@@ -87,33 +93,29 @@ def read(original: Original) -> Iterator[Trace]:
 def _look(found: _File, file: BinaryIO) -> None:
     """The first pass."""
     columns = found.columns
-    for place in places(file, found.form):
-        document = place if isinstance(place, Left) else read_at(file, found.form, place)
+    layout, documents = found.layout, found.documents
+    for place in documents.places(file):
+        document = place if isinstance(place, Left) else documents.read(file, place)
         if isinstance(document, Left):
             found.leave(document)
             continue
         assert isinstance(place, Place)
         columns.add_document(place)
-        name = place.name(found.form)
+        name = documents.name(place)
         nth = -1
-        spans: Iterable[Span | str] = spans_in(document)
+        spans: Iterable[Span | str] = read_spans(layout.pieces(document), layout.span)
         if found.original.size <= _SMALL:
             spans = found.parsed[len(columns.documents[0]) - 1] = list(spans)
         for nth, span in enumerate(spans):
             if isinstance(span, str):
-                found.leave(f"{name}, span {nth + 1}: {span}")
+                found.leave(f"{name}, {layout.piece} {nth + 1}: {span}")
                 continue
             try:
                 _saw(found, nth, span)
             except (RecursionError, ValueError, TypeError, AttributeError, KeyError) as error:
-                found.leave(f"{name}, span {nth + 1}: it cannot be told ({type(error).__name__})")
+                found.leave(f"{name}, {layout.piece} {nth + 1}: it cannot be told ({type(error).__name__})")
         if nth < 0:
-            found.leave(Left(name, f"it holds no span ({_kinds(document)})"))
-
-
-def _kinds(document: Any) -> str:
-    names = ", ".join(sorted(map(str, document))[:4])[:80] if isinstance(document, Mapping) else ""
-    return f"it has {names}" if names else type(document).__name__
+            found.leave(Left(name, f"it holds no {layout.piece} ({held_by(document)})"))
 
 
 def _saw(found: _File, nth: int, span: Span) -> None:
@@ -167,7 +169,7 @@ def _trace(found: _File, trace: Found) -> Trace:
     began_ns = min(starts, default=None)
     facts = replace(trace.facts, agent=trace.facts.agent or trace.facts.service)
     return Trace(
-        source=SOURCE,
+        source=found.layout.source,
         id=trace.id,
         digest=f"{trace.digest:032x}",
         items=_Items(found, trace, order, began_ns),
@@ -206,7 +208,7 @@ class _Spans:
         found = self._found
         parsed = found.parsed.get(place)
         if parsed is None:
-            parsed = _recalled(found.recent, place, lambda: list(spans_in(_document(found, place))))
+            parsed = _recalled(found.recent, place, lambda: _spans_of(found, place))
         span = parsed[nth] if nth < len(parsed) else None
         return span if isinstance(span, Span) else None
 
@@ -228,8 +230,12 @@ def _recalled(kept: OrderedDict[int, _T], number: int, make: Callable[[], _T]) -
 def _document(found: _File, number: int) -> Any:
     """A document of a file; nothing for one that cannot be read any more."""
     with found.original.open() as file:
-        document = read_at(file, found.form, found.columns.document(number))
+        document = found.documents.read(file, found.columns.document(number))
     return None if isinstance(document, Left) else document
+
+
+def _spans_of(found: _File, number: int) -> list[Span | str]:
+    return list(read_spans(found.layout.pieces(_document(found, number)), found.layout.span))
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,18 +392,15 @@ class _Documents:
     def __iter__(self) -> Iterator[bytes]:
         found = self.found
         alone = len(found.traces) == 1
-        if alone and found.form in (Form.WHOLE, Form.LINES):
-            with found.original.open() as file:
-                for number in documents_of(found.columns, self.trace):
-                    yield raw(file, found.columns.document(number))
-            return
         wanted = {} if alone else self._wanted()
-        for number in documents_of(found.columns, self.trace):
-            if alone:
-                yield _line(_document(found, number))
-                continue
-            every = _recalled(found.recent_raw, number, partial(_raw_of, found, number))
-            yield _line(_only([every[nth] for nth in wanted[number] if nth < len(every)]))
+        with found.original.open() as file:
+            for number in documents_of(found.columns, self.trace):
+                if alone:
+                    whole = found.documents.raw(file, found.columns.document(number))
+                    yield line(_document(found, number)) if whole is None else whole
+                    continue
+                every = _recalled(found.recent_raw, number, partial(_raw_of, found, number))
+                yield line(found.layout.joined([every[nth] for nth in wanted[number] if nth < len(every)]))
 
     def _wanted(self) -> dict[int, list[int]]:
         """Which spans and records of each document are of the trace."""
@@ -410,23 +413,5 @@ class _Documents:
         return wanted
 
 
-def _raw_of(found: _File, number: int) -> list[tuple[Any, Any, Any]]:
-    return list(raw_spans(_document(found, number)))
-
-
-def _line(document: Any) -> bytes:
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-
-
-def _only(spans: list[tuple[Any, Any, Any]]) -> Any:
-    """A document of some spans and records of logs alone."""
-    groups: dict[str, list[Any]] = {}
-    for resource, scope, one in spans:
-        log = "body" in one or "severityNumber" in one
-        outer, inner, leaf = _LOGS if log else _SPANS
-        groups.setdefault(outer, []).append({"resource": resource, inner: [{"scope": scope, leaf: [one]}]})
-    return groups
-
-
-_SPANS: Final = ("resourceSpans", "scopeSpans", "spans")
-_LOGS: Final = ("resourceLogs", "scopeLogs", "logRecords")
+def _raw_of(found: _File, number: int) -> list[Any]:
+    return list(found.layout.pieces(_document(found, number)))

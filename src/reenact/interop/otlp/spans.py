@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from reenact.facts.call import Json
 
@@ -161,13 +161,26 @@ def spans_in(document: Any) -> Iterator[Span | str]:
     Args:
         document: JSON of one of the known containers.
     """
-    for resource, scope, raw in raw_spans(document):
+    return read_spans(raw_spans(document), lambda piece: span_of(*piece))
+
+
+_Piece = TypeVar("_Piece")
+
+
+def read_spans(pieces: Iterable[_Piece], read: Callable[[_Piece], Span | str]) -> Iterator[Span | str]:
+    """The span of each piece of a document; a text in the place of what is none says why.
+
+    Args:
+        pieces: As they stand in the document.
+        read: Gives the span of one. May raise what damaged data raises.
+    """
+    for piece in pieces:
         try:
-            yield _span(raw, resource, scope)
+            yield read(piece)
         except RecursionError:
-            yield "a span whose attributes are nested too deeply"
-        except (ValueError, TypeError, AttributeError) as error:
-            yield f"a span that is damaged ({type(error).__name__})"
+            yield "it is nested too deeply"
+        except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+            yield f"it is damaged ({type(error).__name__})"
 
 
 def raw_spans(document: Any) -> Iterator[tuple[Any, Any, Any]]:
@@ -213,7 +226,8 @@ def _first(raw: Mapping[str, Any], *names: str) -> Any:
     return next((raw[name] for name in names if raw.get(name) is not None), None)
 
 
-def _span(raw: Mapping[str, Any], resource: Any, scope: Any) -> Span | str:
+def span_of(resource: Any, scope: Any, raw: Mapping[str, Any]) -> Span | str:
+    """A span or record of a log, with what sent and what made it; a text for what is none."""
     held = raw.get("context")
     context: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
     trace = identity(_first(raw, "traceId", "trace_id", "context.trace_id") or context.get("trace_id"), 16)

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final, Protocol
 
 from reenact.facts.call import Json
 from reenact.interop.originals import Original
-from reenact.interop.otlp.documents import LARGEST, Form, Left, Place, places, read_at
+from reenact.interop.otlp.documents import Form, Left, Place, json_form, places, read_at
 from reenact.interop.refusing import refused
 from reenact.interop.traces import Facts, Item, Sort, Trace, Wrong
 
@@ -142,7 +142,7 @@ def read(original: Original, make: Callable[[], Log]) -> Iterator[Trace]:
     """
     log = make()
     with original.open() as file:
-        found = _File(original, _form(file))
+        found = _File(original, json_form(file))
         for place, row in _rows(file, found):
             _place(found, log, place, row)
     if not found.runs:
@@ -169,25 +169,6 @@ def read(original: Original, make: Callable[[], Log]) -> Iterator[Trace]:
 def _named(source: str, run: str) -> str:
     """The id of a trace: not the log's own, which is often that of a session, and kept under another name then."""
     return blake2b(f"{source}:{run}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _form(file: BinaryIO) -> Form:
-    """One document, or one on each line."""
-    first = file.readline(LARGEST + 1).removeprefix(b"\xef\xbb\xbf").strip()
-    file.seek(0)
-    if first[:1] != b"{" and first[:1] != b"[":
-        return Form.LINES if first else Form.WHOLE
-    try:
-        json.loads(first)
-    except ValueError:
-        return Form.WHOLE if len(first) < _OPENING else Form.LINES
-    except RecursionError:
-        return Form.LINES
-    return Form.LINES if file.read(len(first) + 2).strip() != first or first[:1] == b"{" else Form.WHOLE
-
-
-_OPENING: Final = 3
-"""A document over several lines begins with one that holds nothing but a bracket; a longer one is a damaged row."""
 
 
 def _rows(file: BinaryIO, found: _File) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,101 @@
+"""Where the spans of a trace stand in a file of one format: its documents, the pieces of each, the span of a piece.
+
+Whatever a format calls them (spans, observations, runs, events), a trace is a tree of them. So one reader (``reader``)
+orders, merges and bounds them all, and a format says only this much.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, Final, Protocol
+
+from reenact.interop.otlp.documents import Left, Pages, Place, form_of
+from reenact.interop.otlp.spans import Span, raw_spans, span_of
+
+
+class Documents(Protocol):
+    """The documents of a file, each found again by its place."""
+
+    def places(self, file: BinaryIO) -> Iterator[Place | Left]:
+        """Where each stands, in order; and what is none."""
+
+    def name(self, place: Place) -> str:
+        """What to call one."""
+
+    def read(self, file: BinaryIO, place: Place) -> Any | Left:
+        """One as data, or why it cannot be read."""
+
+    def raw(self, file: BinaryIO, place: Place) -> bytes | None:
+        """One as it stands in the file, with the end of its line; None for what is no text."""
+
+
+class Layout(Protocol):
+    """How a format lays spans out. It is made anew for each file."""
+
+    @property
+    def source(self) -> str:
+        """Name of the format."""
+
+    @property
+    def piece(self) -> str:
+        """What the format calls a span."""
+
+    def documents(self, file: BinaryIO) -> Documents:
+        """The documents of a file.
+
+        Raises:
+            InteropError: It is none of this format.
+        """
+
+    def pieces(self, document: Any) -> Iterator[Any]:
+        """What a document holds of each span, as it stands there."""
+
+    def span(self, piece: Any) -> Span | str:
+        """The span of a piece; a text for what is none. May raise what damaged data raises."""
+
+    def joined(self, pieces: list[Any]) -> Any:
+        """A document of some pieces of another one."""
+
+
+class Otlp:
+    """Traces of OpenTelemetry."""
+
+    source: Final = "otlp"
+    piece: Final = "span"
+
+    def documents(self, file: BinaryIO) -> Documents:
+        """JSON, JSON Lines or protobuf."""
+        return Pages(form_of(file))
+
+    def pieces(self, document: Any) -> Iterator[Any]:
+        """Each span and record of a log, with its resource and scope."""
+        return raw_spans(document)
+
+    def span(self, piece: Any) -> Span | str:
+        """It, as OTLP has it."""
+        return span_of(*piece)
+
+    def joined(self, pieces: list[Any]) -> Any:
+        """Spans, and records of logs, each with its resource and scope."""
+        groups: dict[str, list[Any]] = {}
+        for resource, scope, one in pieces:
+            log = "body" in one or "severityNumber" in one
+            outer, inner, leaf = _LOGS if log else _SPANS
+            groups.setdefault(outer, []).append({"resource": resource, inner: [{"scope": scope, leaf: [one]}]})
+        return groups
+
+
+_SPANS: Final = ("resourceSpans", "scopeSpans", "spans")
+_LOGS: Final = ("resourceLogs", "scopeLogs", "logRecords")
+
+
+def line(document: Any) -> bytes:
+    """A document as a line of JSON."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+def held_by(document: Any) -> str:
+    """What a document holds, for the words that it holds no span."""
+    names = ", ".join(sorted(map(str, document))[:4])[:80] if isinstance(document, Mapping) else ""
+    return f"it has {names}" if names else type(document).__name__

@@ -1,0 +1,1 @@
+"""Traces that other tools keep as trees in JSON: what each calls a span, and where it stands."""
