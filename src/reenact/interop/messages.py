@@ -181,6 +181,9 @@ def words(value: Json) -> str:
     return "" if data is None else str(data)
 
 
+_SCHEMAS: Final = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
+
+
 def tools(value: Json) -> list[Json]:
     """Tools that were offered: name, description, schema; hosted ones as they are."""
     data = opened(value)
@@ -201,7 +204,7 @@ def tools(value: Json) -> list[Json]:
         if not function.get("name"):
             found.append(dict(one))
             continue
-        schemas = (function.get(name) for name in ("parameters", "input_schema", "inputSchema", "parametersJsonSchema"))
+        schemas = (function.get(name) for name in _SCHEMAS)
         schema = opened(next((each for each in schemas if each is not None), None))
         found.append(
             {"name": function["name"], "description": str(function.get("description") or ""), "schema": schema}
@@ -238,6 +241,7 @@ def message(one: Json) -> dict[str, Json]:
     if isinstance(result, str) and not draft.results:
         draft.results.append({"id": result, "text": draft.text})
         draft.text = ""
+    role = "assistant" if role == "tool" and draft.called and not draft.results else role  # as Koog tells a call
     return draft.message(_ROLES.get(role, role or "user"))
 
 
@@ -274,7 +278,11 @@ class _Draft:
         kind = str(inner.get("type") or inner.get("part_kind") or "").replace("-", "_")
         if kind in ("reasoning", "thinking") or inner.get("thought") is True:
             self.thinking += _text(inner, "content", "thinking", "text", "summary")
-        elif kind in _CALLS or any(name in inner for name in ("functionCall", "function_call", "tool_call", "toolUse")):
+        elif (
+            kind in _CALLS
+            or (kind == "function" and _inner(inner, "function"))
+            or any(name in inner for name in ("functionCall", "function_call", "tool_call", "toolUse"))
+        ):
             self.calls(inner)
         elif kind in _RESULTS or any(name in inner for name in ("functionResponse", "function_response", "toolResult")):
             self._result(inner)
@@ -384,8 +392,20 @@ def answer(value: Json) -> Said:
             items = items[0]
         if items and isinstance(items[0], Mapping) and _is_item(items[0]):
             return _of_items(items)
+        if len(items) > 1 and all(map(_is_call_alone, items)):  # Koog: a message for each call
+            return _of_items([part for each in items for part in each["content"]])
         return _said(items[0]) if items else Said()
     return Said(text="" if data is None else str(data))
+
+
+def _is_call_alone(one: Json) -> bool:
+    """Whether a message holds calls of functions as its content, and nothing else."""
+    parts = opened(one["content"]) if isinstance(one, Mapping) and "content" in one else None
+    return (
+        isinstance(parts, list)
+        and bool(parts)
+        and all(isinstance(part, Mapping) and part.get("type") == "function" for part in parts)
+    )
 
 
 def _is_item(one: Mapping[str, Json]) -> bool:

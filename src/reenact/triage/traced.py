@@ -151,15 +151,23 @@ def _trace(scene: Scene) -> Item:
     return Item(Bucket.ENVIRONMENT, "run", Standing.CAPTURED, about, value=value, fidelity=Grade.EXACT.value)
 
 
+_OTEL_COMMIT: Final = "OTEL_RESOURCE_ATTRIBUTES=vcs.ref.head.revision=$(git rev-parse HEAD) in the agent's environment"
+_COMMITS: Final = {
+    "otlp": _OTEL_COMMIT,
+    "langfuse": _OTEL_COMMIT,
+    "langsmith": "revision_id in the metadata of the root run",
+}
+"""How a trace of a format comes to name the code's revision."""
+
+
 def _commit(scene: Scene) -> Item:
     said, where = scene.said("commit")
     if said:
         about = f"{said[:12]}, from {where}"
         return Item(Bucket.ENVIRONMENT, "commit", Standing.PINNED, about, value=said, fidelity=Grade.EXACT.value)
-    capture = (
-        "OTEL_RESOURCE_ATTRIBUTES=vcs.ref.head.revision=$(git rev-parse HEAD) in the agent's environment",
-        "reenact import otlp FILE --tag commit=…",
-    )
+    form = scene.run.entry.target or "otlp"
+    said_by = (_COMMITS[form],) if form in _COMMITS else ()
+    capture = (*said_by, f"reenact import {form} FILE --tag commit=…")
     about = "the trace does not name the code's revision"
     return Item(
         Bucket.ENVIRONMENT, "commit", Standing.MISSING, about, capture=capture, fidelity=Grade.ABSENT.value

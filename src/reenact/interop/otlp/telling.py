@@ -185,6 +185,8 @@ def _asked(found: Gathered) -> tuple[Asked, bool]:
         if said and said not in asked.system:
             asked.system = "\n\n".join(part for part in (said, asked.system) if part)
     offered = found.lists.get("tools") if "tools" in found.lists else found.said.get("tools")
+    if offered is None and isinstance(held := opened(found.said.get("model_parameters")), Mapping):
+        offered = held.get("function_tools")  # of Pydantic AI
     if not asked.tools and offered is not None:
         asked.tools = tools(offered)
     return asked, is_whole

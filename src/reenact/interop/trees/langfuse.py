@@ -14,7 +14,7 @@ from reenact.facts.call import Json
 from reenact.interop.messages import opened
 from reenact.interop.otlp.documents import Pages, json_form
 from reenact.interop.otlp.spans import Span, identity, time_ns
-from reenact.interop.rows.calls import listing, mapping, text
+from reenact.interop.rows.calls import mapping, text
 
 SOURCE: Final = "langfuse"
 
@@ -23,6 +23,8 @@ _LIKE: Final = re.compile(
     rb'|"(?:trace|span|generation|event|observation|score)-create"'
 )
 _CAPITAL: Final = re.compile(r"([A-Z])")
+_NUMBERS: Final = ("gen_ai.request.", "gen_ai.usage.")
+_NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
 _COLUMNS: Final[Mapping[str, str]] = {
     "type": "langfuse.observation.type",
     "input": "langfuse.observation.input",
@@ -140,6 +142,13 @@ def _of_batch(events: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
         yield from _of_trace(traces.get(own, {}), each)
 
 
+def _number(name: str, value: Json) -> Json:
+    """A parameter or count as the number that it was: Langfuse keeps attributes as texts."""
+    if not isinstance(value, str) or not name.startswith(_NUMBERS) or not _NUMBER.fullmatch(value):
+        return value
+    return float(value) if "." in value else int(value)
+
+
 def _column(row: Mapping[str, Any], name: str) -> Any:
     """A column in either spelling, ``traceId`` and ``trace_id``."""
     value = row.get(name)
@@ -147,7 +156,7 @@ def _column(row: Mapping[str, Any], name: str) -> Any:
 
 
 def _attributes(trace: Mapping[str, Any], row: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Json]:
-    found: dict[str, Json] = dict(mapping(said.get("attributes")))
+    found: dict[str, Json] = {key: _number(key, value) for key, value in mapping(said.get("attributes")).items()}
     plain = {key: value for key, value in said.items() if key not in ("attributes", "resourceAttributes", "scope")}
     found |= {f"langfuse.observation.metadata.{key}": value for key, value in plain.items()}
     for name, attribute in _COLUMNS.items():

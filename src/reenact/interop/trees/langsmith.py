@@ -20,7 +20,6 @@ SOURCE: Final = "langsmith"
 
 _LIKE: Final = re.compile(rb'"(?:dotted_order|run_type|parent_run_id)"\s*:')
 _LISTS: Final = ("post", "patch", "runs", "data")
-_ROLES: Final = frozenset({"llm", "tool", "retriever"})
 _LONGEST: Final = 10_000
 """Most letters of arguments that are written as Python writes them."""
 
@@ -88,12 +87,13 @@ class Runs:
 
 
 def _listed(document: Any) -> list[Any]:
+    """The runs of a document: one, a list, requests of ingestion, or a list of those."""
     if isinstance(document, list):
-        return document
-    if isinstance(document, Mapping):
-        held = [each for name in _LISTS for each in listing(document.get(name))]
-        return held or ([document] if "run_type" in document or "dotted_order" in document else [])
-    return []
+        return [run for each in document for run in (_listed(each) if isinstance(each, Mapping) else [each])]
+    if not isinstance(document, Mapping):
+        return []
+    held = [each for name in _LISTS for each in listing(document.get(name))]
+    return held or [document]
 
 
 def _start(run: Mapping[str, Any]) -> int | None:
@@ -118,8 +118,9 @@ def _attributes(run: Mapping[str, Any]) -> dict[str, Json]:
     if kind == "tool":
         return found | _tool(run, asked, came, extra)
     if kind == "retriever":
-        query = mapping(asked).get("query", asked)
-        return found | as_said(SOURCE, query=query, documents=mapping(came).get("documents", came))
+        return found | as_said(
+            SOURCE, query=_unwrapped(asked, "query"), documents=_unwrapped(came, "documents", "output")
+        )
     if kind in ("llm", "embedding"):
         return found | _model(run, asked, came, mapping(extra.get("invocation_params")))
     return found | as_said(SOURCE, input=asked, output=came)
@@ -155,6 +156,12 @@ def _tool(run: Mapping[str, Any], asked: Json, came: Json, extra: Mapping[str, A
     return as_said(
         SOURCE, tool_name=text(run.get("name")), tool_arguments=asked, tool_result=result, tool_id=own or None
     )
+
+
+def _unwrapped(value: Json, *names: str) -> Json:
+    """What stands under the first of some names, else the value."""
+    said = mapping(value)
+    return next((said[name] for name in names if name in said), value)
 
 
 def _literal(value: Json) -> Json:
