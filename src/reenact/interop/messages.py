@@ -277,7 +277,7 @@ class _Draft:
         inner = _inner(part, "message_content") or part
         kind = str(inner.get("type") or inner.get("part_kind") or "").replace("-", "_")
         if kind in ("reasoning", "thinking") or inner.get("thought") is True:
-            self.thinking += _text(inner, "content", "thinking", "text", "summary")
+            self.thinking += _text(inner, "content", "thinking", "text", "reasoning", "summary")
         elif (
             kind in _CALLS
             or (kind == "function" and _inner(inner, "function"))
@@ -298,7 +298,8 @@ class _Draft:
         held = next((found for name in _WRAPPED if (found := _inner(one, name))), one)
         function = _inner(held, "function") or held
         given = next((function[name] for name in _ARGUMENTS if function.get(name) is not None), "")
-        name = str(function.get("name") or function.get("toolName") or "")
+        alone = one.get("function")
+        name = str(function.get("name") or function.get("toolName") or (alone if isinstance(alone, str) else ""))
         ids = (held.get(key) or one.get(key) for key in ("id", "call_id", "toolCallId", "tool_call_id", "toolUseId"))
         own = str(next((each for each in ids if each), ""))
         if (name or own) and not any(own and each["id"] == own for each in self.called):

@@ -24,7 +24,7 @@ from reenact.interop.refusing import refused
 from reenact.interop.rows import anthropic, bedrock, claude_code, evals, mlflow, openai, vertex
 from reenact.interop.rows.reading import read as rows
 from reenact.interop.traces import Trace
-from reenact.interop.trees import langfuse, langsmith
+from reenact.interop.trees import inspect_logs, langfuse, langsmith
 
 GROUP: Final = "reenact.readers"
 """Group of the entry points by which other packages add formats."""
@@ -209,6 +209,12 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         "traces of OpenTelemetry (OTLP as JSON, JSON Lines or protobuf), in any dialect of model calls",
         otlp.fits,
         traces.read,
+    ),
+    _Traces(
+        "inspect",
+        "logs of Inspect AI (.eval archives, JSON)",
+        inspect_logs.fits,
+        lambda file: traces.read(file, inspect_logs.Samples()),
     ),
     _Traces(
         "langfuse",

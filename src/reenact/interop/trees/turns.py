@@ -1,0 +1,105 @@
+"""A conversation that is kept alone, as the calls that it tells of: each answer of a model, each result of a tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reenact.facts.call import Json
+from reenact.interop.messages import message as neutral
+from reenact.interop.messages import opened
+from reenact.interop.otlp.names import as_said
+from reenact.interop.rows.calls import listing, mapping, text
+
+ROOM: Final = 24 << 20
+"""Most bytes that the messages of all model calls of one conversation may come to: each is told all before it."""
+LEFT: Final = "left"
+"""Attribute of a model call whose messages are not told again, and why."""
+_TOO_LONG: Final = f"its messages: with those of the calls before it they come to more than {ROOM >> 20} MiB"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A call that a conversation tells of.
+
+    Attributes:
+        at: Its place among the messages.
+        name: The tool, or ``answer``.
+        attributes: What it says.
+        error: What a tool failed with; empty for none.
+    """
+
+    at: int
+    name: str
+    attributes: Mapping[str, Json]
+    error: str = ""
+
+
+class Room:
+    """How much of a conversation may still be told again."""
+
+    def __init__(self) -> None:
+        self._left = ROOM
+        self._sizes: dict[int, int] = {}
+
+    def told(self, messages: list[Any]) -> bool:
+        """Whether some messages may be told once more; they count if so."""
+        for each in messages:
+            if id(each) not in self._sizes:
+                self._sizes[id(each)] = _size(each)
+        size = sum(self._sizes[id(each)] for each in messages)
+        if size > self._left:
+            return False
+        self._left -= size
+        return True
+
+    def attributes(self, dialect: str, messages: list[Any]) -> dict[str, Json]:
+        """The messages that a model was told, as attributes; where they are too long, that they are left out."""
+        if self.told(messages):
+            return as_said(dialect, input_messages=messages)
+        return {f"{dialect}.{LEFT}": _TOO_LONG}
+
+
+def _size(message: Any) -> int:
+    try:
+        return len(json.dumps(message))
+    except (RecursionError, ValueError, TypeError):
+        return ROOM
+
+
+def turns(dialect: str, messages: list[Any], model: str = "", tools: Json = None) -> Iterator[Turn]:
+    """The calls that a conversation tells of, in order.
+
+    Args:
+        dialect: Whose names their attributes have.
+        messages: In any shape that ``messages`` reads.
+        model: That answers; empty where it is not known.
+        tools: That were offered.
+    """
+    room = Room()
+    asked: dict[str, Mapping[str, Json]] = {}
+    for at, one in enumerate(messages):
+        said = mapping(one)
+        role = text(said.get("role"))
+        if role == "assistant":
+            calls = mapping(neutral(one)).get("tool_calls")
+            asked |= {str(each["id"]): each for each in listing(calls) if each.get("id")}
+            found = as_said(dialect, operation="model", output_messages=[one], model_asked=model or None, tools=tools)
+            yield Turn(at, "answer", found | room.attributes(dialect, messages[:at]))
+        elif role in ("tool", "function"):
+            own = text(said.get("tool_call_id"))
+            call = asked.get(own) or {}
+            name = text(said.get("name")) or text(said.get("function")) or str(call.get("name") or "") or "tool"
+            error = mapping(said.get("error"))
+            found = as_said(
+                dialect,
+                operation="tool",
+                tool_name=name,
+                tool_id=own or None,
+                tool_arguments=opened(call.get("arguments")),
+                tool_result=said.get("content"),
+                error_type=text(error.get("type")) or None,
+            )
+            yield Turn(at, name, found, text(error.get("message")) or text(error.get("type")))
