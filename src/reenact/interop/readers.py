@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from reenact.errors import InteropError, ReenactError, UsageError
 from reenact.interop import archives, cassettes, conversations, plain
+from reenact.interop.documents import LARGEST
 from reenact.interop.exchanges import Found
 from reenact.interop.originals import Original
 from reenact.interop.otlp import documents as otlp
@@ -24,7 +25,7 @@ from reenact.interop.refusing import refused
 from reenact.interop.rows import anthropic, bedrock, claude_code, evals, mlflow, openai, vertex
 from reenact.interop.rows.reading import read as rows
 from reenact.interop.traces import Trace
-from reenact.interop.trees import inspect_logs, langfuse, langsmith
+from reenact.interop.trees import inspect_logs, langfuse, langsmith, trajectories
 
 GROUP: Final = "reenact.readers"
 """Group of the entry points by which other packages add formats."""
@@ -106,13 +107,49 @@ class _Traces:
         return self.stream(Original("", None, data), asked)
 
     def stream(self, file: Original, asked: Asked) -> Iterable[Found | Trace]:
-        if asked != Asked():
-            raise UsageError(
-                f"--only, --url and --param say nothing to {self.name}",
-                cause="they are about exchanges and messages; a file of spans says all of that itself",
-                next_command="reenact import --help",
-            )
+        _say_nothing(self.name, asked)
         return self.streams(file)
+
+
+class _Messages:
+    """The reader of conversations: in lines they are exchanges, in the files of benchmarks traces."""
+
+    name: Final = "messages"
+    about: Final = (
+        "JSON Lines of conversations with a model, or of requests and responses;"
+        " trajectories of tau-bench, SWE-agent and Who&When"
+    )
+
+    def fits(self, head: bytes) -> bool:
+        return _messages(head) or trajectories.fits(head)
+
+    def read(self, data: bytes, asked: Asked) -> Iterable[Found | Trace]:
+        return self.stream(Original("", None, data), asked)
+
+    def stream(self, file: Original, asked: Asked) -> Iterable[Found | Trace]:
+        with file.open() as opened:
+            head = opened.read(HEAD)
+            if trajectories.fits(head) and not _messages(head):
+                _say_nothing(self.name, asked)
+                return traces.read(file, trajectories.Trajectories())
+            if file.size > LARGEST:
+                raise refused(f"{file.name} is larger than {LARGEST >> 20} MiB", "split it, and import the parts")
+            data = head + opened.read()
+        return conversations.read(data, asked.url, asked.params, asked.only)
+
+
+def _say_nothing(name: str, asked: Asked) -> None:
+    """Refuse what is said beside a file of traces.
+
+    Raises:
+        UsageError: Something is.
+    """
+    if asked != Asked():
+        raise UsageError(
+            f"--only, --url and --param say nothing to {name}",
+            cause="they are about exchanges and messages; a file of spans says all of that itself",
+            next_command="reenact import --help",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +235,7 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
         _plain,
         lambda data, asked: [plain.read(data, asked.only)],
     ),
-    _BuiltIn(
-        "messages",
-        "JSON Lines of conversations with a model, or of requests and responses",
-        _messages,
-        lambda data, asked: conversations.read(data, asked.url, asked.params, asked.only),
-    ),
+    _Messages(),
     _Traces(
         "otlp",
         "traces of OpenTelemetry (OTLP as JSON, JSON Lines or protobuf), in any dialect of model calls",

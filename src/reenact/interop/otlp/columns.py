@@ -150,8 +150,13 @@ class Order:
         return self.holders[at] if at < len(self.ids) and self.ids[at] == own else None
 
 
-def ordered(columns: Columns, found: Found) -> Order:
+def ordered(columns: Columns, found: Found, *, retold: bool = True) -> Order:
     """The spans of a trace in order. Remarks what was amiss.
+
+    Args:
+        columns: Of its file.
+        found: It.
+        retold: Whether several spans may tell of one call.
 
     Costs a few sorts of numbers; in memory some fifty bytes a span.
     """
@@ -167,7 +172,7 @@ def ordered(columns: Columns, found: Found) -> Order:
     order = Order(array("I"), ids, holders, {})
     del by_id
     start, depth = _starts(columns, found, kept, order)
-    merged = _merged(columns, kept, order)
+    merged = _merged(columns, kept, order) if retold else {}
     found.remark(MERGED, len(merged))
     left = [at for at in range(len(kept)) if kept[at] not in merged]
     left.sort(key=depth.__getitem__)

@@ -41,6 +41,10 @@ class Layout(Protocol):
     def piece(self) -> str:
         """What the format calls a span."""
 
+    @property
+    def retold(self) -> bool:
+        """Whether several spans may tell of one call, so that those are merged."""
+
     def documents(self, file: BinaryIO) -> Documents:
         """The documents of a file.
 
@@ -63,6 +67,7 @@ class Otlp:
 
     source: Final = "otlp"
     piece: Final = "span"
+    retold: Final = True
 
     def documents(self, file: BinaryIO) -> Documents:
         """JSON, JSON Lines or protobuf."""

@@ -22,7 +22,7 @@ from reenact.interop.originals import Original
 from reenact.interop.otlp.columns import Columns, Found, Order, documents_of, ordered, short
 from reenact.interop.otlp.documents import Left, Place
 from reenact.interop.otlp.layouts import Documents, Layout, Otlp, held_by, line
-from reenact.interop.otlp.spans import LOG, Span, read_spans
+from reenact.interop.otlp.spans import LOG, Span, read_spans, whole
 from reenact.interop.otlp.telling import merged, told
 from reenact.interop.refusing import refused
 from reenact.interop.traces import Facts, Item, Sort, Trace, Wrong
@@ -87,7 +87,7 @@ def read(original: Original, layout: Layout | None = None) -> Iterator[Trace]:
         cause = "; ".join(found.left[:3]) or "it holds metrics, or nothing"
         raise refused(f"the file holds no {layout.piece} that can be read", cause)
     made = [_trace(found, each) for each in found.traces.values()]
-    yield from sorted(made, key=lambda each: (each.began_us or 0, each.id))
+    yield from sorted(made, key=lambda each: (each.began_us or 0, each.id if each.began_us else ""))
 
 
 def _look(found: _File, file: BinaryIO) -> None:
@@ -162,7 +162,7 @@ def _content(span: Span) -> int:
 
 
 def _trace(found: _File, trace: Found) -> Trace:
-    order = ordered(found.columns, trace)
+    order = ordered(found.columns, trace, retold=found.layout.retold)
     logs = {own for own in trace.logs if order.holder(own) is None}
     trace.remark(LOGS_LEFT, sum(len(trace.logs[own]) for own in logs))
     starts = [found.columns.start[span] for span in trace.spans if found.columns.start[span] >= 0]
@@ -396,8 +396,8 @@ class _Documents:
         with found.original.open() as file:
             for number in documents_of(found.columns, self.trace):
                 if alone:
-                    whole = found.documents.raw(file, found.columns.document(number))
-                    yield line(_document(found, number)) if whole is None else whole
+                    raw = found.documents.raw(file, found.columns.document(number))
+                    yield line(_document(found, number)) if raw is None else raw
                     continue
                 every = _recalled(found.recent_raw, number, partial(_raw_of, found, number))
                 yield line(found.layout.joined([every[nth] for nth in wanted[number] if nth < len(every)]))
@@ -414,4 +414,4 @@ class _Documents:
 
 
 def _raw_of(found: _File, number: int) -> list[Any]:
-    return list(found.layout.pieces(_document(found, number)))
+    return list(whole(found.layout.pieces(_document(found, number))))

@@ -174,13 +174,34 @@ def read_spans(pieces: Iterable[_Piece], read: Callable[[_Piece], Span | str]) -
         pieces: As they stand in the document.
         read: Gives the span of one. May raise what damaged data raises.
     """
-    for piece in pieces:
+    for piece in whole(pieces):
         try:
-            yield read(piece)
-        except RecursionError:
-            yield "it is nested too deeply"
-        except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
-            yield f"it is damaged ({type(error).__name__})"
+            yield piece.why if isinstance(piece, Broken) else read(piece)
+        except _DAMAGED as error:
+            yield _why(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """In the place of pieces that cannot be told apart: why."""
+
+    why: str
+
+
+def whole(pieces: Iterable[_Piece]) -> Iterator[_Piece | Broken]:
+    """The pieces of a document, as far as it can be taken apart."""
+    try:
+        yield from pieces
+    except _DAMAGED as error:
+        yield Broken(_why(error))
+
+
+_DAMAGED: Final = (RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError)
+
+
+def _why(error: Exception) -> str:
+    deep = isinstance(error, RecursionError)
+    return "it is nested too deeply" if deep else f"it is damaged ({type(error).__name__})"
 
 
 def raw_spans(document: Any) -> Iterator[tuple[Any, Any, Any]]:

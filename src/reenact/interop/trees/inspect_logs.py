@@ -76,6 +76,7 @@ class Samples:
 
     source: Final = SOURCE
     piece: Final = "event"
+    retold: Final = False
 
     def documents(self, file: BinaryIO) -> Documents:
         """The samples of an archive, or a log of JSON."""
@@ -104,7 +105,7 @@ class Samples:
             of.trace,
             piece.own,
             piece.parent,
-            own.removeprefix("span_begin ") or _ROOT,
+            own.removeprefix("span_begin ").removeprefix("step ") or _ROOT,
             time_ns(start),
             time_ns(piece.end),
             _resolved(found, mapping(of.sample.get("attachments"))),

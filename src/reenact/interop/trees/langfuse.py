@@ -60,6 +60,7 @@ class Observations:
 
     source: Final = SOURCE
     piece: Final = "observation"
+    retold: Final = True
 
     def documents(self, file: BinaryIO) -> Pages:
         """One document, or one on each line."""

@@ -34,6 +34,7 @@ class Runs:
 
     source: Final = SOURCE
     piece: Final = "run"
+    retold: Final = True
 
     def documents(self, file: BinaryIO) -> Pages:
         """One document, or one on each line."""
